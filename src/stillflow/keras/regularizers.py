@@ -37,14 +37,10 @@ class L1L2(Regularizer):
         self.l2 = np.asarray(l2, dtype=floatx())
 
     def __call__(self, x: Any) -> Any:
-        if not self.l1 and not self.l2:
+        if not (self.l1 or self.l2):
             return constant(0.0, dtype=floatx())
-        loss: Any = 0.0
-        if self.l1:
-            loss += self.l1 * reduce_sum(absolute(x))
-        if self.l2:
-            loss += self.l2 * reduce_sum(square(x))
-        return loss
+        parts = ((self.l1, absolute), (self.l2, square))
+        return sum((factor * reduce_sum(of(x)) for factor, of in parts if factor), 0.0)
 
     def get_config(self) -> dict[str, float]:
         """Return the constructor's arguments."""

@@ -68,17 +68,16 @@ def ctc_decode(
     Returns:
       (list of results filled up with -1, logarithms of their probabilities).
     """
+    decoder, options = tf.nn.ctc_greedy_decoder, {}
+    if not greedy:
+        decoder = tf.nn.ctc_beam_search_decoder
+        options = {"beam_width": beam_width, "top_paths": top_paths}
     logits = tf.math.log(tf.transpose(y_pred, perm=[1, 0, 2]) + epsilon())
-    input_length = tf.cast(input_length, tf.int32)
-    if greedy:
-        decoded, scores = tf.nn.ctc_greedy_decoder(inputs=logits, sequence_length=input_length)
-    else:
-        decoded, scores = tf.nn.ctc_beam_search_decoder(
-            inputs=logits, sequence_length=input_length, beam_width=beam_width,
-            top_paths=top_paths,
-        )  # fmt: skip
-    dense = [
-        tf.sparse_to_dense(one.indices, one.dense_shape, one.values, default_value=-1)
-        for one in decoded
-    ]
-    return dense, scores
+    found, scores = decoder(logits, tf.cast(input_length, tf.int32), **options)
+
+    def dense(labels: Any) -> Any:
+        return tf.sparse_to_dense(
+            labels.indices, labels.dense_shape, labels.values, default_value=-1
+        )
+
+    return [dense(labels) for labels in found], scores

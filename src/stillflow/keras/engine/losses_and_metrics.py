@@ -72,16 +72,13 @@ def loss_functions(loss: Any, output_names: list[str]) -> list[Any]:
 
 def loss_function(loss: Any) -> Any:
     """Return a loss as an object; None stays None."""
-    if loss is None or isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, Mapping):
-        loss = classes.get(loss)
-    if callable(loss) and not hasattr(loss, "__name__"):
-        return loss
-    function = classes.get(loss)
-    return LossFunctionWrapper(
-        function, name=function.__name__, reduction=Reduction.SUM_OVER_BATCH_SIZE
-    )
+    given = classes.get(loss) if isinstance(loss, Mapping) else loss
+    is_object = callable(given) and not hasattr(given, "__name__")
+    if given is None or is_object or isinstance(given, Loss):
+        return given
+    function = classes.get(given)
+    reduction = Reduction.SUM_OVER_BATCH_SIZE
+    return LossFunctionWrapper(function, name=function.__name__, reduction=reduction)
 
 
 def metrics_by_output(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import stillflow as tf
@@ -137,16 +138,11 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         self.built = False
 
     def _set_output_names(self) -> None:
-        names: list[str] = []
-        counts: dict[str, int] = {}
+        self.output_names: list[str] = []
+        candidates: dict[str, Iterator[str]] = {}
         for layer in self._output_layers:
-            proposal = layer.name
-            while proposal in names:
-                count = counts.get(layer.name, 1)
-                proposal = f"{layer.name}_{count}"
-                counts[layer.name] = count + 1
-            names.append(proposal)
-        self.output_names = names
+            names = candidates.setdefault(layer.name, _numbered(layer.name))
+            self.output_names.append(next(x for x in names if x not in self.output_names))
 
     def _check_inputs_and_outputs(self) -> None:
         kind = type(self).__name__
@@ -519,12 +515,12 @@ def first_input_shape(layer: Any) -> tuple[Any, Any]:
     (None, None) for none.
     """
     while getattr(layer, "_is_graph_network", False) or type(layer).__name__ == "Sequential":
-        if not layer.layers:
+        first = layer.layers[:1]
+        if not first:
             raise ValueError("An empty Model cannot be used as a Layer.")
-        layer = layer.layers[0]
-    if hasattr(layer, "_batch_input_shape"):
-        return layer._batch_input_shape, layer.dtype
-    return None, None
+        layer = first[0]
+    shape = getattr(layer, "_batch_input_shape", None)
+    return shape, None if shape is None else layer.dtype
 
 
 def static_batch_size(layer: Any) -> Any:
@@ -533,15 +529,20 @@ def static_batch_size(layer: Any) -> Any:
     return None if shape is None else TensorShape(shape).as_list()[0]
 
 
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{number}" for number in itertools.count(1))
+
+
 def _depth_below(node: Node, depths: dict[Node, int], inside: set[Node]) -> int | None:
-    depth = 0
-    for layer, index, _, _ in node.iterate_inbound(include_arguments=True):
-        below = layer._inbound_nodes[index]
-        if below in depths:
-            depth = min(depth, depths[below])
-        elif below in inside:
-            return None
-    return depth - 1
+    """Return the depth below the consumers of the outputs; None if one has no depth yet."""
+    consumers = [
+        layer._inbound_nodes[index]
+        for layer, index, *_ in node.iterate_inbound(include_arguments=True)
+    ]
+    if any(each in inside and each not in depths for each in consumers):
+        return None
+    return min([0, *(depths[each] for each in consumers if each in depths)]) - 1
 
 
 def _check_options(given: Any, allowed: set[str], message: str) -> None:

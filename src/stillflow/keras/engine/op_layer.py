@@ -76,13 +76,11 @@ class TensorFlowOpLayer(Layer):
         """Return the constructor's arguments."""
         from google.protobuf import json_format
 
-        config = super().get_config()
-        return {
-            **config,
-            "name": config["name"][len(_PREFIX) :],
-            "node_def": json_format.MessageToDict(self.node_def),
-            "constants": {index: get_value(value) for index, value in self.constants.items()},
-        }
+        config: dict[str, Any] = super().get_config()
+        config["name"] = config["name"].removeprefix(_PREFIX)
+        config["node_def"] = json_format.MessageToDict(self.node_def)
+        config["constants"] = {at: get_value(value) for at, value in self.constants.items()}
+        return config
 
 
 class AddLoss(Layer):

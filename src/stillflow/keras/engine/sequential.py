@@ -59,30 +59,30 @@ class Sequential(Model):
           TypeError: if it is no layer.
           ValueError: if it has several outputs.
         """
-        history = getattr(layer, "_keras_history", None)
-        if history is not None and isinstance(history.layer, InputLayer):
-            layer = history.layer
-        if not isinstance(layer, Layer):
-            raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
-        refuse_legacy_layers([layer])
+        source = getattr(getattr(layer, "_keras_history", None), "layer", None)
+        added = source if isinstance(source, InputLayer) else layer
+        if not isinstance(added, Layer):
+            raise TypeError(f"The added layer must be an instance of class Layer. Found: {added}")
+        refuse_legacy_layers([added])
         self.built = False
-        set_inputs = False
+        knows_inputs = bool(self._is_graph_network)
         if not self._layers:
-            set_inputs = self._begin_with(layer)
+            knows_inputs |= self._begin_with(added)
         elif self.outputs:
-            output = layer(self.outputs[0])
-            if len(nest.flatten(output)) != 1:
-                raise TypeError(_ONE_OUTPUT)
-            self.outputs = [output]
-        if self.outputs:
-            self.built = True
-        if set_inputs or self._is_graph_network:
+            self._continue_with(added)
+        self.built = bool(self.outputs)
+        if knows_inputs:
             self._init_graph_network(self.inputs, self.outputs, name=self.name)
         else:
-            self._layers.append(layer)
-        if self._layers:
-            self._track_layers(self._layers)
-        self._layer_call_argspecs[layer] = tf_inspect.getfullargspec(layer.call)
+            self._layers.append(added)
+        self._track_layers(self._layers)
+        self._layer_call_argspecs[added] = tf_inspect.getfullargspec(added.call)
+
+    def _continue_with(self, layer: Any) -> None:
+        output = layer(self.outputs[0])
+        if len(nest.flatten(output)) != 1:
+            raise TypeError(_ONE_OUTPUT)
+        self.outputs = [output]
 
     def _begin_with(self, layer: Any) -> bool:
         """Set the inputs of the first layer, if it knows them."""
@@ -107,13 +107,13 @@ class Sequential(Model):
         """
         if not self.layers:
             raise TypeError("There are no layers in the model.")
-        self._layer_call_argspecs.pop(self._layers.pop())
-        if not self.layers:
-            self.outputs = self.inputs = None
-            self.built = False
+        del self._layer_call_argspecs[self._layers.pop()]
+        last = self.layers[-1] if self.layers else None
+        if last is None:
+            self.built, self.outputs, self.inputs = False, None, None
         elif self._is_graph_network:
-            self.layers[-1]._outbound_nodes = []
-            self.outputs = [self.layers[-1].output]
+            last._outbound_nodes = []
+            self.outputs = [last.output]
             self._init_graph_network(self.inputs, self.outputs, name=self.name)
             self.built = True
 

@@ -220,11 +220,10 @@ class BatchNormalization(Layer):
 
     def _assign_moving_average(self, variable: Any, value: Any, momentum: Any) -> Any:
         with name_scope("AssignMovingAvg") as scope, colocate_with(variable):
-            decay = convert_to_tensor(1.0 - momentum, name="decay")
-            if decay.dtype != variable.dtype.base_dtype:
-                decay = cast(decay, variable.dtype.base_dtype)
-            delta = (variable - cast(value, variable.dtype)) * decay
-            return assign_sub(variable, delta, name=scope)
+            replaced = convert_to_tensor(1.0 - momentum, name="decay")
+            part = cast(replaced, variable.dtype.base_dtype)
+            difference = variable - cast(value, variable.dtype)
+            return assign_sub(variable, difference * part, name=scope)
 
     def _assign_variance(self, stddev: Any) -> Any:
         """Set the moving variance from a moving standard deviation of variance + epsilon."""

@@ -89,9 +89,9 @@ class Conv(Layer):
     def _take_channels(self, input_shape: TensorShape) -> int:
         """Return the number of input channels, which inputs must have from now on."""
         axis = self._channel_axis
-        if input_shape.dims[axis].value is None:
+        channels: int | None = input_shape.dims[axis].value
+        if channels is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
-        channels = int(input_shape[axis])
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
         return channels
 

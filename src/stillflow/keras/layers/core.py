@@ -409,13 +409,14 @@ class Permute(Layer):
 
     def __init__(self, dims: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.dims = tuple(dims)
-        if sorted(dims) != list(range(1, len(dims) + 1)):
+        order = self.dims = tuple(dims)
+        rank = 1 + len(order)
+        if {*order} != {*range(1, rank)}:
             raise ValueError(
                 f"Invalid permutation `dims` for Permute Layer: {dims}. The set of indices in "
                 "`dims` must be consecutive and start from 1."
             )
-        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+        self.input_spec = InputSpec(ndim=rank)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return the sizes in the new order."""

@@ -52,17 +52,16 @@ class DepthwiseConv2D(Conv2D):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
+        geometry = kernel_size, strides, padding, data_format
         super().__init__(
-            filters=None, kernel_size=kernel_size, strides=strides, padding=padding,
-            data_format=data_format, activation=activation, use_bias=use_bias,
-            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-            bias_constraint=bias_constraint, **kwargs,
+            None, *geometry, activation=activation, use_bias=use_bias,
+            activity_regularizer=activity_regularizer, bias_initializer=bias_initializer,
+            bias_regularizer=bias_regularizer, bias_constraint=bias_constraint, **kwargs,
         )  # fmt: skip
         self.depth_multiplier = depth_multiplier
         self.depthwise_initializer = initializer_of(depthwise_initializer)
         self.depthwise_regularizer = regularizer_of(depthwise_regularizer)
         self.depthwise_constraint = constraint_of(depthwise_constraint)
-        self.bias_initializer = initializer_of(bias_initializer)
 
     @property
     def _channel_axis(self) -> int:

@@ -43,19 +43,18 @@ class RandomFourierFeatures(Layer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        named = kernel_initializer.lower() if isinstance(kernel_initializer, str) else None
         if output_dim <= 0:
             raise ValueError(f"`output_dim` should be a positive integer. Given: {output_dim}.")
-        if isinstance(kernel_initializer, str) and kernel_initializer.lower() not in _KERNELS:
+        if named not in (None, *_KERNELS):
             raise ValueError(
                 f"Unsupported kernel type: '{kernel_initializer}'. Supported kernel types: "
                 f"{_KERNELS}."
             )
-        if scale is not None and scale <= 0.0:
+        if not (scale is None or scale > 0.0):
             raise ValueError(f"When provided, `scale` should be a positive float. Given: {scale}.")
         super().__init__(trainable=trainable, name=name, **kwargs)
-        self.output_dim = output_dim
-        self.kernel_initializer = kernel_initializer
-        self.scale = scale
+        self.output_dim, self.scale, self.kernel_initializer = output_dim, scale, kernel_initializer
 
     def build(self, input_shape: Any) -> None:
         """Make the variables."""

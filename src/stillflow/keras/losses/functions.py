@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -152,6 +153,12 @@ def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
     return tf.add(squared, tf.multiply(delta, linear))
 
 
+def _smoothed(targets: Any, smoothing: Any, moved: Callable[[Any], Any]) -> Any:
+    """Return `moved(smoothing)` unless the smoothing is 0."""
+    smoothing = convert_to_tensor(smoothing, dtype=floatx())
+    return smart_cond(smoothing, lambda: moved(smoothing), lambda: targets)
+
+
 @export("keras.metrics.categorical_crossentropy", "keras.losses.categorical_crossentropy")
 def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0
@@ -163,14 +170,13 @@ def categorical_crossentropy(
       from_logits: whether the predictions are logits.
       label_smoothing: the part of the targets that is spread over all classes.
     """
-    y_true, y_pred = _floats(y_true, y_pred)
-    label_smoothing = convert_to_tensor(label_smoothing, dtype=floatx())
+    targets, y_pred = _floats(y_true, y_pred)
 
-    def smoothed() -> Any:
-        classes = tf.cast(tf.shape(y_true)[1], y_pred.dtype)
-        return y_true * (1.0 - label_smoothing) + label_smoothing / classes
+    def moved(smoothing: Any) -> Any:
+        classes = tf.cast(tf.shape(targets)[1], y_pred.dtype)
+        return targets * (1.0 - smoothing) + smoothing / classes
 
-    y_true = smart_cond(label_smoothing, smoothed, lambda: y_true)
+    y_true = _smoothed(targets, label_smoothing, moved)
     return crossentropy.categorical_crossentropy(y_true, y_pred, from_logits=from_logits)
 
 
@@ -197,13 +203,12 @@ def binary_crossentropy(
       from_logits: whether the predictions are logits.
       label_smoothing: how far targets are moved towards 0.5.
     """
-    y_true, y_pred = _floats(y_true, y_pred)
-    label_smoothing = convert_to_tensor(label_smoothing, dtype=floatx())
+    targets, y_pred = _floats(y_true, y_pred)
 
-    def smoothed() -> Any:
-        return y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    def moved(smoothing: Any) -> Any:
+        return targets * (1.0 - smoothing) + 0.5 * smoothing
 
-    y_true = smart_cond(label_smoothing, smoothed, lambda: y_true)
+    y_true = _smoothed(targets, label_smoothing, moved)
     losses = crossentropy.binary_crossentropy(y_true, y_pred, from_logits=from_logits)
     return mean(losses, axis=-1)
 

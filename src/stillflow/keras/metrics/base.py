@@ -210,13 +210,11 @@ class MeanMetricWrapper(Mean):
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
         """Add the function's values, each with a weight that is broadcast to them."""
-        y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
-        (y_true, y_pred), sample_weight = ragged_assert_compatible_and_get_flat_values(
-            [y_true, y_pred], sample_weight
-        )
-        y_pred, y_true = align_targets(y_pred, y_true)
-        matches = self._fn(y_true, y_pred, **self._fn_kwargs)
-        return super().update_state(matches, sample_weight=sample_weight)
+        given = [tf.cast(values, self._dtype) for values in (y_true, y_pred)]
+        flat, weight = ragged_assert_compatible_and_get_flat_values(given, sample_weight)
+        predictions, targets = align_targets(*reversed(flat))
+        values = self._fn(targets, predictions, **self._fn_kwargs)
+        return super().update_state(values, sample_weight=weight)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments, without the function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,13 @@ class MeanRelativeError(Mean):
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
         """Add relative errors, each with a weight that is broadcast to them."""
-        y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
-        y_pred, y_true = align_targets(y_pred, y_true)
-        y_pred, self.normalizer = remove_squeezable_dimensions(y_pred, self.normalizer)
-        y_pred.shape.assert_is_compatible_with(y_true.shape)
-        errors = tf.math.divide_no_nan(tf.abs(y_true - y_pred), self.normalizer)
-        return super().update_state(errors, sample_weight=sample_weight)
+        targets, predictions = (tf.cast(values, self._dtype) for values in (y_true, y_pred))
+        aligned, targets = align_targets(predictions, targets)
+        aligned, self.normalizer = remove_squeezable_dimensions(aligned, self.normalizer)
+        aligned.shape.assert_is_compatible_with(targets.shape)
+        distances = tf.abs(targets - aligned)
+        relative = tf.math.divide_no_nan(distances, self.normalizer)
+        return super().update_state(relative, sample_weight=sample_weight)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -71,13 +73,15 @@ class MeanIoU(Metric):
 
     def result(self) -> Any:
         """Return the mean over the classes that occurred."""
-        rows = tf.cast(tf.reduce_sum(self.total_cm, axis=0), dtype=self._dtype)
-        columns = tf.cast(tf.reduce_sum(self.total_cm, axis=1), dtype=self._dtype)
-        right = tf.cast(tf.diag_part(self.total_cm), dtype=self._dtype)
-        union = rows + columns - right
-        valid = tf.reduce_sum(tf.cast(tf.not_equal(union, 0), dtype=self._dtype))
-        overlap = tf.math.divide_no_nan(right, union)
-        return tf.math.divide_no_nan(tf.reduce_sum(overlap, name="mean_iou"), valid)
+        in_matrix = (
+            partial(tf.reduce_sum, axis=0), partial(tf.reduce_sum, axis=1), tf.diag_part,
+        )  # fmt: skip
+        predicted, actual, both = (tf.cast(of(self.total_cm), self._dtype) for of in in_matrix)
+        union = predicted + actual - both
+        occurred = tf.cast(tf.not_equal(union, 0), self._dtype)
+        count = tf.reduce_sum(occurred)
+        total = tf.reduce_sum(tf.math.divide_no_nan(both, union), name="mean_iou")
+        return tf.math.divide_no_nan(total, count)
 
     def reset_states(self) -> None:
         """Set the confusion matrix to 0."""

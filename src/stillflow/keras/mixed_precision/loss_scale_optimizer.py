@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -99,15 +100,10 @@ class LossScaleOptimizer(OptimizerV2):
         return replica.merge_call(self._apply_in_all, args=(tuple(grads_and_vars), name))
 
     def _apply_in_all(self, distribution: Any, grads_and_vars: Any, name: Any) -> Any:
-        grads = [grad for grad, _ in grads_and_vars]
+        grads, variables = ([pair[place] for pair in grads_and_vars] for place in (0, 1))
         update_scale, finite = self._loss_scale.update(grads)
-
-        def apply() -> Any:
-            together = _Together([variable for _, variable in grads_and_vars])
-            return distribution.extended.call_for_each_replica(
-                self._apply_in_replica, args=(grads, together, name)
-            )
-
+        each = distribution.extended.call_for_each_replica
+        apply = partial(each, self._apply_in_replica, args=(grads, _Together(variables), name))
         return group(smart_cond(finite, apply, no_op), update_scale)
 
     def _apply_in_replica(self, grads: Any, together: _Together, name: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -28,10 +30,7 @@ class _Moments(OptimizerV2):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, **kwargs)
-        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
-        self._set_hyper("decay", self._initial_decay)
-        self._set_hyper("beta_1", beta_1)
-        self._set_hyper("beta_2", beta_2)
+        self._set_hypers(kwargs.get("lr", learning_rate), beta_1=beta_1, beta_2=beta_2)
         self.epsilon = epsilon or default_epsilon()
 
     _slot_order: tuple[str, ...] = ("m", "v")
@@ -278,17 +277,19 @@ class Nadam(_Moments):
         }
 
     def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
-        m, v = (self.get_slot(variable, slot) for slot in self._slot_order)
+        assign = partial(tf.assign, use_locking=self._use_locking)
+
+        def averaged(name: str, beta: str, power: Callable[[Any], Any]) -> Any:
+            slot = self.get_slot(variable, name)
+            kept = numbers[beta] * slot
+            return assign(slot, kept + numbers[f"one_minus_{beta}"] * power(grad))
+
         corrected = grad / numbers["one_minus_schedule"]
-        m_t = numbers["beta_1"] * m + numbers["one_minus_beta_1"] * grad
-        m_t = tf.assign(m, m_t, use_locking=self._use_locking)
-        m_corrected = m_t / numbers["one_minus_next_schedule"]
-        v_t = numbers["beta_2"] * v + numbers["one_minus_beta_2"] * tf.square(grad)
-        v_t = tf.assign(v, v_t, use_locking=self._use_locking)
-        v_corrected = v_t / numbers["v_denominator"]
+        m_corrected = averaged("m", "beta_1", lambda x: x) / numbers["one_minus_next_schedule"]
+        v_corrected = averaged("v", "beta_2", tf.square) / numbers["v_denominator"]
         mean = numbers["one_minus_m_t"] * corrected + numbers["m_t_1"] * m_corrected
         step = numbers["lr_t"] * mean / (tf.sqrt(v_corrected) + numbers["epsilon"])
-        return tf.assign(variable, variable - step, use_locking=self._use_locking)
+        return assign(variable, variable - step)
 
     def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
         m, v = (self.get_slot(variable, slot) for slot in self._slot_order)

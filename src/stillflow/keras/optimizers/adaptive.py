@@ -52,8 +52,7 @@ class Adagrad(CountedLater):
                 f"initial_accumulator_value must be non-negative: {initial_accumulator_value}"
             )
         super().__init__(name, **kwargs)
-        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
-        self._set_hyper("decay", self._initial_decay)
+        self._set_hypers(kwargs.get("lr", learning_rate))
         self._initial_accumulator_value = initial_accumulator_value
         self.epsilon = epsilon or default_epsilon()
 
@@ -117,9 +116,7 @@ class Adadelta(CountedLater):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, **kwargs)
-        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
-        self._set_hyper("decay", self._initial_decay)
-        self._set_hyper("rho", rho)
+        self._set_hypers(kwargs.get("lr", learning_rate), rho=rho)
         self.epsilon = epsilon or default_epsilon()
 
     def _create_slots(self, variables: list[Any]) -> None:

@@ -255,6 +255,12 @@ class OptimizerV2(Trackable):
         else:
             self._hyper[name] = value
 
+    def _set_hypers(self, learning_rate: Any, **others: Any) -> None:
+        """Set the learning rate, its decay that the constructor was given, and other numbers."""
+        numbers = {"learning_rate": learning_rate, "decay": self._initial_decay, **others}
+        for name, value in numbers.items():
+            self._set_hyper(name, value)
+
     def _get_hyper(self, name: str, dtype: Any = None) -> Any:
         self._create_hypers()
         value = self._hyper[name]

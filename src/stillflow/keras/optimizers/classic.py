@@ -77,11 +77,10 @@ class Optimizer:
                 "a gradient defined (i.e. are differentiable). Common ops without gradient: "
                 "K.argmax, K.round, K.eval."
             )
-        if hasattr(self, "clipnorm"):
-            grads = [tf.clip_by_norm(grad, self.clipnorm) for grad in grads]
-        if hasattr(self, "clipvalue"):
-            grads = [tf.clip_by_value(grad, -self.clipvalue, self.clipvalue) for grad in grads]
-        return grads
+        norm, bound = (getattr(self, name, None) for name in ("clipnorm", "clipvalue"))
+        if norm is not None:
+            grads = [tf.clip_by_norm(grad, norm) for grad in grads]
+        return grads if bound is None else [tf.clip_by_value(x, -bound, bound) for x in grads]
 
     def set_weights(self, weights: Sequence[Any]) -> None:
         """Set the variables of the last step, which are there once the rule was used.

@@ -58,11 +58,12 @@ class Ftrl(OptimizerV2):
             raise ValueError(
                 f"learning_rate_power {learning_rate_power:f} needs to be negative or zero"
             )
-        self._set_hyper("learning_rate", learning_rate)
-        self._set_hyper("decay", self._initial_decay)
-        self._set_hyper("learning_rate_power", learning_rate_power)
-        self._set_hyper("l1_regularization_strength", l1_regularization_strength)
-        self._set_hyper("l2_regularization_strength", l2_regularization_strength)
+        self._set_hypers(
+            learning_rate,
+            learning_rate_power=learning_rate_power,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+        )
         self._initial_accumulator_value = initial_accumulator_value
         self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
 

@@ -43,11 +43,8 @@ class SGD(OptimizerV2):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, **kwargs)
-        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
-        self._set_hyper("decay", self._initial_decay)
-        self._momentum = uses_momentum(momentum)
-        self._set_hyper("momentum", momentum)
-        self.nesterov = nesterov
+        self._momentum, self.nesterov = uses_momentum(momentum), nesterov
+        self._set_hypers(kwargs.get("lr", learning_rate), momentum=momentum)
 
     def _create_slots(self, variables: list[Any]) -> None:
         if self._momentum:

@@ -39,11 +39,8 @@ class RMSprop(CountedLater):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, **kwargs)
-        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
-        self._set_hyper("decay", self._initial_decay)
-        self._set_hyper("rho", rho)
         self._momentum = uses_momentum(momentum)
-        self._set_hyper("momentum", momentum)
+        self._set_hypers(kwargs.get("lr", learning_rate), rho=rho, momentum=momentum)
         self.epsilon = epsilon or default_epsilon()
         self.centered = centered
 

@@ -48,11 +48,10 @@ def modernized(layer: Any, arrays: Arrays, origin: Origin) -> Arrays:
 
 
 def _conv1d(layer: Any, arrays: Arrays) -> Arrays:
-    shape = arrays[0].shape
-    if shape[:2] != (layer.kernel_size[0], 1) or shape[3] != layer.filters:
-        arrays[0] = np.transpose(arrays[0], (2, 3, 1, 0))
-    arrays[0] = arrays[0][:, 0, :, :]
-    return arrays
+    kernel, *others = arrays
+    is_current = (*kernel.shape[:2], kernel.shape[3]) == (*layer.kernel_size, 1, layer.filters)
+    kernel = kernel if is_current else np.transpose(kernel, (2, 3, 1, 0))
+    return [kernel[:, 0], *others]
 
 
 def _conv2d(layer: Any, arrays: Arrays) -> Arrays:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -168,10 +170,10 @@ class StandardCell(DropoutRNNCellMixin, WithKernels):
         **kwargs: Any,
     ) -> None:
         super().__init__(units=units, **kwargs)
-        self.use_bias = use_bias
-        self.activation = activation_of(activation)
-        self.dropout = min(1.0, max(0.0, dropout))
-        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
+        self.activation, self.use_bias = activation_of(activation), use_bias
+        self.dropout, self.recurrent_dropout = (
+            min(1.0, max(0.0, part)) for part in (dropout, recurrent_dropout)
+        )
         self.state_size = self.output_size = units
 
     def get_initial_state(
@@ -212,16 +214,14 @@ class StackedRNNCells(Layer):
     """
 
     def __init__(self, cells: Any, **kwargs: Any) -> None:
-        for cell in cells:
-            if not hasattr(cell, "call"):
-                raise ValueError("All cells must have a `call` method. received cells:", cells)
-            if not hasattr(cell, "state_size"):
-                raise ValueError(
-                    "All cells must have a `state_size` attribute. received cells:", cells
-                )
-        self.cells = cells
-        self.reverse_state_order = kwargs.pop("reverse_state_order", False)
-        if self.reverse_state_order:
+        required = {"call": "method", "state_size": "attribute"}
+        for cell, (attribute, kind) in itertools.product(cells, required.items()):
+            if not hasattr(cell, attribute):
+                message = f"All cells must have a `{attribute}` {kind}. received cells:"
+                raise ValueError(message, cells)
+        is_reversed = kwargs.pop("reverse_state_order", False)
+        self.cells, self.reverse_state_order = cells, is_reversed
+        if is_reversed:
             logging.warning(
                 "reverse_state_order=True in StackedRNNCells will soon be deprecated. Please "
                 "update the code to work with the natural order of states if you rely on the RNN "
@@ -247,14 +247,11 @@ class StackedRNNCells(Layer):
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
     ) -> tuple[Any, ...]:
         """Return the initial states of each cell."""
-        states = []
-        for cell in self._in_state_order:
-            own = getattr(cell, "get_initial_state", None)
-            if own:
-                states.append(own(inputs=inputs, batch_size=batch_size, dtype=dtype))
-            else:
-                states.append(zero_states_of(cell, inputs, batch_size, dtype))
-        return tuple(states)
+        given = {"inputs": inputs, "batch_size": batch_size, "dtype": dtype}
+        return tuple([
+            (getattr(cell, "get_initial_state", None) or partial(zero_states_of, cell))(**given)
+            for cell in self._in_state_order
+        ])  # fmt: skip
 
     def call(self, inputs: Any, states: Any, constants: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
         """(output, new states)."""

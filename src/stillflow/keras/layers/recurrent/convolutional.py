@@ -43,13 +43,16 @@ class ConvRNN2D(RNN):
         unroll: bool = False,
         **kwargs: Any,
     ) -> None:
-        if unroll:
-            raise TypeError("Unrolling isn't possible with convolutional RNNs.")
-        if isinstance(cell, (list, tuple)):
-            raise TypeError("It is not possible at the moment tostack convolutional cells.")
-        super().__init__(
-            cell, return_sequences, return_state, go_backwards, stateful, unroll, **kwargs
-        )
+        impossible = {
+            "Unrolling isn't possible with convolutional RNNs.": unroll,
+            "It is not possible at the moment tostack convolutional cells.": isinstance(
+                cell, (list, tuple)
+            ),
+        }
+        for message, is_wanted in impossible.items():
+            if is_wanted:
+                raise TypeError(message)
+        super().__init__(cell, return_sequences, return_state, go_backwards, stateful, **kwargs)
         self.input_spec = [InputSpec(ndim=5)]
 
     @property

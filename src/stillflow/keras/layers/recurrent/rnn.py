@@ -169,12 +169,11 @@ class RNN(Layer):
         return sizes_of(size)
 
     def _spec_of(self, shape: Any) -> InputSpec:
-        sizes = as_shape(shape).as_list()
-        batch, time = (1, 0) if self.time_major else (0, 1)
-        if not self.stateful:
-            sizes[batch] = None
-        sizes[time] = None
-        return InputSpec(shape=tuple(sizes))
+        """Return the specification of inputs: of any length, and any batch size unless stateful."""
+        sizes = enumerate(as_shape(shape).as_list())
+        time = 0 if self.time_major else 1
+        free = {time} if self.stateful else {0, 1}
+        return InputSpec(shape=tuple(None if axis in free else size for axis, size in sizes))
 
     def _step_shape(self, shape: Any) -> tuple[Any, ...]:
         sizes = tuple(as_shape(shape).as_list())
