@@ -48,7 +48,7 @@ def model(images, keep_prob):
     h = convolution(h, 32, "conv2")
     h = tf.reshape(h, [-1, 7 * 7 * 32])
     h = tf.nn.relu(dense(h, 256, "fc1"))
-    h = tf.nn.dropout(h, keep_prob)
+    h = tf.nn.dropout(h, rate=1 - keep_prob)
     return dense(h, 10, "fc2")
 
 

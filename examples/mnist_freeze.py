@@ -10,6 +10,7 @@ import os
 import digits
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.tools import freeze_graph
 
 tf.app.flags.DEFINE_string("folder", "mnist", "Where the checkpoints are; frozen.pb gets there.")
 FLAGS = tf.app.flags.FLAGS
@@ -17,13 +18,10 @@ FLAGS = tf.app.flags.FLAGS
 
 def freeze(path):
     checkpoint = tf.train.latest_checkpoint(FLAGS.folder)
-    with tf.Graph().as_default() as graph, tf.Session() as sess:
-        saver = tf.train.import_meta_graph(checkpoint + ".meta")
-        saver.restore(sess, checkpoint)
-        frozen = tf.graph_util.convert_variables_to_constants(
-            sess, graph.as_graph_def(), ["guess"])
-    with tf.gfile.GFile(path, "wb") as file:
-        file.write(frozen.SerializeToString())
+    frozen = freeze_graph.freeze_graph(
+        input_graph="", input_saver="", input_binary=True, input_checkpoint=checkpoint,
+        output_node_names="guess", restore_op_name="", filename_tensor_name="", output_graph=path,
+        clear_devices=True, initializer_nodes="", input_meta_graph=checkpoint + ".meta")
     print("%s: %d nodes, no variables" % (os.path.basename(path), len(frozen.node)))
 
 

@@ -87,11 +87,19 @@ def test_a_served_tensorflow_has_its_handler_from_its_import_on(program, lines):
     assert done.stderr == "ERROR:tensorflow:once\n" * lines
 
 
-def test_lines_of_absl_stand_beside_those_of_tensorflow(tmp_path):
+@pytest.mark.parametrize(
+    "before, line",
+    [
+        ("", r"ERROR:tensorflow:once"),
+        ("tf.get_logger().handlers.clear()", r"E\d{4} .* program\.py:4\] once"),
+    ],
+)
+def test_a_program_run_by_absl_prints_each_line_once(tmp_path, before, line):
     program = tmp_path / "program.py"
-    program.write_text("""\
+    program.write_text(f"""\
 import tensorflow as tf
 def main(_):
+    {before or "pass"}
     tf.logging.error("once")
 tf.app.run()
 """)
@@ -102,9 +110,30 @@ tf.app.run()
         check=True,
         env={**os.environ, "PYTHONPATH": SOURCES},
     )
-    ours, absl = done.stderr.splitlines()
-    assert ours == "ERROR:tensorflow:once"
-    assert re.fullmatch(r"E\d{4} .* program\.py:3\] once", absl)
+    (found,) = done.stderr.splitlines()
+    assert re.fullmatch(line, found)
+
+
+def test_absl_writes_lines_to_a_file_of_its_own(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""\
+from absl import app, logging
+import stillflow as tf
+tf.get_logger()
+def main(_):
+    tf.logging.error("first")
+    logging.use_absl_handler()
+    logging.get_absl_handler().use_absl_log_file("log", ".")
+    tf.logging.error("twice")
+app.run(main)
+""")
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": SOURCES},
+    )  # fmt: skip
+    assert "ERROR:tensorflow:twice" in done.stderr
+    assert "] twice" in (tmp_path / "log.INFO").read_text()
 
 
 def test_levels():

@@ -51,9 +51,27 @@ def _add_handler(logger: logging.Logger) -> None:
     interactive = bool(getattr(sys, "ps1", False)) or sys.flags.interactive
     if interactive:
         logger.setLevel(INFO)
-    handler = logging.StreamHandler(sys.stdout if interactive else sys.stderr)
+    handler = _Handler(sys.stdout if interactive else sys.stderr)
     handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT, None))
     logger.addHandler(handler)
+
+
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Handler whose lines absl, once a program has started it, does not print again."""
+
+    _absl: Any = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        super().emit(record)
+        absl: Any = sys.modules.get("absl.logging")
+        if self._absl is None and hasattr(absl, "get_absl_handler"):
+            self._absl = absl.get_absl_handler()
+            self._absl.addFilter(self._is_news_to_absl)
+
+    def _is_news_to_absl(self, record: logging.LogRecord) -> bool:
+        """Return False for a line of this logger's that absl would print next to its copy."""
+        printed = record.name == "tensorflow" and self in logging.getLogger("tensorflow").handlers
+        return not printed or self._absl.python_handler.stream is not self.stream
 
 
 def _caller() -> FrameType | None:

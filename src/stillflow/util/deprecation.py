@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import re
 from collections.abc import Callable, Hashable, Iterator
+from types import FrameType
 from typing import Any
 
 from stillflow.util import tf_decorator, tf_inspect
@@ -20,6 +22,9 @@ from stillflow.util.renamed import renamed_argument
 _PRINT_DEPRECATION_WARNINGS = True
 _PRINTED_WARNING: dict[Hashable, bool] = {}
 _UPDATING = "Instructions for updating:"
+_DECORATORS = os.path.dirname(__file__)
+_PACKAGE = os.path.dirname(_DECORATORS)
+_OURS = (_PACKAGE + os.sep, _PACKAGE + "_contrib" + os.sep)
 
 
 class DeprecatedNamesAlreadySet(Exception):
@@ -298,11 +303,15 @@ def _warn_argument(
 def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
     if not _PRINT_DEPRECATION_WARNINGS or key in _PRINTED_WARNING:
         return
+    caller = _caller()
+    if caller is not None and caller.f_code.co_filename.startswith(_OURS):
+        return  # the program cannot change that call
     if warn_once:
         _PRINTED_WARNING[key] = True
     from stillflow.platform import tf_logging
 
-    tf_logging.warning(message, _call_location(), *args)
+    place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller is not None else "UNKNOWN"
+    tf_logging.warning(message, place, *args)
 
 
 class HiddenTfApiAttribute(property):
@@ -322,12 +331,12 @@ class HiddenTfApiAttribute(property):
 hide_attribute_from_api = HiddenTfApiAttribute
 
 
-def _call_location() -> str:
-    """Return file and line of the code that calls a decorated function."""
+def _caller() -> FrameType | None:
+    """Return the frame that calls a decorated function, outside of this folder's decorators."""
     frame = inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename == __file__:
+    while frame is not None and frame.f_code.co_filename.startswith(_DECORATORS):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "UNKNOWN"
+    return frame
 
 
 def _when(date: str | None) -> str:
