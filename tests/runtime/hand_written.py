@@ -21,7 +21,9 @@ KERNELS: dict[str, Any] = {
 
 def call(kind: str, output: str, *arguments: Any, guard: Guard = (), **fields: Any) -> Step:
     """Return a call of an operation's kernel; arguments that are texts are names of values."""
-    op: Any = SimpleNamespace(type=kind, name=output, card=cards.get(kind), attrs={}, _outputs=[])
+    op: Any = SimpleNamespace(
+        type=kind, name=output, card=cards.get(kind), attrs={}, _inputs=[], _outputs=[]
+    )
     given = [Name(each) if isinstance(each, str) else each for each in arguments]
     names = [str(each) for each in given if isinstance(each, Name)]
     step = Step("call", op, [output], names, guard, KERNELS.get(kind), given)

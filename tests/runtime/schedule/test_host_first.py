@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import stillflow as tf
 from stillflow.runtime.plan.steps import Memory, Name, Step
 from stillflow.runtime.schedule.host_first import host_first
+from stillflow.runtime.schedule.steps import StepAccesses
 
 
 def step(outputs, inputs, place, op=None, **rest):
@@ -17,11 +20,10 @@ def step(outputs, inputs, place, op=None, **rest):
     return made
 
 
-def ordered(*steps, roots=None, memory=None, buffers=None):
-    found = host_first(
-        list(steps), [step.keywords["place"] for step in steps], roots or {}, memory or Memory(),
-        (buffers or {}).get,
-    )  # fmt: skip
+def ordered(*steps, buffers=None):
+    accesses = StepAccesses(steps, {}, {}, Memory())
+    accesses.buffer_of = (buffers or {}).get
+    found = host_first(steps, [step.keywords["place"] for step in steps], accesses)
     assert sorted(map(id, found)) == sorted(map(id, steps))
     return [" ".join(each.outputs) or each.inputs[0] for each in found]
 
@@ -117,7 +119,7 @@ def test_what_branches_make_is_taken_behind_them():
 
 def test_loops_keep_their_place():
     op = pure()
-    found = ordered(
-        step("a", "x", "gpu", op), step("l", "n", None, op, kind="loop"), step("h", "n", None, op)
-    )
+    loop = step("l", "n", None, op, kind="loop")
+    loop.arguments = [SimpleNamespace(steps=[])]
+    found = ordered(step("a", "x", "gpu", op), loop, step("h", "n", None, op))
     assert found == ["a", "l", "h"]

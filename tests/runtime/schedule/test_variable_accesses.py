@@ -10,7 +10,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.schedule.variable_accesses import as_tensorflow_orders
+from stillflow.runtime.schedule.operations import by_accesses
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
@@ -23,7 +23,7 @@ def model():
 
 def order(*fetches, fed=()):
     targets = [each.op if isinstance(each, tf.Tensor) else each for each in fetches]
-    return as_tensorflow_orders(needed_ops([], targets, fed), fed)
+    return by_accesses(needed_ops([], targets, fed), fed)
 
 
 def run(*fetches):
@@ -104,7 +104,7 @@ def test_what_a_lock_orders_stays_as_it_is():
     section = tf.CriticalSection()
     write = section.execute(lambda: v.assign(model()))
     operations = needed_ops([], [write.op, (v * 2.0).op], ())
-    assert as_tensorflow_orders(operations, ()) == operations
+    assert by_accesses(operations, ()) == operations
 
 
 def test_loops_are_waited_for_too():

@@ -21,7 +21,7 @@ from stillflow.runtime.cluster.loose_shapes import with_loose_shapes
 from stillflow.runtime.functions.inlining import Inliner, inline, is_call
 from stillflow.runtime.loops.frames import Frame, LateEntry, find_frames, has_loops
 from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.schedule.variable_accesses import as_tensorflow_orders
+from stillflow.runtime.schedule.operations import by_accesses
 
 _CALLS = ("func", "list(func)")
 # Marks operations that run without a consumer, unless they are in a branch not taken.
@@ -81,7 +81,7 @@ class Partition:
         if any(is_call(op) for op in self._ops):
             self._take_calls_apart(tensors, targets, fed, device_of)
         self._fed = {self.now(tensor) for tensor in fed}
-        self._ops = as_tensorflow_orders(self._ops, self._fed)
+        self._ops = by_accesses(self._ops, self._fed)
         self._fetched = [self.now(tensor) for tensor in tensors]
         self._targets = [self.now(op) for op in targets]
         graph = self._graph

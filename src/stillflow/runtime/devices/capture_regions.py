@@ -12,7 +12,6 @@ from stillflow.ops.variables.buffer import Buffer
 from stillflow.ops.variables.reference import set_value
 from stillflow.runtime.devices.graph_capture import AT_LEAST, Captured
 from stillflow.runtime.devices.moves import Moves, is_of_host
-from stillflow.runtime.plan.aliasing import roots_by_name
 from stillflow.runtime.plan.regions import Code, Part, taken_after
 from stillflow.runtime.plan.steps import (
     Memory,
@@ -24,7 +23,8 @@ from stillflow.runtime.plan.steps import (
     ops_of,
     taken_by,
 )  # fmt: skip
-from stillflow.runtime.schedule.host_first import has_effect, host_first, is_of_arrays
+from stillflow.runtime.schedule.host_first import host_first
+from stillflow.runtime.schedule.steps import StepAccesses, has_effect, is_of_arrays
 
 
 class Segments:
@@ -52,21 +52,10 @@ class Segments:
         self._held: set[str] = set()  # names of variables' own memory, once all is placed
         self._device: Any = None  # the only CUDA device, if there is one
 
-    def in_order(self, steps: list[Step], number_of: Callable[[Any], int]) -> list[Step]:
-        """Return the steps so that those of a device stand together.
-
-        Args:
-          steps: in an order in which they may run.
-          number_of: gives the plan's number of a variable.
-        """
-        handles = {value.name for value in self._values.values() if value.is_handle}
-
-        def buffer_of(name: str) -> int | None:
-            held = self._constants.get(name)
-            if isinstance(held, Buffer):
-                return number_of(held)
-            return -1 if name in handles and held is None else None
-
+    def in_order(self, steps: list[Step]) -> list[Step]:
+        """Return the steps, given in an order in which they may run, with a device's together."""
+        accesses = StepAccesses(steps, self._values, self._constants, self._memory)
+        buffer_of = accesses.buffer_of
         steps = [part for step in steps for part in self._drawn(_in_place(step, buffer_of))]
         found = {self._moves.device_of(step.op) for step in steps if step.op is not None}
         found = {device for device in found if device.type == "cuda"}
@@ -76,8 +65,7 @@ class Segments:
             self._device = None  # arrays stay with the host then
             self._places.clear()
             places = list(map(self.place, steps))
-        roots = roots_by_name(steps, dict(self._values), self._memory)
-        return host_first(steps, places, roots, self._memory, buffer_of)
+        return host_first(steps, places, accesses)
 
     def _drawn(self, step: Step) -> list[Step]:
         """Return the host step and the device step of a random operation."""

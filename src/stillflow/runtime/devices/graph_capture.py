@@ -13,7 +13,7 @@ import torch
 from stillflow.runtime.devices.cuda_graph import NO_ENDS, Ends, Graph, capturing, is_sent
 from stillflow.runtime.devices.host_waits import Watch
 from stillflow.runtime.plan.regions import Code, Part, lines_of
-from stillflow.runtime.schedule.host_first import is_of_arrays
+from stillflow.runtime.schedule.steps import is_of_arrays
 
 # Fewer kernels are launched as quickly one by one.
 AT_LEAST = 6

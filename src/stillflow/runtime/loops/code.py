@@ -113,7 +113,7 @@ class LoopCode:
         segments = None
         if tracer.moves is not None and is_wanted():
             segments = Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory)
-            self.parts["body"] = segments.in_order(self.parts["body"], tracer.buffer_number)
+            self.parts["body"] = segments.in_order(self.parts["body"])
         zeros = zeros_of(self.steps)
         for part in PARTS:
             elsewhere = [n for p in PARTS if p != part for s in self.parts[p] for n in s.inputs]

@@ -7,11 +7,11 @@ inputs are. Contexts of the program that built the graph are not needed, so impo
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Iterator, Sequence
 
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.schedule.dependencies import schedule
 
 
 class LateEntry(InvalidArgumentError):
@@ -165,34 +165,23 @@ def _order(
     """Set `units`: a loop runs as one, after all that enters it and before all that leaves it."""
     for inner in frame.children.values():
         _order(inner, inside, place, fed)
-    number = {unit: position for position, unit in enumerate(_members(frame, place))}
-    waiting: dict[Operation | Frame, set[Operation | Frame]] = {}
-    users: dict[Operation | Frame, list[Operation | Frame]] = {unit: [] for unit in number}
-    for unit in number:
-        ops = unit.enters if isinstance(unit, Frame) else (unit,)
-        needs: set[Operation | Frame] = set()
-        for op in ops:
+    units = _members(frame, place)
+    number = {unit: position for position, unit in enumerate(units)}
+    before: list[set[int]] = []
+    for unit in units:
+        needs: set[int] = set()
+        for op in unit.enters if isinstance(unit, Frame) else (unit,):
             for source in _sources(op, fed):
                 made_by = inside.get(source)
                 if made_by is frame and source.card.flow != "enter":
-                    needs.add(source)
+                    needs.add(number[source])
                 elif made_by is not None and made_by.parent is frame:
-                    needs.add(made_by)
-        waiting[unit] = needs
-        for need in needs:
-            users[need].append(unit)
-    ready = [number[unit] for unit, needs in waiting.items() if not needs]
-    heapq.heapify(ready)
-    by_number = list(number)
-    while ready:
-        unit = by_number[heapq.heappop(ready)]
-        frame.units.append(unit)
-        for user in users[unit]:
-            waiting[user].discard(unit)
-            if not waiting[user]:
-                heapq.heappush(ready, number[user])
-    if len(frame.units) != len(number):
-        raise _cycle(next(unit for unit, needs in waiting.items() if needs))
+                    needs.add(number[made_by])
+        before.append(needs)
+    frame.units = [units[position] for position in schedule(before)]
+    if len(frame.units) != len(units):
+        done = set(frame.units)
+        raise _cycle(next(unit for unit in units if unit not in done))
 
 
 def _members(frame: Frame, place: dict[Operation, int]) -> list[Operation | Frame]:

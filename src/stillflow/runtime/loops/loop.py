@@ -277,4 +277,5 @@ def _add_step(
 def _writes(outer: Tracer, tracer: LoopTracer) -> list[int]:
     """Return the variables that the loop changes, by their numbers outside."""
     numbers: Sequence[int] = sorted({n for step in tracer.steps for n in step.writes})
-    return [outer.buffer_number(tracer.buffers[n]) if n >= 0 else -1 for n in numbers]
+    variables, number_of = tracer.memory.variables, outer.memory.number_of
+    return [number_of(variables[n]) if n >= 0 else -1 for n in numbers]

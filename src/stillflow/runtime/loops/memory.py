@@ -54,7 +54,7 @@ def shown_variables(tracer: LoopTracer) -> set[str]:
     assert tracer.outer is not None
     memory = tracer.outer.memory
     written = {number for step in tracer.steps for number in step.writes}
-    handles = [tracer.buffers[number] for number in written if number >= 0]
+    handles = [tracer.memory.variables[number] for number in written if number >= 0]
     found = set()
     for name, value in tracer.parameters.items():
         for root in value.roots:
@@ -62,7 +62,7 @@ def shown_variables(tracer: LoopTracer) -> set[str]:
                 continue
             number = memory.buffers[root]
             known = number >= 0 and -1 not in written
-            if written and (not known or any(tracer.outer.buffers[number] is h for h in handles)):
+            if written and (not known or any(memory.variables[number] is h for h in handles)):
                 found.add(name)
     return found
 
@@ -125,9 +125,8 @@ class _Borders:
         if found is None:
             memory = self.tracer.memory
             number = memory.buffers[root]
-            buffer = -1 if number < 0 else self.outer.buffer_number(self.tracer.buffers[number])
-            found = self.outer.memory.variable(
-                memory.readers[root], buffer, root in memory.snapshots
-            )
+            outer = self.outer.memory
+            buffer = -1 if number < 0 else outer.number_of(memory.variables[number])
+            found = outer.variable(memory.readers[root], buffer, root in memory.snapshots)
             self.variables[root] = found
         return found

@@ -31,9 +31,8 @@ from stillflow.runtime.plan.steps import Step, Value
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.plan.values import fetch_converter, fetch_fed
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.schedule.overlap import as_soon_as_ready
-from stillflow.runtime.schedule.queue_rendezvous import takes_last, waiting_at_the_end
-from stillflow.runtime.schedule.variable_accesses import as_tensorflow_orders
+from stillflow.runtime.schedule.operations import by_accesses, scheduled
+from stillflow.runtime.schedule.queue_rendezvous import waiting_at_the_end
 from stillflow.util.interpreter_exit import at_work
 
 
@@ -50,10 +49,12 @@ def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[
     report = record.begin(request)
     ops, request = _needed(request)
     facts = Facts(resources, request.feeds)
-    by_creation, ops = ops, as_tensorflow_orders(ops, request.feeds)
-    if not (loops := has_loops(ops)):
+    by_creation = ops
+    if loops := has_loops(ops):
+        ops = by_accesses(ops, request.feeds)
+    else:
         fetched = (*request.tensors, *request.raw)
-        ops, facts.begun = takes_last(as_soon_as_ready(ops, fetched, request.feeds))
+        ops, facts.begun = scheduled(ops, request.feeds, fetched)
     try:
         if request.see is not None:
             function = dataflow_plan(facts, ops, request)
@@ -141,7 +142,7 @@ def _placed(
     """Return the steps in their final order and memory, with CUDA's captured together."""
     steps = graph.steps
     if segments is not None:
-        steps = segments.in_order(steps, tracer.buffer_number)
+        steps = segments.in_order(steps)
     steps, roots = _place_in_memory(steps, tracer, fetched)
     if segments is not None:
         steps = segments.captured(steps, graph.results)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.schedule.dependencies import Dependencies
+from stillflow.runtime.schedule.dependencies import schedule
 
 _number = attrgetter("_id")
 
@@ -85,16 +84,10 @@ def _before(op: Operation, fed: set[Tensor]) -> list[Operation]:
 
 def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
     places = {op: place for place, op in enumerate(ops)}  # operations of functions share numbers
-    waits = Dependencies([  # exporters leave operations out that others only wait for
+    before = [  # exporters leave operations out that others only wait for
         {places[source] for source in _before(op, fed) if source in places} for op in ops
-    ])  # fmt: skip
-    ready = waits.free()
-    result = []
-    while ready:
-        place = heapq.heappop(ready)
-        result.append(ops[place])
-        for user in waits.done(place):
-            heapq.heappush(ready, user)
+    ]
+    result = [ops[place] for place in schedule(before)]
     if len(result) != len(ops):
         ran = set(result)
         stuck = [op for op in ops if op not in ran]

@@ -213,6 +213,15 @@ class StepGraph:
         self._drop(step)
         self.matches += 1
 
+    def reorder(self, steps: Iterable[Step]) -> None:
+        """Put the steps, and perhaps more, in another order."""
+        self._slots = [[step] for step in steps]
+        self._writers.clear()
+        for number, (step,) in enumerate(self._slots):
+            if step in self:
+                self._forget(step)
+            self._note(step, number)
+
     def change(self, step: Step, **fields: Any) -> None:
         """Set fields of a step: its arguments, inputs, outputs or kernel."""
         self._forget(step)

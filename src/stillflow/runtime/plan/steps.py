@@ -45,7 +45,7 @@ class Step:
     function: Callable[..., Any] | None = None
     arguments: list[Any] = field(default_factory=list)  # Name, or a constant
     keywords: dict[str, Any] = field(default_factory=dict)
-    writes: list[int] = field(default_factory=list)  # variables changed in place, by id of buffer
+    writes: list[int] = field(default_factory=list)  # variables changed in place, by number
     copies: bool = False  # a "read" that must copy because a later step writes in place
     joined: list[Operation] = field(default_factory=list)  # others whose work this step does
     overwrites: bool = False  # whether its result is written over its first argument
@@ -163,7 +163,9 @@ class Memory:
     def __init__(self) -> None:
         self.kinds: list[str] = []
         self.readers: dict[int, Step] = {}
-        self.buffers: dict[int, int] = {}  # root -> id of the variable buffer
+        self.variables: list[Any] = []  # the variables of the plan, by number
+        self._numbers: dict[int, int] = {}  # by `id` of the variable
+        self.buffers: dict[int, int] = {}  # root -> number of the variable
         self.snapshots: set[int] = set()  # roots whose readers must not see later writes
 
     def fresh(self) -> frozenset[int]:
@@ -180,6 +182,13 @@ class Memory:
             self.readers[number] = step
             self.buffers[number] = buffer
         return root
+
+    def number_of(self, variable: Any) -> int:
+        """Return the number of a variable in this plan."""
+        number = self._numbers.setdefault(id(variable), len(self.variables))
+        if number == len(self.variables):
+            self.variables.append(variable)
+        return number
 
     def _new(self, kind: str) -> frozenset[int]:
         self.kinds.append(kind)

@@ -51,7 +51,6 @@ class Tracer:
         self.steps: list[Step] = []
         self.values: dict[Tensor, Value] = {}
         self.constants: dict[str, Any] = {}
-        self.buffers: list[Any] = []
         self.failed = False  # whether a step is bound to raise, if it runs
         self.held: set[int] = set()  # memory that a stack or array holds on to
         self._op_guards: dict[Operation, Guard] = {}
@@ -357,14 +356,7 @@ class Tracer:
         -1 where it is known only at run time.
         """
         handle = self.constants.get(value.name)
-        return -1 if handle is None else self.buffer_number(handle)
-
-    def buffer_number(self, handle: Any) -> int:
-        for number, buffer in enumerate(self.buffers):
-            if buffer is handle:
-                return number
-        self.buffers.append(handle)
-        return len(self.buffers) - 1
+        return -1 if handle is None else self.memory.number_of(handle)
 
     def argument(self, op: Operation, index: int, tensor: Tensor, guard: Guard) -> Value:
         """Return an input in the kernel's form; a reference is read unless the op takes it."""

@@ -12,23 +12,25 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
+from itertools import groupby
 from queue import SimpleQueue
 from typing import Any
 
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.aliasing import roots_by_name
 from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Memory, Name, Step
+from stillflow.runtime.plan.steps import Name, Step
+from stillflow.runtime.schedule.dependencies import Group, dependencies, schedule
+from stillflow.runtime.schedule.steps import StepAccesses
+from stillflow.runtime.schedule.variable_accesses import is_assignment
 from stillflow.util.interpreter_exit import at_work
 from stillflow.util.threads import our_thread
 
 # Operations that only put summaries together: they wait for them, so they too can be late.
 _LATE = frozenset(("MergeSummary",))
-_ASSIGN = ("write", "replace", "add", "subtract")
 
 
 class Pending:
@@ -105,27 +107,28 @@ def _is_own(op: Operation) -> bool:
 
 
 def as_soon_as_ready(
-    ops: list[Operation], fetched: Sequence[Tensor], fed: Collection[Tensor]
-) -> list[Operation]:
-    """Move operations of cards with `beside=True` up to where their inputs are there.
+    ops: Sequence[Operation], fetched: Sequence[Tensor], fed: Collection[Tensor]
+) -> dict[Operation, int]:
+    """Return the operations of cards with `beside=True`, and the positions after which they run.
 
-    TensorFlow, too, runs them then, not when all earlier ones are done. So the summary of a
-    variable shows it as the optimizer found it; the program's own assignments are visible.
+    TensorFlow runs them when their inputs are there, not when all earlier ones are done. So the
+    summary of a variable shows it as the optimizer found it; the program's own assignments are
+    visible. Reads of variables and constants for one of them alone come with it.
 
     Args:
-      ops: in the order in which they run.
+      ops: in an order in which they may run.
       fetched: the results.
       fed: the fed tensors.
     """
+    found: dict[Operation, int] = {}
     if not any(op.card.beside for op in ops):
-        return ops
+        return found
     uses = Counter(tensor for op in ops for tensor in op._inputs)
     uses.update(fetched)
     place = {op: number for number, op in enumerate(ops)}
-    order = {op: (number, 0) for op, number in place.items()}
     assigned: dict[Operation, int] = {}  # variable -> where it was assigned last
     for op in ops:
-        if op.card.handle == "variable" and op.card.access in _ASSIGN:
+        if is_assignment(op):
             assigned[op._inputs[0].op] = place[op]
         if not op.card.beside:
             continue
@@ -136,8 +139,8 @@ def as_soon_as_ready(
         read = {source._inputs[0].op for source in before if source.card.flow == "identity"}
         ready = [place.get(source, -1) for source in before]
         ready += [assigned.get(variable, -1) for variable in before | read]
-        order.update(dict.fromkeys((*own, op), (max(ready, default=-1), 1)))
-    return sorted(ops, key=order.__getitem__)
+        found.update(dict.fromkeys((*own, op), max(ready, default=-1)))
+    return found
 
 
 def overlap(graph: StepGraph) -> None:
@@ -147,44 +150,38 @@ def overlap(graph: StepGraph) -> None:
     """
     if _processors() == 1 or not any(_is_beside(step) for step in graph):
         return
-    roots = roots_by_name(graph.steps, dict(graph.values), graph.memory)
-    waiting: list[Step] = []  # in the order in which they may run; not in the graph meanwhile
+    late: set[int] = set()  # of steps, by `id`
     shown: list[_Shown] = []
+    accesses = StepAccesses(graph.steps, graph.values, graph.constants, graph.memory)
     for step in graph:
         if _is_beside(step):
             begun = Name(f"{step.outputs[0]}_begun")
-            graph.replace([step], _begin(step, begun), at=step)
-            shown.append(_Shown(begun, step, roots, graph.memory))
+            shown.append(_Shown(begun, step, accesses))
             # An input listed here is not used as memory for another result until then.
             kept = [name for name in step.inputs if name not in shown[-1].names]
-            inputs = [begun, *kept]
-            waiting.append(Step("call", step.op, step.outputs, inputs, (), _result, [begun]))
-        elif _is_late(step) and _needed(step, waiting):
-            graph.remove(step)
-            waiting.append(step)
+            ended = Step("call", step.op, step.outputs, [begun, *kept], (), _result, [begun])
+            graph.replace([step], _begin(step, begun), ended, at=step)
+            late.add(id(ended))
+        elif _is_late(step):
+            late.add(id(step))
         else:
-            needed = _needed(step, waiting)
-            waiting = [other for other in waiting if other not in needed]
             changed = [each for each in shown if each.is_changed(set(step.writes))]
             shown = [each for each in shown if each not in changed]
-            graph.replace([], *_parted(changed, step), *_ended(needed), at=step)
-    graph.replace([], *_ended(waiting), at=None)
+            graph.replace([], *_parted(changed, step), at=step)
+    steps = graph.steps
+    before = dependencies(map(accesses.of, steps))
+    groups = [Group.LAST if id(step) in late else None for step in steps]
+    graph.reorder(_helped([steps[number] for number in schedule(before, groups=groups)], late))
 
 
 class _Shown:
     """Variables read by an asynchronous step: the call, the values, and their variables."""
 
-    def __init__(
-        self, begun: Name, step: Step, roots: dict[str, frozenset[int]], memory: Memory
-    ) -> None:
+    def __init__(self, begun: Name, step: Step, accesses: StepAccesses) -> None:
         self.begun = begun
-        self.names: list[str] = []
-        self._buffers: set[int] = set()
-        for name in step.inputs:
-            buffers = {memory.buffers[r] for r in roots.get(name, ()) if r in memory.buffers}
-            if buffers:
-                self.names.append(name)
-                self._buffers |= buffers
+        found = {name: accesses.variables_of(name) for name in step.inputs}
+        self.names = [name for name, buffers in found.items() if buffers]
+        self._buffers = set().union(*found.values())
 
     def is_changed(self, written: set[int]) -> bool:
         """Return True if a step that changes these variables may change one of mine; -1 is any."""
@@ -202,12 +199,14 @@ def _parted(shown: list[_Shown], step: Step) -> list[Step]:
     return [Step("call", step.op, [], [*begun, *names], (), _part, begun)]
 
 
-def _ended(waiting: list[Step]) -> list[Step]:
-    """Return the end of the waits; the plan first makes calls that no thread has begun."""
-    begun = [step.arguments[0] for step in waiting if waits(step)]
-    if len(begun) < 2:
-        return waiting
-    return [Step("call", waiting[0].op, [], begun, (), _help, begun), *waiting]
+def _helped(steps: Sequence[Step], late: Collection[int]) -> Iterator[Step]:
+    """Yield the steps; before it waits for several results, the plan makes calls itself."""
+    for is_late, row in groupby(steps, key=lambda step: id(step) in late):
+        waiting = list(row)
+        begun = [step.arguments[0] for step in waiting if waits(step)]
+        if is_late and len(begun) > 1:
+            yield Step("call", waiting[0].op, [], begun, (), _help, begun)
+        yield from waiting
 
 
 def _is_beside(step: Step) -> bool:
@@ -225,17 +224,6 @@ def waits(step: Step) -> bool:
 
 def _is_late(step: Step) -> bool:
     return not step.guard and step.op is not None and step.op.type in _LATE
-
-
-def _needed(step: Step, waiting: list[Step]) -> list[Step]:
-    """Return the waiting steps that have to run before a step."""
-    wanted = {*step.inputs, *(name for name, _ in step.guard or ())}
-    needed = []
-    for other in reversed(waiting):
-        if not wanted.isdisjoint(other.outputs):
-            wanted.update(other.inputs)
-            needed.append(other)
-    return needed[::-1]
 
 
 def _begin(step: Step, begun: Name) -> Step:

@@ -8,43 +8,49 @@ queue; and an enqueue only begins in place, and is waited for at the end.
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from stillflow.graph.operation import Operation
 from stillflow.ops.queues.attempts import Begun
 from stillflow.runtime.plan.prune import sources
-from stillflow.runtime.schedule.dependencies import Dependencies
 
 _QUEUES = ("queue", "rendezvous")
 
 
-def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Operation]]:
-    """Return the operations in an order in which dequeues come as late as possible.
+class Rendezvous(NamedTuple):
+    """The operations of a run that enqueue and dequeue.
+
+    Attributes:
+      late: dequeues, and all their consumers.
+      met: the enqueues into the queue of each dequeue.
+      begun: enqueues that are to be waited for at the end of the run.
+    """
+
+    late: Collection[Operation]
+    met: Mapping[Operation, Sequence[Operation]]
+    begun: Collection[Operation]
+
+
+def rendezvous(ops: Sequence[Operation]) -> Rendezvous | None:
+    """Return the enqueues and dequeues of a run; None if no enqueue may have to wait for it.
 
     Args:
-      ops: in the order in which they would run.
-
-    Returns:
-      The operations; and the enqueues, which are to be waited for at the end.
+      ops: in an order in which they may run.
     """
-    unchanged = list(ops), ()
     puts = [op for op in ops if op.card.access == "put" and op.card.handle == "queue"]
     if not puts or not any(_takes(op) for op in ops):
-        return unchanged
+        return None
     late: set[Operation] = set()
     for op in ops:
         if _takes(op) or not late.isdisjoint(sources(op)):
             late.add(op)
     waited_for = _waited_for(ops)
     puts = [op for op in puts if op not in waited_for]
-    met = _meetings(ops, puts)
+    met = _met(ops, puts)
     begun = {op for op in puts if op not in late}.union(*met.values())
-    if not begun:
-        return unchanged
-    return _ordered(ops, late, met), begun
+    return Rendezvous(late, met, begun) if begun else None
 
 
 def _takes(op: Operation, of: Collection[str] = _QUEUES) -> bool:
@@ -67,41 +73,13 @@ def _waited_for(ops: Sequence[Operation]) -> set[Operation]:
     return found
 
 
-def _meetings(
-    ops: Sequence[Operation], puts: Sequence[Operation]
-) -> dict[Operation, list[Operation]]:
+def _met(ops: Sequence[Operation], puts: Sequence[Operation]) -> dict[Operation, list[Operation]]:
     """Return the enqueues into the queue of each dequeue."""
     by_queue = defaultdict(list)
     for put in puts:
         by_queue[put._inputs[0]].append(put)
     takes = (op for op in ops if _takes(op, of=("queue",)))
     return {op: by_queue[op._inputs[0]] for op in takes if op._inputs[0] in by_queue}
-
-
-def _ordered(
-    ops: Sequence[Operation], late: set[Operation], met: dict[Operation, list[Operation]]
-) -> list[Operation]:
-    """Return the operations, late ones last and dequeues after enqueues, otherwise in order."""
-    places = {op: place for place, op in enumerate(ops)}
-    given = [{places[s] for s in sources(op) if s in places} for op in ops]
-    puts = {places[op]: {places[put] for put in met[op]} for op in met}
-    waits = Dependencies([own | puts.get(place, set()) for place, own in enumerate(given)])
-
-    def rank(place: int) -> tuple[bool, int]:
-        return ops[place] in late, place
-
-    ready = [rank(place) for place in waits.free()]
-    found: dict[int, Operation] = {}
-    while len(found) < len(ops):
-        if not ready:  # enqueues depend on dequeues: the first of these has to find an element
-            free = min(p for p in puts if p not in found and given[p] <= found.keys())
-            waits.let_go(free)
-            ready.append(rank(free))
-        _, place = heapq.heappop(ready)
-        found[place] = ops[place]
-        for other in waits.done(place):
-            heapq.heappush(ready, rank(other))
-    return list(found.values())
 
 
 def waiting_at_the_end(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

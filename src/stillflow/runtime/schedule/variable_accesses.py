@@ -17,19 +17,26 @@ cheap, and reads a global step before it is assigned; that is not followed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.plan.prune import sources
 
 _TURNS = 1000  # a loop's count in operations
+_ASSIGN = ("write", "replace", "add", "subtract")
 
 # Dependencies of an operation, in rising order: variables and constants; feeds; a model.
 _NOTHING, _FEEDS, _MODEL = range(3)
 
 
-def as_tensorflow_orders(ops: list[Operation], fed: Collection[Tensor]) -> list[Operation]:
-    """Return the operations, with a variable's reads and writes in TensorFlow's order.
+# Pairs of operations: what each has to follow.
+Pairs = dict[Operation, dict[Operation, None]]
+
+
+def races(ops: Sequence[Operation], fed: Collection[Tensor]) -> Races | None:
+    """Return the accesses to the variables that a run writes; None if it writes none.
+
+    None as well for a run whose order is given: by a lock, or by the other parts of a run.
 
     Args:
       ops: in an order in which they may run.
@@ -37,13 +44,12 @@ def as_tensorflow_orders(ops: list[Operation], fed: Collection[Tensor]) -> list[
     """
     writes = {op: written for op in ops if (written := _written(op))}
     if not writes or any(_is_ordered(op) for op in ops):
-        return ops
-    before = _Races(ops, fed, writes).found()
-    return _sorted(ops, fed, before) if before else ops
+        return None
+    return Races(ops, fed, writes)
 
 
-class _Races:
-    """Pairs of operations that are to change places."""
+class Races:
+    """Operations on one variable, which the graph need not order."""
 
     def __init__(
         self,
@@ -56,6 +62,7 @@ class _Races:
         self._writes = writes
         self._waits: dict[Operation, int] = {}
         self._depth: dict[Operation, int] = {}
+        self._changed: set[tuple[Operation, Operation]] = set()
         for op in ops:
             self._look(op)
         self._takers = self._find_takers(ops)
@@ -90,19 +97,38 @@ class _Races:
                 held[op._outputs[0]] = op
         return takers
 
-    def found(self) -> dict[Operation, list[Operation]]:
-        """Return for operations those that come first although they were made later."""
-        before: dict[Operation, list[Operation]] = {}
+    def changed(self) -> Pairs:
+        """Return the pairs of which the later one comes first in TensorFlow."""
+        before: Pairs = {}
         needed = self._needed_at_once()
         trains = _MODEL in self._waits.values()
+        for write, takers in self._pairs():
+            for taker in takers:
+                if self._reads_at_once(taker, write):
+                    before.setdefault(write, {})[needed.get(taker, taker)] = None
+                    self._changed.add((write, taker))
+                elif trains and self._written_at_once(write, taker) and taker not in needed:
+                    before.setdefault(taker, {})[write] = None
+                    self._changed.add((taker, write))
+        return before
+
+    def kept(self, free: Collection[Operation]) -> Pairs:
+        """Return the other pairs, in their order; updates need not come before free readers."""
+        before: Pairs = {}
+        for write, takers in self._pairs():
+            for taker in takers:
+                first, second = sorted((write, taker), key=self._place.__getitem__)
+                if (first, second) in self._changed:
+                    continue
+                if first is not write or second not in free or is_assignment(write):
+                    before.setdefault(second, {})[first] = None
+        return before
+
+    def _pairs(self) -> Iterator[tuple[Operation, list[Operation]]]:
+        """Yield each write with the operations that look at its variables, in order."""
         for write, written in self._writes.items():
             takers = {taker for variable in written for taker in self._takers[variable]}
-            for taker in sorted(takers - {write}, key=self._place.__getitem__):
-                if self._reads_at_once(taker, write):
-                    before.setdefault(write, []).append(needed.get(taker, taker))
-                elif trains and self._written_at_once(write, taker) and taker not in needed:
-                    before.setdefault(taker, []).append(write)
-        return before
+            yield write, sorted(takers - {write}, key=self._place.__getitem__)
 
     def _needed_at_once(self) -> dict[Operation, Operation]:
         """Return the dependencies of writes that wait for nothing, with one of these writes."""
@@ -182,31 +208,6 @@ def _is_resource(write: Operation) -> bool:
     return not write._inputs[_places(write)[0]].dtype._is_ref_dtype
 
 
-def _sorted(
-    ops: Sequence[Operation], fed: Collection[Tensor], before: Mapping[Operation, list[Operation]]
-) -> list[Operation]:
-    """Return the operations in their order, each after its dependencies and predecessors."""
-    place = {op: number for number, op in enumerate(ops)}
-    begun: set[Operation] = set()
-    result: list[Operation] = []
-    for op in ops:
-        stack = [] if op in begun else [op]
-        begun.add(op)
-        while stack:
-            last = stack[-1]
-            needs = [
-                source
-                for source in (*sources(last, fed), *before.get(last, ()))
-                if source in place and source not in begun and not _closes(last, source)
-            ]
-            if needs:
-                stack.append(min(needs, key=place.__getitem__))
-                begun.add(stack[-1])
-            else:
-                result.append(stack.pop())
-    return result
-
-
-def _closes(op: Operation, source: Operation) -> bool:
-    """Return True if `source` is the previous iteration's value for `op`."""
-    return op.card.flow == "merge" and source.card.flow == "next iteration"
+def is_assignment(op: Operation) -> bool:
+    """Return True for an assignment that the program makes, other than an optimizer's update."""
+    return op.card.handle == "variable" and op.card.access in _ASSIGN

@@ -36,7 +36,7 @@ def _takes(op: Operation) -> bool:
 
 
 def _puts(op: Operation) -> bool:
-    """Run that put as well may wait for themselves: these are ordered by `meeting`."""
+    """Return True for operations by which a run may wait for itself; see `queue_rendezvous`."""
     return op.card.handle == "rendezvous" or (op.card.access == "put" and op.card.handle == "queue")
 
 
