@@ -25,6 +25,8 @@ from stillflow.runtime.plan.aliasing import protect
 from stillflow.runtime.plan.emit import Emitter
 from stillflow.runtime.plan.in_place import reuse
 from stillflow.runtime.plan.steps import Step, Value, last_uses
+from stillflow.runtime.plan.verify import WANTED
+from stillflow.runtime.plan.verify_memory import verify_memory
 from stillflow.runtime.session.interrupts import current_interrupt
 
 if TYPE_CHECKING:
@@ -125,6 +127,8 @@ class LoopCode:
         kept = {root for value in (*carried, *self.leaving) for root in value.roots}
         kept |= tracer.held
         reuse(ordered, shapes, roots, tracer.memory, frozenset(kept))
+        if WANTED:
+            verify_memory(ordered, roots, tracer.memory, [*wanted, *self.results])
         if segments is not None:
             others = [step for part in PARTS if part != "body" for step in self.parts[part]]
             used = {name for step in others for name in step.inputs}

@@ -32,6 +32,7 @@ from stillflow.runtime.passes.updates_and_gradients import (
 from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Step
 from stillflow.runtime.plan.verify import WANTED, verify
+from stillflow.runtime.plan.verify_memory import verify_edges
 from stillflow.runtime.schedule.overlap import overlap
 
 
@@ -114,6 +115,7 @@ def run(graph: StepGraph, traced: bool, report: PlanReport | None = None) -> Non
             report.note(each.name, before, graph.steps, seconds, graph.matches - matches)
         if WANTED:
             verify(graph, each.name)
+            verify_edges(graph, each.name)
 
 
 def in_loop(steps: list[Step], results: Sequence[str]) -> list[Step]:

@@ -214,7 +214,7 @@ def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> 
     arguments = [Name(name) for name in shown]
     counting = Step(
         "call", first.op, [counts], list(shown), first.guard, DeviceHistograms(device), arguments,
-        device=device,
+        fused=True, device=device,
     )  # fmt: skip
     return [
         counting,

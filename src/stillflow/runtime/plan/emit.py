@@ -23,6 +23,8 @@ from stillflow.runtime.executor.threads import with_room
 from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
 from stillflow.runtime.plan.steps import Guard, Memory, Name, Step, Value, last_uses
 from stillflow.runtime.plan.values import from_array
+from stillflow.runtime.plan.verify import WANTED
+from stillflow.runtime.plan.verify_memory import Lifetimes
 from stillflow.runtime.schedule.overlap import waits
 from stillflow.util.interpreter_exit import at_work
 
@@ -49,6 +51,7 @@ class Emitter:
         self.depth = 1  # of the code that is being written
         self._open: Guard = ()
         self._bound = 0
+        self._freed = Lifetimes() if WANTED else None
 
     def function(
         self,
@@ -100,6 +103,8 @@ class Emitter:
         return name
 
     def step(self, step: Step) -> None:
+        if self._freed is not None:
+            self._freed.step(step)
         _WRITERS[step.kind](self, step)
 
     def call(self, step: Step) -> None:
@@ -162,6 +167,8 @@ class Emitter:
             if last.get(name) == number and name not in self.globals and name[0] == "t"
         ]
         if dead:
+            if self._freed is not None:
+                self._freed.free(step, dead)
             self.line(step.guard, " = ".join(dead) + " = None")
 
     def results(
@@ -170,6 +177,8 @@ class Emitter:
         raw: Sequence[tuple[Tensor, Value]],
         convert: Any,
     ) -> None:
+        if self._freed is not None:
+            self._freed.results([value.name for _, value in (*fetches, *raw)])
         computed = [tensor for tensor, _ in fetches if tensor not in self.fed]
         for tensor, value in sorted(fetches, key=lambda fetch: fetch[0].name):
             if value.guard is None or value.guard:

@@ -30,6 +30,8 @@ from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Step, Value
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.plan.values import fetch_converter, fetch_fed
+from stillflow.runtime.plan.verify import WANTED
+from stillflow.runtime.plan.verify_memory import verify_memory
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.schedule.operations import by_accesses, scheduled
 from stillflow.runtime.schedule.queue_rendezvous import waiting_at_the_end
@@ -203,4 +205,6 @@ def _place_in_memory(
         for tensor, value in tracer.values.items()
     }
     reuse(steps, shapes, roots, tracer.memory, kept)
+    if WANTED:
+        verify_memory(steps, roots, tracer.memory, [value.name for value in fetched])
     return steps, roots

@@ -40,15 +40,15 @@ def verify(graph: StepGraph, after: str) -> None:
         guard = _widened(step.guard, conditions)
         for name in {*step.inputs, *taken_by(step), *(name for name, _ in step.guard or ())}:
             if name in overwritten:
-                _fail(after, step, f"takes {name}, which {_text(overwritten[name])} overwrote")
+                fail(after, step, f"takes {name}, which {_text(overwritten[name])} overwrote")
             if name in made:
                 if counts[name] == 1 and not _implies(guard, made[name]):
-                    _fail(after, step, f"takes {name}, which need not exist when it runs")
+                    fail(after, step, f"takes {name}, which need not exist when it runs")
             elif name not in known:
-                _fail(after, step, f"takes {name}, which no step has made")
+                fail(after, step, f"takes {name}, which no step has made")
         for name in step.outputs:
             if counts[name] > 1 and step.kind not in ("alias", "flag", "number"):
-                _fail(after, step, f"makes {name}, as another step does")
+                fail(after, step, f"makes {name}, as another step does")
             made[name] = step.guard
         if step.overwrites:
             overwritten[str(step.arguments[0])] = step
@@ -77,8 +77,10 @@ def _implies(guard: Guard, other: Guard) -> bool:
     return guard is None or (other is not None and set(other) <= set(guard))
 
 
-def _fail(after: str, step: Step, text: str) -> None:
-    raise BrokenPlan(f"after {after!r}: {_text(step)} {text}")
+def fail(after: str, step: Step | None, text: str) -> None:
+    """Raise the error of a plan: at a step, or None for its results."""
+    what = "the plan" if step is None else _text(step)
+    raise BrokenPlan(f"after {after!r}: {what} {text}")
 
 
 def _text(step: Step) -> str:
