@@ -27,6 +27,7 @@ from stillflow.files.checkpoint_reader import open_checkpoint
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.safetensors import StoredTensor
 from stillflow.files.v1_checkpoint import V1Reader
+from stillflow.util import progress
 
 
 def main(arguments: list[str]) -> int:
@@ -124,7 +125,7 @@ def convert(
     if not force and (os.path.exists(target) or os.path.exists(index_path(target))):
         raise errors.already_exists(f"{target} exists; --force replaces it")
     damaged: dict[str, str] | None = {} if salvage else None
-    tensors = list(_read(source, is_wanted, damaged))
+    tensors = list(progress.over(_read(source, is_wanted, damaged), "reading", "tensors"))
     if not tensors:
         raise errors.not_found(f"{source} holds no tensor that could be written")
     if target.endswith(".safetensors"):
@@ -133,7 +134,7 @@ def convert(
         _write_npz(target, tensors)
     else:
         with BundleWriter(target) as writer:
-            for tensor in tensors:
+            for tensor in progress.over(tensors, "writing", "tensors"):
                 writer.add(tensor.name.encode(), tensor.array, tensor.number)
     size = sum(tensor.array.nbytes for tensor in tensors if tensor.array.dtype != object)
     return {
@@ -193,7 +194,7 @@ def _write_npz(path: str, tensors: list[StoredTensor]) -> None:
         with os_errors(path):
             with open(temporary, "wb") as file:
                 with zipfile.ZipFile(file, "w") as archive:  # np.savez has names of its own
-                    for name, array in arrays.items():
+                    for name, array in progress.over(arrays.items(), "writing", "tensors"):
                         with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                             np.lib.format.write_array(entry, array, allow_pickle=False)
                 file.flush()

@@ -23,6 +23,7 @@ from stillflow import errors
 from stillflow.files import atomic, tensor_types
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.new_file import NewFile
+from stillflow.util import progress
 
 Array = np.ndarray[Any, Any]
 
@@ -85,7 +86,7 @@ def write(path: str, tensors: Iterable[StoredTensor]) -> None:
     file = NewFile(atomic.temporary_name(path), sync=True, size=offset)
     try:
         file.append(_LENGTH.pack(len(text)) + text)
-        for content in contents:
+        for content in progress.over(contents, "writing", "tensors"):
             file.append_array(np.ascontiguousarray(content).reshape(-1).view(np.uint8))
         file.close()
         with os_errors(path):

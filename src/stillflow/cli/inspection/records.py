@@ -15,6 +15,7 @@ from stillflow.files.filesystem import open_file
 from stillflow.files.kinds import Kind
 from stillflow.files.records import Cursor, open_records
 from stillflow.protos import Event, Example, SequenceExample
+from stillflow.util import progress
 
 Report = dict[str, Any]
 _LOOKED_INTO = 1000  # records whose features are described
@@ -29,7 +30,7 @@ def describe_records(kind: Kind) -> Report:
     with open_records(kind.path, kind.compression) as file:
         cursor = Cursor(file, kind.path)
         try:
-            for record in cursor:
+            for record in progress.over(cursor, "reading", "records"):
                 length = len(record)
                 smallest = length if smallest is None else min(smallest, length)
                 size, largest = size + length, max(largest, length)
@@ -139,7 +140,7 @@ def describe_events(kind: Kind) -> Report:
     with open_file(kind.path) as file:
         cursor = Cursor(file, kind.path)
         try:
-            for record in cursor:
+            for record in progress.over(cursor, "reading", "events"):
                 try:
                     event = Event.FromString(record)
                 except DecodeError:

@@ -32,6 +32,7 @@ from stillflow.runtime.plan.checks import check, refusal
 from stillflow.runtime.plan.common_subexpressions import Duplicates
 from stillflow.runtime.plan.facts import Facts, PlanNode
 from stillflow.runtime.plan.steps import Guard, Memory, Name, Step, Value
+from stillflow.util import progress
 
 # Functions of these modules give results where their arguments are.
 _OWN_DEVICE = (
@@ -91,7 +92,7 @@ class Tracer:
         return value.name
 
     def run(self, units: Sequence[Operation | Frame]) -> None:
-        for unit in units:
+        for unit in progress.over(units, "planning", "operations"):
             self.one(unit)
 
     def one(self, unit: Operation | Frame) -> None:
