@@ -42,11 +42,7 @@ def remove(path: str) -> None:
 
 
 def write_file(path: str, content: bytes, sync: bool = True) -> None:
-    """Write a file atomically: a reader sees either the old content or the new.
-
-    Raises:
-      OpError: If it cannot be written; then nothing has changed.
-    """
+    """Write a file atomically: readers see the old content or the new; OpError changes nothing."""
     temporary = temporary_name(path)
     try:
         with os_errors(path):

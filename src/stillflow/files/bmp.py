@@ -11,13 +11,9 @@ _HEADER = 32
 
 
 def decode(data: bytes, channels: int = 0) -> np.ndarray[Any, Any]:
-    """Return the image as uint8 [height, width, channels].
+    """Return the image as uint8 [height, width, channels]; ValueErrors have TensorFlow's words.
 
-    Args:
-      channels: 1, 3 or 4, or 0: as in the file.
-
-    Raises:
-      ValueError: the file is something else, or not complete; in TensorFlow's words.
+    `channels` are 1, 3 or 4, or 0: as in the file.
     """
     if len(data) < _HEADER:
         raise ValueError(

@@ -60,11 +60,7 @@ def describe(number: int, shape: Shape) -> Any:
 def encode(number: int, shape: Shape, offset: int, size: int, crc: int) -> bytes:
     """Return the bytes of the entry of a whole tensor in the first data file.
 
-    Args:
-      number: Its type in the `DataType` enum.
-      shape: Its shape.
-      offset, size: Where it lies.
-      crc: The CRC32C of its bytes.
+    `number` is its type in the `DataType` enum, `crc` the CRC32C of its bytes.
     """
     result = _head(number, shape)
     if offset:
@@ -77,11 +73,7 @@ def encode(number: int, shape: Shape, offset: int, size: int, crc: int) -> bytes
 def encode_all(number: int, shapes: Sequence[Shape], offset: int, content: bytes) -> list[bytes]:
     """Return the `encode`d entries of many tensors of one numeric type.
 
-    Args:
-      number: Their type.
-      shapes: Their shapes.
-      offset: Where the first of them lies.
-      content: The bytes of all of them, one after the other.
+    The first lies at `offset`; `content` is the bytes of all, one tensor after the other.
     """
     width = tensor_types.STORAGE[number].itemsize
     sizes = [prod(shape) * width for shape in shapes]
@@ -124,14 +116,7 @@ def _head(number: int, shape: Shape) -> bytes:
 
 
 def decode(raw: bytes) -> Entry | None:
-    """Return an entry from its bytes.
-
-    Returns:
-      The entry; None if its shape is not one of a tensor in a file.
-
-    Raises:
-      ValueError: If the bytes are no such message.
-    """
+    """Return an entry from its bytes, or ValueError; None for a shape that no stored tensor has."""
     message = _parse(raw)
     shape = shape_of(message.shape)
     if shape is None:

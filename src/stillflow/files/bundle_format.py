@@ -80,11 +80,7 @@ def encode_strings(array: Array) -> tuple[bytes, int]:
 
 
 def decode_strings(raw: Any, count: int, path: str, offset: int, swap: bool) -> tuple[Array, int]:
-    """Return a string tensor (flat) from its bytes, and the checksum of these.
-
-    Raises:
-      DataLossError: If the bytes are not those of so many strings.
-    """
+    """Return a string tensor (flat) from its bytes, and the checksum of these."""
     result = np.empty(count, object)
     if not len(raw):
         result[:] = b""
@@ -144,11 +140,7 @@ def encode_variants(array: Array) -> tuple[bytes, int]:
 
 
 def decode_variants(raw: Any, count: int, path: str, offset: int) -> tuple[Array, int]:
-    """Return the serialized messages of variants (flat) from their bytes, and their checksum.
-
-    Raises:
-      DataLossError: If the bytes are not those of so many variants.
-    """
+    """Return variants' serialized messages (flat) from their bytes, and the checksum of these."""
     result = np.empty(count, object)
     position = crc = 0
     for index in range(count):

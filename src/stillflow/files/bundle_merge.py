@@ -76,12 +76,9 @@ class _Merge:
 def merge(prefixes: Sequence[str], target: str) -> None:
     """Merge several checkpoints into one and delete their files.
 
-    Args:
-      prefixes: The checkpoints. A tensor is in one of them only, but parts of one may be in many.
-      target: The prefix of the result; a checkpoint that stands there is replaced at once.
-
-    Raises:
-      OpError: If one is missing or damaged, or they do not fit together.
+    A tensor is in one of them only, but parts of one may be in many. A checkpoint that stands at
+    the prefix `target` is replaced at once. OpError if one is missing or damaged, or they do not
+    fit.
     """
     found = _Merge()
     bundle_writer.make_directory(os.path.dirname(target))

@@ -183,14 +183,10 @@ def make_directory(path: str) -> None:
 def commit(
     prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, bytes], synced: bool
 ) -> None:
-    """Make finished data files the checkpoint `prefix`, at once.
+    """Make finished data files the checkpoint `prefix`, at once; one that stands there goes.
 
-    Args:
-      prefix: The checkpoint; one that stands there is replaced.
-      paths: Data files, complete, under other names; they are moved.
-      header: The `BundleHeaderProto`; its count of shards is set here.
-      entries: Key to the bytes of a `BundleEntryProto`, with shards as in `paths`.
-      synced: Whether the data are on the disk already.
+    `paths` are complete files under other names; they are moved. The header's count of shards is
+    set here; `entries` have shards as in `paths`. `synced`: the data are on the disk already.
     """
     count = len(paths)
     old_count = _shards_of(prefix)

@@ -14,14 +14,10 @@ _PART = re.compile(r"(.+)\.(?:index|meta|data-\d{5}-of-\d{5})", re.DOTALL)
 
 
 def prefix_of(path: str) -> str:
-    """Return the prefix of a checkpoint's files.
+    """Return the prefix of a checkpoint's files; `path` as it is where it leads to none.
 
-    Args:
-      path: that, one of these files, a directory whose last checkpoint is meant, or the file
-        `checkpoint` in it.
-
-    Returns:
-      The prefix; `path` as it is where it leads to no checkpoint.
+    `path` is the prefix, one of these files, a directory whose last checkpoint is meant, or the
+    file `checkpoint` in it.
     """
     try:
         kind = kinds.identify(path)
@@ -47,8 +43,7 @@ def in_directory(path: str) -> list[str]:
 def advice(path: str) -> str:
     """Return advice for a path that is no checkpoint: the path to give, or the missing files.
 
-    Returns:
-      A line, with what divides it from the message above it; "" if there is nothing to say.
+    It is a line, with what divides it from the message above it; "" if there is none.
     """
     line = _advice(path)
     return f"\n{line}" if line else ""

@@ -24,9 +24,7 @@ Array = np.ndarray[Any, Any]
 def open_checkpoint(prefix: str) -> BundleReader | V1Reader:
     """Open a checkpoint, on the disk or elsewhere: V2 if it has an index, else V1.
 
-    Raises:
-      NotFoundError: If there is neither.
-      DataLossError: If the file is not a checkpoint, or is damaged.
+    NotFoundError if there is neither, DataLossError if it is damaged, or no checkpoint.
     """
     if is_remote(prefix):
         from stillflow.files.staging import open_remote
@@ -119,15 +117,9 @@ def restore(
 ) -> Array:
     """Return the result of the restore ops: a tensor, or the part `shape_and_slice` of it.
 
-    Args:
-      reader: The checkpoint.
-      name: The tensor's name.
-      shape_and_slice: The shape of the whole and which part, or "".
-      number: Its type in the `DataType` enum, if that is to be checked.
-
-    Raises:
-      NotFoundError: If the tensor is missing in the checkpoint.
-      InvalidArgumentError: If its type is not `number`, or its shape not the one given.
+    `shape_and_slice` is the shape of the whole and which part, or "". `number` is the type in the
+    `DataType` enum, if that is to be checked. NotFoundError if the tensor is missing,
+    InvalidArgumentError if its type or shape is another.
     """
     v1 = isinstance(reader, V1Reader)
     text = name.decode(errors="replace")

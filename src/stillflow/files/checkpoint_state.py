@@ -29,10 +29,8 @@ def write(path: str, state: Any) -> None:
 def read(path: str) -> Any:
     """Return the `CheckpointState` in a file; None if there is no such file.
 
-    Raises:
-      OpError: If it cannot be read.
-      google.protobuf.text_format.ParseError: If it is no such message.
-      UnicodeDecodeError: If it is no text.
+    OpError if it cannot be read, UnicodeDecodeError if it is no text, protobuf's ParseError if it
+    is no such message.
     """
     from google.protobuf import text_format
 

@@ -16,12 +16,7 @@ _LARGE = 1 << 16  # from here on other threads had better run meanwhile
 
 
 def extend(crc: int, data: Any) -> int:
-    """Return the checksum `crc` extended by `data`.
-
-    Args:
-      crc: The checksum so far; 0 before the first byte.
-      data: bytes, or anything else with a contiguous buffer; nothing is copied.
-    """
+    """Return the checksum `crc`, 0 before the first byte, extended by a buffer, without a copy."""
     if type(data) is bytes and len(data) < _LARGE:
         return google_crc32c.extend(crc, data)  # type: ignore[no-any-return]
     if not isinstance(data, bytes):
@@ -56,13 +51,7 @@ def crc32c(data: Any) -> int:
 
 
 def combine(first: int, second: int, size: int) -> int:
-    """Return the checksum of a concatenation from the checksums of both parts.
-
-    Args:
-      first: The checksum of the former.
-      second: The checksum of the latter.
-      size: How many these are.
-    """
+    """Return a concatenation's checksum from those of its parts; `size` is the second's."""
     return _times(_power(8 * size), first) ^ second
 
 

@@ -41,11 +41,7 @@ def waits() -> bool:
 
 
 def sync(paths: Sequence[str]) -> None:
-    """Wait until files and their names are on the disk; ignore files deleted meanwhile.
-
-    Raises:
-      OpError: If the disk reports an error.
-    """
+    """Wait until files and their names are on the disk; ignore files deleted meanwhile."""
     for path in paths:
         try:
             descriptor = os.open(path, _OPEN)

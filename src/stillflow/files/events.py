@@ -107,11 +107,7 @@ class EventsWriter:
 
 
 def read_events(path: Any) -> Iterator[Any]:
-    """Yield the events of a file.
-
-    Raises:
-      DataLossError: If a checksum is wrong, or a record is no event.
-    """
+    """Yield the events of a file; DataLossError if a checksum is wrong, or a record is no event."""
     for content in read_records(path):
         try:
             yield Event.FromString(content)

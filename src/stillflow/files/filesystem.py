@@ -200,11 +200,7 @@ _LOCAL = LocalFileSystem()
 
 
 def file_system(name: str) -> FileSystem:
-    """Return the file system of a path.
-
-    Raises:
-      UnimplementedError: If nothing here knows the path's scheme.
-    """
+    """Return the file system of a path; UnimplementedError if its scheme is unknown here."""
     match = _SCHEME.match(name)
     if match is None or match[1] == "file":
         return _LOCAL
@@ -231,12 +227,7 @@ def _remote(scheme: str, name: str) -> RemoteFileSystem:
 def configure(protocol: str, **options: Any) -> None:
     """Have fsspec make the file systems of a protocol with more arguments, in this process.
 
-    Args:
-      protocol: one of the names of the file system, such as "gcs".
-      options: its arguments, of which earlier ones that are not named here stay.
-
-    Raises:
-      UnimplementedError: If fsspec is not installed.
+    `protocol` is one of the file system's names, such as "gcs"; earlier options stay if not named.
     """
     try:
         from fsspec.config import conf
@@ -246,14 +237,7 @@ def configure(protocol: str, **options: Any) -> None:
 
 
 def name_of(path: Any) -> str:
-    """Return a path as text.
-
-    Args:
-      path: str, bytes or an `os.PathLike`.
-
-    Raises:
-      TypeError: If it is something else.
-    """
+    """Return a path as text."""
     if hasattr(path, "__fspath__"):
         path = path.__fspath__()
     if isinstance(path, bytes):
@@ -264,15 +248,7 @@ def name_of(path: Any) -> str:
 
 
 def open_file(path: Any, mode: str = "rb") -> IO[bytes]:
-    """Open a file anywhere.
-
-    Args:
-      path: its name; with a scheme if it is not on the disk.
-      mode: "rb", "wb" or "ab".
-
-    Raises:
-      OpError: If it cannot be opened.
-    """
+    """Open a file anywhere, as "rb", "wb" or "ab"; OpError if it cannot be opened."""
     name = name_of(path)
     return file_system(name).open(name, mode)
 

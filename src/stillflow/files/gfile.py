@@ -366,11 +366,7 @@ def write_string_to_file(filename: Any, file_content: Any) -> None:
 
 
 def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
-    """Write a file so that it is never seen with a part of its contents.
-
-    Raises:
-      AlreadyExistsError: If it is there and `overwrite` is false.
-    """
+    """Write a file at once, with all its contents; AlreadyExistsError if not to `overwrite`."""
     name = name_of(filename)
     temporary = f"{name}.tmp{uuid.uuid4().hex}"
     write_string_to_file(temporary, contents)
@@ -393,12 +389,7 @@ def filecmp(filename_a: Any, filename_b: Any) -> bool:
 
 
 def file_crc32(filename: Any, block_size: int = _BLOCK) -> str:
-    """Return the CRC-32 of a file in hexadecimal digits ("0x...").
-
-    Args:
-      filename: the file.
-      block_size: how much of it to read at a time; -1 for all of it.
-    """
+    """Return a file's CRC-32 in hexadecimal digits ("0x..."); -1 reads it all at a time."""
     import zlib
 
     crc = 0

@@ -60,11 +60,7 @@ class _Reader:
 
 
 def frames(data: bytes) -> list[Frame]:
-    """Return the images of a file.
-
-    Raises:
-      GifError: it is not complete, or damaged.
-    """
+    """Return the images of a file; GifError if it is not complete, or damaged."""
     reader = _Reader(data)
     if len(data) < 6:
         raise GifError("failed to open gif file: Failed to read from given file")
@@ -152,11 +148,7 @@ def _unpacked(data: bytes, bits: int, count: int) -> bytes:
 
 
 def decode(data: bytes) -> np.ndarray[Any, Any]:
-    """Return the frames as uint8 [frames, height, width, 3].
-
-    Raises:
-      GifError: the file is not complete, or damaged, or its first frame does not fill it.
-    """
+    """Return the frames as uint8 [frames, height, width, 3]."""
     found = frames(data)
     if not found:
         raise GifError("gif file does not contain any image")

@@ -15,11 +15,7 @@ from stillflow.protos import GraphDef, MetaGraphDef
 
 
 def read_graph(path: str) -> Any:
-    """Return the GraphDef or MetaGraphDef in a file, binary or text.
-
-    Raises:
-      InvalidArgumentError: If there is neither.
-    """
+    """Return the binary or text GraphDef or MetaGraphDef in a file; else InvalidArgumentError."""
     with open_file(path) as file, os_errors(path):
         content = file.read()
     if not content:

@@ -15,11 +15,8 @@ _MOST = 8
 def for_each(work: Callable[[T], None], items: Sequence[T]) -> None:
     """Call `work`, which should release the GIL, with every item.
 
-    Threads take the items in order, each the next one when it is done with one.
-
-    Raises:
-      Exception: What `work` raised for the first item for which it did; those behind it may be
-        left out.
+    Threads take the items in order, each the next one when it is done with one. An exception for
+    the first item that has one is raised; items behind it may be left out.
     """
     rest = iter(enumerate(items))
     failures: list[tuple[int, Exception]] = []

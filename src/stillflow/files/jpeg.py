@@ -42,11 +42,7 @@ class Header(NamedTuple):
 
 
 def segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the place of each segment before the first scan, and its content.
-
-    Raises:
-      JpegError: there is no scan.
-    """
+    """Yield place and content of each segment before the first scan; JpegError if there is none."""
     for place, _, segment in _segments(data):
         yield place, segment
 
@@ -70,11 +66,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def frame(data: bytes) -> bytes:
-    """Return precision, height, width and components from the frame header.
-
-    Raises:
-      JpegError: there is none before the first scan.
-    """
+    """Return precision, height, width and components from the frame header, or raise JpegError."""
     return _frame(_segments(data))
 
 
@@ -105,11 +97,7 @@ def _frame(found: Iterable[tuple[int, int, bytes]]) -> bytes:
 
 
 def header(data: bytes) -> Header:
-    """Read the segments before the first scan.
-
-    Raises:
-      JpegError: there is none, or no frame before it.
-    """
+    """Read the segments before the first scan; JpegError if there is none, or no frame."""
     found = list(_segments(data))
     head, transform = _frame(found), -1
     for _, kind, segment in found:
@@ -127,12 +115,8 @@ def is_ended(data: bytes, scan: int) -> bool:
 def shortened(data: bytes, rows: int) -> bytes:
     """Return a file with only the first rows of another one, so that the others are not decoded.
 
-    Only files of one scan, and with an end, are made shorter; a few rows more are left, with
-    which libjpeg interpolates.
-
-    Args:
-      data: the file.
-      rows: how many have to be there.
+    Only files of one scan, and with an end, are made shorter; a few rows more than `rows` are left,
+    with which libjpeg interpolates.
     """
     place, segment = 0, b""
     for at, kind, found in _segments(data):
@@ -154,16 +138,10 @@ def decode(
 ) -> np.ndarray[Any, Any]:  # fmt: skip
     """Return the image as uint8 [height, width, channels].
 
-    Args:
-      channels: 1 (grey), 3 (RGB), or 0: as in the file; CMYK becomes RGB.
-      ratio: 1, 2, 4 or 8: divisor of the size while decoding.
-      fancy_upscaling: whether chroma is interpolated.
-      recover_truncated: whether rows that are missing are made up.
-      fast: whether the inverse transform is the fast one.
-
-    Raises:
-      JpegError: the file is not complete, or damaged beyond decoding.
-      ImportError: neither simplejpeg nor Pillow is installed.
+    `channels` are 1 (grey), 3 (RGB), or 0: as in the file, CMYK becoming RGB. `ratio` is 1, 2, 4 or
+    8, the divisor of the size. Chroma is interpolated by `fancy_upscaling`; missing rows are made
+    up by `recover_truncated`; `fast` is the inverse transform. JpegError for files damaged beyond
+    decoding, ImportError without simplejpeg and Pillow.
     """
     found, wanted = check(data, channels, ratio)
     how = (wanted, ratio, fancy_upscaling, fast)
@@ -181,11 +159,7 @@ def decode(
 
 
 def check(data: bytes, channels: int, ratio: int) -> tuple[Header, str]:
-    """Return a file's header and its decoded colours: GRAY, RGB or CMYK.
-
-    Raises:
-      JpegError: it is none that is decoded.
-    """
+    """Return a file's header and its decoded colours, GRAY, RGB or CMYK, or raise JpegError."""
     found = header(data)
     size = -(-found.height // ratio) * -(-found.width // ratio) * found.components
     if found.height <= 0 or found.width <= 0 or size >= _LARGEST:
@@ -269,20 +243,11 @@ def encode(
     optimize: bool = False, downsample: bool = True, density_unit: int = 1,
     density: tuple[int, int] = (300, 300), xmp: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """Return an image as a JPEG file.
+    """Return an image, uint8 [height, width, 1 or 3], as a JPEG file; ImportError without Pillow.
 
-    Args:
-      image: uint8 [height, width, channels] with 1 or 3 channels.
-      quality: 0 to 100.
-      progressive: whether it is written in several scans.
-      optimize: whether the file gets Huffman tables of its own.
-      downsample: whether chroma has half the resolution.
-      density_unit: 1 for dots per inch, 2 for dots per centimetre.
-      density: horizontal and vertical.
-      xmp: metadata to embed.
-
-    Raises:
-      ImportError: Pillow is not installed.
+    `quality` is 0 to 100; `progressive` files have several scans; `optimize` gives the file Huffman
+    tables of its own; `downsample` halves the resolution of chroma. `density_unit` is 1 for dots
+    per inch, 2 per centimetre; `xmp` is metadata to embed.
     """
     from PIL import Image
 

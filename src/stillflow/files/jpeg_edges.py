@@ -24,14 +24,10 @@ _ROUNDING = {"first": 8, "last": 7}  # of sixteenths
 def correct(
     image: Image, data: bytes, left: int, width: int, ratio: int = 1, fast: bool = True
 ) -> None:
-    """Give the edges of a part the colours of libjpeg.
+    """Give the edges of a part the colours of libjpeg; at most two columns are changed.
 
-    Args:
-      image: uint8 [height, width, 3], the whole image as `jpeg.decode` gives it with interpolated
-        chroma; at most two columns are changed.
-      data: the file.
-      left, width: where the part begins, and its columns.
-      ratio, fast: as `jpeg.decode` has them.
+    `image` is the whole, uint8 [height, width, 3], as `jpeg.decode` gives it with interpolated
+    chroma; the part begins at column `left`.
     """
     rows = _rows_to_a_sample(data, ratio)
     edges = _edges(left, left + width, image.shape[1], 16 // ratio) if rows else {}
@@ -49,15 +45,9 @@ def decode_part(
     data: bytes, window: tuple[int, int, int, int], channels: int = 0, ratio: int = 1,
     fancy_upscaling: bool = True, recover_truncated: bool = False, fast: bool = True,
 ) -> Image:  # fmt: skip
-    """Return a part of an image, as libjpeg decodes it without the rest.
+    """Return a part of an image, as libjpeg decodes it without the rest; see `jpeg.decode`.
 
-    Args:
-      window: first row and column, height and width.
-      others: as `jpeg.decode` has them.
-
-    Raises:
-      JpegError: the file cannot be decoded, or has no such part.
-      ImportError: as `jpeg.decode`.
+    `window` is the first row and column, height and width; JpegError if it is not inside.
     """
     found, wanted = jpeg.check(data, channels, ratio)
     rows, columns = -(-found.height // ratio), -(-found.width // ratio)

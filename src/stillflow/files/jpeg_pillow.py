@@ -49,14 +49,8 @@ def decode(
 ) -> Image:
     """Return an image, uint8 [height, width, channels], for the arguments of `jpeg.decode`.
 
-    Args:
-      wanted: GRAY, RGB or CMYK.
-      strict: whether scans have to be complete.
-
-    Raises:
-      JpegError: the file is damaged beyond decoding, or incomplete and `strict`.
-      ImportError: Pillow is not installed.
-      NotImplementedError: CMYK by a pair of settings that Pillow cannot be given.
+    `wanted` is GRAY, RGB or CMYK; JpegError for an incomplete file only if `strict`.
+    NotImplementedError: CMYK by a pair of settings that Pillow cannot be given.
     """
     data = data if data.endswith(_END) else data + _END
     size = _size(data, ratio)
@@ -79,12 +73,7 @@ def decode(
 
 
 def samples(data: bytes, ratio: int, fast: bool) -> Image:
-    """Return the components of every pixel, uint8 [height, width, components], not interpolated.
-
-    Raises:
-      JpegError: the file is damaged beyond decoding.
-      ImportError: Pillow is not installed.
-    """
+    """Return the components of every pixel, uint8 [height, width, components], not interpolated."""
     data = data if data.endswith(_END) else data + _END
     size, scales = _size(data, ratio), _scales(data, ratio)
     mode = _RAW[len(scales)]
@@ -114,11 +103,9 @@ def _pillow(
 ) -> Image:  # fmt: skip
     """Run Pillow's decoder.
 
-    Args:
-      mode: the colours of the image that Pillow makes, into which libjpeg converts.
-      size: its width and height.
-      stored: the colours of the file, if they are not to be those that libjpeg finds.
-      draft: whether the transform is the fast one and nothing is interpolated.
+    libjpeg converts into the colours `mode`; `stored` are those of the file, if they are not to be
+    those that libjpeg finds. With `draft` the transform is the fast one and nothing is
+    interpolated.
     """
     try:
         import PIL.Image

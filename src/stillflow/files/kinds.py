@@ -67,11 +67,7 @@ class Kind(NamedTuple):
 
 
 def identify(path: str) -> Kind:
-    """Return the kind of a path's file, by its contents.
-
-    Raises:
-      OpError: If there is nothing that can be read.
-    """
+    """Return the kind of a path's file, by its contents; OpError if nothing can be read."""
     system = file_system(path)
     part = _PART.fullmatch(path)
     if part and system.exists(f"{part[1]}.index"):

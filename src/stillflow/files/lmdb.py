@@ -35,15 +35,10 @@ class _Meta(NamedTuple):
 
 
 def entries(path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Return keys and values.
+    """Yield keys and values of a file, or of `data.mdb` in a directory.
 
-    Args:
-      path: the file, or the directory in which it is `data.mdb`.
-
-    Raises:
-      NotFoundError: there is no such file.
-      DataLossError: it is no LMDB database, or damaged.
-      UnimplementedError: keys have several values, or there are databases in the database.
+    NotFoundError if there is none, DataLossError if it is damaged, UnimplementedError if keys have
+    several values, or there are databases in the database.
     """
     if os.path.isdir(path):
         path = os.path.join(path, "data.mdb")

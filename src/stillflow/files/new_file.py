@@ -181,12 +181,9 @@ class NewFile:
 
 
 def _reserve(file: int, size: int) -> None:
-    """Has the file system choose the blocks of a file at once, where it knows how to.
+    """Have the file system choose the blocks of a file at once, where it knows how to.
 
-    `os.posix_fallocate` would write into every block where it does not.
-
-    Raises:
-      OSError: If there is not so much space.
+    `os.posix_fallocate` would write into every block where it does not. OSError if it is full.
     """
     function = _fallocate()
     if function is not None and function(file, 0, 0, size) and ctypes.get_errno() == errno.ENOSPC:

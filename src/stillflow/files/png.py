@@ -16,11 +16,9 @@ _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by channels: grey, grey and alpha, R
 
 
 def encode(pixels: np.ndarray[Any, Any], level: int = -1) -> bytes:
-    """Return an image as a PNG file.
+    """Return uint8 or uint16 [height, width, 1 to 4 channels] as a PNG file.
 
-    Args:
-      pixels: uint8 or uint16 [height, width, channels], with 1 to 4 channels.
-      level: of compression, 0 to 9; -1 is zlib's default.
+    `level` is of compression, 0 to 9; -1 is zlib's default.
     """
     height, width, channels = pixels.shape
     size = pixels.dtype.itemsize

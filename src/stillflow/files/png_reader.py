@@ -61,11 +61,7 @@ def _chunks(data: bytes) -> Any:
 
 
 def read(data: bytes) -> Header:
-    """Read all chunks.
-
-    Raises:
-      PngError: bad header, size or data.
-    """
+    """Read all chunks; PngError for a bad header, size or data."""
     if not data.startswith(MAGIC):
         raise PngError("header", "not a PNG file")
     sizes, palette, transparent, parts, ended = None, b"", None, [], False
@@ -106,14 +102,9 @@ def read(data: bytes) -> Header:
 
 
 def decode(data: bytes, channels: int = 0, bits: int = 8) -> np.ndarray[Any, Any]:
-    """Return the image, [height, width, channels], as uint8 or uint16.
+    """Return the image, [height, width, channels], as uint8 or uint16, by `bits`, or PngError.
 
-    Args:
-      channels: 1 (grey), 2 (and alpha), 3 (RGB), 4 (and alpha), or 0: as in the file.
-      bits: 8 or 16.
-
-    Raises:
-      PngError: the file is not complete, or damaged.
+    `channels`: 1 (grey), 2 (and alpha), 3 (RGB), 4 (and alpha), or 0: as in the file.
     """
     found = read(data)
     values = _samples(data, found)

@@ -73,8 +73,7 @@ def _header(length: int) -> bytes:
 def cut(data: bytes, known: dict[bytes, int]) -> Cut:
     """Return the records that some bytes begin with, up to the first that is cut off or damaged.
 
-    Args:
-      known: the sizes of records by their headers; it learns of others.
+    `known` are the sizes of records by their headers; it learns of others.
     """
     library = native.library()
     if library is not None:
@@ -99,11 +98,10 @@ def _found(library: Any, data: bytes) -> Cut:
 
 
 def _split(data: bytes, known: dict[bytes, int]) -> tuple[list[bytes], list[int], int]:
-    """Cuts bytes into records, whose data may be damaged.
+    """Cut bytes into records, whose data may be damaged.
 
-    Returns:
-      The records that are there as a whole, where each ends with what is around it, and how many
-      bytes are needed to go on: 0 if the next header is damaged.
+    Returns whole records, where each ends with what is around it, and how many bytes are needed to
+    go on: 0 if the next header is damaged.
     """
     records = _alike(data)
     size = len(records[0]) + FRAME if records else 0

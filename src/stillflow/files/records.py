@@ -228,12 +228,7 @@ def _as_bytes(record: Any) -> bytes:
 
 
 def open_records(path: Any, kind: str = "") -> Any:
-    """Open a TFRecord file for reading, as a file of uncompressed bytes.
-
-    Args:
-      path: the file.
-      kind: "", "ZLIB" or "GZIP".
-    """
+    """Open a TFRecord file, "", "ZLIB" or "GZIP", to read it as a file of uncompressed bytes."""
     file = open_file(path, "rb")
     return compression.DecompressedReader(file, kind) if kind else file
 
@@ -336,15 +331,9 @@ def _is_plain(file: Any) -> bool:
 
 
 def read_records(path: Any, kind: str = "") -> Iterator[bytes]:
-    """Yield the records of a file.
+    """Yield the records of a file of the kind "", "ZLIB" or "GZIP".
 
-    Args:
-      path: the file.
-      kind: "", "ZLIB" or "GZIP".
-
-    Raises:
-      OpError: If the file cannot be opened.
-      DataLossError: If a checksum is wrong or the file ends within a record's data.
+    DataLossError if a checksum is wrong or the file ends within a record's data.
     """
     for batch in _batches(path, kind):
         yield from batch

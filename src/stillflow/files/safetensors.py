@@ -53,15 +53,7 @@ class StoredTensor(NamedTuple):
 
 
 def write(path: str, tensors: Iterable[StoredTensor]) -> None:
-    """Write a file atomically: a reader sees the old content or all of the new.
-
-    Args:
-      path: the file.
-      tensors: what is to be in it; all are held in memory.
-
-    Raises:
-      OpError: If it cannot be written.
-    """
+    """Write tensors, all held in memory, atomically: a reader sees the old file or the new."""
     header: dict[str, Any] = {}
     special: dict[str, Any] = {}
     contents: list[Array] = []
@@ -120,9 +112,7 @@ def _plain(tensor: StoredTensor, special: dict[str, Any]) -> Array | None:
 def read(path: str) -> Iterator[StoredTensor]:
     """Yield the tensors of a file, each where it lies in the mapped file.
 
-    Raises:
-      OpError: If it cannot be opened.
-      DataLossError: If it is no such file, or damaged; nothing is allocated before that is known.
+    DataLossError, before anything is allocated, if it is no such file, or damaged.
     """
     with os_errors(path):
         size = os.path.getsize(path)

@@ -21,21 +21,10 @@ def assemble(
     saved: Sequence[TensorSlice],
     read: Callable[[TensorSlice], Array],
 ) -> Array:
-    """Return a part of a tensor, from others.
+    """Return a part of a tensor, from `saved` ones that `read` gives, as a new array.
 
-    Args:
-      key: The tensor's name, for errors.
-      shape: Its full shape.
-      wanted: The part that is asked for.
-      saved: The parts there are.
-      read: Gives the value of one of these.
-
-    Returns:
-      A new array.
-
-    Raises:
-      InternalError: If parts overlap or reach outside of the tensor.
-      InvalidArgumentError: If they do not cover what is wanted.
+    `key` is the tensor's name, `shape` its full shape. InternalError if parts overlap or reach
+    outside, InvalidArgumentError if they do not cover what is wanted.
     """
     target_shape = wanted.shape_in(shape)
     target = wanted.bounds_in(shape)

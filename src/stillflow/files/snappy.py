@@ -11,11 +11,7 @@ _MAX_RATIO = 64
 
 
 def decompress(data: Any) -> bytes:
-    """Decompress some bytes.
-
-    Raises:
-      ValueError: If `data` is not Snappy's, or damaged.
-    """
+    """Decompress some bytes; ValueError if they are not Snappy's, or damaged."""
     limit = len(data)
     size, position = varint.decode(data, 0, limit)
     if size > _MAX_RATIO * limit:

@@ -26,11 +26,7 @@ SPECIAL = "a pipe, a socket or a device, and no file"
 
 
 def describe(head: bytes) -> str | None:
-    """Return the kind of a file, by its first bytes; None if unknown.
-
-    Args:
-      head: The first hundred bytes or so; empty for an empty file.
-    """
+    """Return the kind of a file, by its first hundred bytes or so; None if unknown."""
     if not head:
         return "an empty file"
     for start, what in _SIGNATURES:

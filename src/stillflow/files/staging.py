@@ -24,14 +24,7 @@ from stillflow.files.v1_checkpoint import V1Reader
 
 @contextmanager
 def written(prefix: str) -> Iterator[str]:
-    """Inside it a checkpoint can be written to the path it gives; then it is at `prefix`.
-
-    Args:
-      prefix: The checkpoint, with a scheme if it is not on the disk.
-
-    Raises:
-      OpError: If it cannot be copied there.
-    """
+    """Give a path where a checkpoint can be written, which afterwards is at `prefix`."""
     if not is_remote(prefix):
         yield plain_prefix(prefix)
         return

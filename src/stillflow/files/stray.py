@@ -16,13 +16,9 @@ _QUIET_SECONDS = 600.0
 
 
 def sweep(directory: str) -> list[str]:
-    """Remove the remains of saves in a directory that nobody has touched for ten minutes.
+    """Remove remains of saves in a directory, "" for the current one, untouched for ten minutes.
 
-    Args:
-      directory: where checkpoints are; "" for the current one.
-
-    Returns:
-      The paths of the removed files.
+    Returns the paths of the removed files.
     """
     swept = []
     before = time.time() - _QUIET_SECONDS

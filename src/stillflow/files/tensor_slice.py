@@ -110,11 +110,7 @@ def key_text(key: bytes) -> str:
 
 
 def parse_shape_and_slice(spec: str) -> tuple[Shape, TensorSlice, Shape]:
-    """Read `4 3 0,2:-`: the shape of the whole, the part, and the part's shape.
-
-    Raises:
-      InvalidArgumentError, InternalError: If it is no such text or the part does not fit.
-    """
+    """Read `4 3 0,2:-`: the shape of the whole, the part, and its shape; errors if not such."""
     *sizes, last = spec.split(" ")
     if not sizes:
         raise errors.invalid_argument(

@@ -50,10 +50,8 @@ class Saved(NamedTuple):
 def write(path: str, tensors: Sequence[Saved]) -> None:
     """Write a checkpoint of one shard; a file that stands there is replaced at once.
 
-    Raises:
-      UnimplementedError: If the format cannot hold a type.
-      InvalidArgumentError: If a tensor is too large for it.
-      InternalError: If parts of one tensor do not agree.
+    UnimplementedError if the format cannot hold a type, InvalidArgumentError if a tensor is too
+    large for it, InternalError if parts of one tensor do not agree.
     """
     meta, values = _messages(sorted(tensors, key=lambda saved: saved.name))
     temporary = atomic.temporary_name(path)

@@ -70,11 +70,7 @@ def encode(array: Array, number: int) -> bytes:
 
 
 def decode(message: Any, number: int, shape: tuple[int, ...]) -> Array:
-    """Return the values in a `TensorProto`, as an array of this type and shape.
-
-    Raises:
-      ValueError: If they are not such, or fewer or more.
-    """
+    """Return a `TensorProto`'s values as an array; ValueError if they are not such, or as many."""
     place = _FIELDS[number][0]
     found = [value for at, _, value in wire.fields(message) if at == place]
     if place == _STRING:

@@ -29,18 +29,9 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: Any, position: int, limit: int) -> tuple[int, int]:
-    """Read one integer of up to 64 bits.
+    """Read one integer of up to 64 bits; return it, and where the next thing starts.
 
-    Args:
-      data: bytes or a memoryview of them.
-      position: Where it starts.
-      limit: Where the bytes end that belong to it.
-
-    Returns:
-      The integer, and where the next thing starts.
-
-    Raises:
-      ValueError: If it runs over the limit or over 64 bits.
+    ValueError if it runs over the `limit` of its bytes or over 64 bits.
     """
     result = shift = 0
     end = min(limit, position + _MAX_BYTES)
@@ -78,11 +69,7 @@ def encode_all(values: Array) -> bytes:
 
 
 def decode_all(data: Any) -> Array:
-    """Read integers up to the end of `data`; give them as an array of int64.
-
-    Raises:
-      ValueError: If the last one is cut off, or one is longer than ten bytes.
-    """
+    """Read integers up to the end of `data` as int64; ValueError if one is cut off or too long."""
     raw = np.frombuffer(data, np.uint8)
     if not raw.size:
         return np.empty(0, np.int64)

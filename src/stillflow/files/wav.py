@@ -14,14 +14,9 @@ _LARGEST = 1 << 15
 
 
 def encode(samples: np.ndarray[Any, Any], sample_rate: int) -> bytes:
-    """Return sound as a WAV file.
+    """Return float32 [frames, channels] as a WAV file; beyond -1 and 1 samples are clipped.
 
-    Args:
-      samples: float32 [frames, channels] between -1 and 1; other values are clipped.
-      sample_rate: frames a second.
-
-    Raises:
-      ValueError: If there are no frames or channels, or more than such a file can have.
+    ValueError if there are no frames or channels, or more than such a file can have.
     """
     frames, channels = samples.shape
     if not 0 < sample_rate < 1 << 32:
@@ -55,16 +50,10 @@ def encode(samples: np.ndarray[Any, Any], sample_rate: int) -> bytes:
 
 
 def decode(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
-    """Return the sound of a WAV file, and how many frames a second it has.
+    """Return the sound of a WAV file, float32 [frames, channels] in -1 to 1, and its rate.
 
-    Args:
-      data: The file: PCM of 16 bits; other chunks than format and data are passed over.
-
-    Returns:
-      float32 [frames, channels] from -1 up to 1, and the rate.
-
-    Raises:
-      ValueError: If it is no such file, or is cut off.
+    The file is PCM of 16 bits; other chunks than format and data are passed over. ValueError if it
+    is no such file, or is cut off.
     """
     offset = _expect(data, 0, b"RIFF")
     _read(data, offset, 4)  # how long the file says it is

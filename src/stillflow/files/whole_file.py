@@ -8,11 +8,7 @@ from stillflow.files.local_path import is_remote, plain_path
 
 
 def exists(path: str) -> bool:
-    """Return True if the path exists.
-
-    Raises:
-      UnimplementedError: If nothing here knows the path's scheme.
-    """
+    """Return True if the path exists; UnimplementedError if its scheme is unknown here."""
     return file_system(path).exists(path)
 
 
@@ -22,26 +18,13 @@ def is_directory(path: str) -> bool:
 
 
 def read(path: str) -> bytes:
-    """Return the bytes of a file.
-
-    Raises:
-      OpError: If it cannot be read.
-    """
+    """Return the bytes of a file; OpError if it cannot be read."""
     with open_file(path) as file:
         return file.read()
 
 
 def write(path: str, content: bytes, sync: bool = True) -> None:
-    """Write a file atomically: a reader sees the old content or all of the new.
-
-    Args:
-      path: Where; object stores show an object when it is complete.
-      content: Its bytes.
-      sync: Whether to wait until it is on the disk, if it is a disk.
-
-    Raises:
-      OpError: If it cannot be written.
-    """
+    """Write a file atomically, if `sync` to the disk; object stores show complete objects only."""
     if not is_remote(path):
         atomic.write_file(plain_path(path), content, sync)
         return

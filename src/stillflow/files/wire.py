@@ -17,9 +17,7 @@ class CutOff(ValueError):
 def fields(data: Any) -> Iterator[tuple[int, int, Any]]:
     """Yield the fields of a message: number, wire type and value (an int, or a memoryview).
 
-    Raises:
-      CutOff: If the last field is not all there.
-      ValueError: If the bytes are not a message.
+    CutOff if the last field is not all there, ValueError if the bytes are not a message.
     """
     data = memoryview(data)
     position, limit = 0, len(data)

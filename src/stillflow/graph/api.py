@@ -18,11 +18,7 @@ from stillflow.graph.operation import Operation, Tensor
 
 
 def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
-    """Return the graph that `op_inputs` belong to; the default one if none of them is in a graph.
-
-    Raises:
-      ValueError: if they belong to different graphs.
-    """
+    """Return the one graph of `op_inputs`; the default one if none of them is in a graph."""
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError("Input graph needs to be a Graph.")
     if get_default_graph().building_function:

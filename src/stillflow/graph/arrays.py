@@ -46,20 +46,12 @@ def as_array(
 ) -> Array:
     """Return the value of a constant as an array, of the type and shape TensorFlow gives it.
 
-    Args:
-      values: A Python number, bool, str or bytes, nested lists of such, or an array.
-      dtype: The wanted type. By default Python integers become int32 (int64 if they do not fit),
-        floats float32, and arrays keep their type.
-      shape: The wanted shape. If it holds more elements, the last value is repeated.
-      verify_shape: Whether `values` must have exactly this shape.
-      allow_broadcast: Whether a single value may fill the shape, and nothing else.
-
-    Returns:
-      A new array; strings are an object array of bytes, quantized types are structured.
-
-    Raises:
-      TypeError: If values do not fit the type, or (when it is checked) the shape.
-      ValueError: If `values` is None, ragged, or has more elements than `shape`.
+    `values` are a Python number, bool, str or bytes, nested lists of such, or an array. By default
+    Python integers become int32 (int64 if they do not fit), floats float32, and arrays keep their
+    type. If `shape` holds more elements, the last value is repeated; with `allow_broadcast` a
+    single value may fill the shape, and nothing else. Returns a new array: strings are an object
+    array of bytes, quantized types are structured. TypeError if values do not fit the type, or
+    (when it is checked) the shape; ValueError if they are None, ragged, or too many.
     """
     sizes = None if shape is None else [int(dim) for dim in shape]
     array = fast_array(values, dtype) if sizes is None or 0 not in sizes else None

@@ -18,18 +18,10 @@ _KINDS = {field: kind for kind, field in _FIELDS.items()}
 
 
 def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = None) -> None:
-    """Raise an error for an `AttrValue` of another kind.
+    """Raise ValueError for an `AttrValue` of another kind, such as "int" or "list(type)".
 
-    Args:
-      message: The value.
-      kind: What the op declares: "int", "list(type)".
-      attr: The attribute's name.
-      node: The `NodeDef` that it is in.
-      minimum: How long a list, or how large an integer, has to be at least.
-
-    Raises:
-      ValueError: If it is of another kind, of a type that does not exist or of references, or
-        too short or small.
+    So it does for a type that does not exist or is of references, and for a list shorter, or an
+    integer smaller, than `minimum`. `node` is the `NodeDef` that has the value.
     """
     found = _kind_of(message, kind)
     if found == kind:
@@ -53,11 +45,7 @@ def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = N
 
 
 def check_allowed(message: Any, attr: Attr) -> None:
-    """Raise an error for a value that the op's attribute does not allow.
-
-    Raises:
-      ValueError: if it is none of them.
-    """
+    """Raise ValueError for a value that the op's attribute does not allow."""
     if attr.allowed is None:
         return
     values: list[Any]

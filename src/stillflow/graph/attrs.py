@@ -109,15 +109,9 @@ _ARGUMENTS = {"squeeze_dims": "axis"}
 
 
 def normalize(value: Any, attr: Attr, function: str) -> Any:
-    """Convert a caller's attribute value to the internal form.
+    """Convert a caller's attribute value to the internal form; TypeError for the wrong kind.
 
-    Args:
-      value: what the caller passed.
-      attr: the attribute's declaration.
-      function: what TF's function of the op is called, for messages.
-
-    Raises:
-      TypeError: if the value is of the wrong kind.
+    `function` is what TF's function of the op is called, for messages.
     """
     convert = _NORMALIZE[attr.element]
     name = _ARGUMENTS.get(attr.name, attr.name)
@@ -138,11 +132,7 @@ def _check_sizes(shape: TensorShape, name: str) -> None:
 
 
 def check(value: Any, attr: Attr, op_type: str) -> None:
-    """Check a value in internal form against the limits of its attribute; types apart.
-
-    Raises:
-      ValueError: if it is not among the allowed ones, too small or too short.
-    """
+    """Check a value in internal form against the limits of its attribute; types apart."""
     if attr.minimum is not None:
         if not attr.is_list and value < attr.minimum:
             raise ValueError(

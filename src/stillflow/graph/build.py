@@ -19,18 +19,11 @@ from stillflow.graph.signature import Arg, Attr, Signature
 def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
     """Add a node of `card` to the graph of its inputs.
 
-    Args:
-      inputs: one value per input argument of the signature; a list for list arguments.
-      attrs: attributes by name; those that follow from the inputs' types may be left out.
-      name: the node's name, the op's own by default.
-
-    Returns:
-      The output tensor, a named tuple of several, a list for a list output, or the operation
-      where there are no outputs.
-
-    Raises:
-      TypeError: if a value cannot become a tensor of a type the op takes.
-      ValueError: if shapes or attribute values are rejected.
+    There is one input per argument of the signature, a list for list arguments; attributes that
+    follow from the inputs' types may be left out. Returns the output tensor, a named tuple of
+    several, a list for a list output, or the operation where there are no outputs. TypeError if a
+    value cannot become a tensor of a type the op takes, ValueError if shapes or attribute values
+    are rejected.
     """
     graph = get_default_graph()
     if graph.runs_at_once:
@@ -76,11 +69,7 @@ def add_node(
 
 
 def _check_not_removed(name: str, producer: int) -> None:
-    """Raise an error for an op that was removed before this version of graphs.
-
-    Raises:
-      NotImplementedError: if so.
-    """
+    """Raise NotImplementedError for an op that was removed before this version of graphs."""
     message = removed_ops.refusal(name, producer)
     if message is not None:
         raise NotImplementedError(message)
@@ -99,12 +88,7 @@ def _with_references(graph: Graph, signature: Signature, tensors: list[Tensor]) 
 
 
 def graph_of(values: Sequence[Any]) -> Graph:
-    """Return the default graph, to which all tensors among `values` must belong.
-
-    Raises:
-      TypeError: if a tensor is in a graph, in eager execution.
-      ValueError: if tensors come from different graphs.
-    """
+    """Return the default graph, to which all tensors among `values` must belong."""
     default = get_default_graph()
     first: Tensor | None = None
     for value in values:
@@ -320,11 +304,7 @@ def _record_number(card: Card, arg: Arg, number: int, known: dict[str, Any]) -> 
 
 
 def given_attrs(card: Card, attrs: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a call in internal form, not yet checked; None stands for a default.
-
-    Raises:
-      TypeError: if a value is of the wrong kind, as None is where there is no default.
-    """
+    """Return a call's attributes in internal form, not yet checked; None stands for a default."""
     signature = card.signature
     declared = signature.attrs
     return {
@@ -413,11 +393,7 @@ _MOST_TENSORS = 1 << 20  # of one argument of an operation
 
 
 def _count(attrs: dict[str, Any], name: str) -> int:
-    """Return the number of tensors of a list argument, before the tensors exist.
-
-    Raises:
-      ValueError: if there are more than an operation can have.
-    """
+    """Return the number of tensors of a list argument, before the tensors exist."""
     count: int = attrs[name]
     if count > 2**31 - 1:
         raise ValueError(f"Attr {name} has value {count} out of range for an int32")

@@ -84,16 +84,7 @@ class _CalledNode(Node):
 
 
 def shapes_of_call(body: FuncGraph, inputs: list[Tensor], shapes: list[Dims]) -> list[Dims]:
-    """Return the shapes of the results of a call.
-
-    Args:
-      body: of the function.
-      inputs: what the call is given.
-      shapes: their dimensions.
-
-    Raises:
-      RefusedInside: if an operation inside rejects these shapes.
-    """
+    """Return the shapes of a call's results; RefusedInside if an operation inside rejects these."""
     facts = _CallFacts(body, inputs, shapes)
     if facts.shapes or facts.handles:
         for op in body._operations:

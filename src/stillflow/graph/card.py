@@ -184,15 +184,7 @@ class Card(Traits):
 
 
 def op(text: str, kind: type[Card] = Card, **options: Any) -> Card:
-    """Make the card of one operation and register it. Options are those of `Card`.
-
-    Args:
-      text: the signature.
-      kind: the class of the card.
-
-    Raises:
-      ValueError: if the op already has a card.
-    """
+    """Make and register the card of one operation; ValueError if there is one. See `Card`."""
     card = kind(text, **options)
     if card.name in _cards:
         raise ValueError(f"op {card.name} has two cards")
@@ -219,11 +211,7 @@ def find(op_type: str) -> Card | None:
 
 
 def get(op_type: str) -> Card:
-    """Return the card of an op type.
-
-    Raises:
-      NotFoundError: if Stillflow has none.
-    """
+    """Return the card of an op type; NotFoundError if Stillflow has none."""
     card = find(op_type)
     if card is None:
         raise unregistered(op_type)
@@ -231,11 +219,7 @@ def get(op_type: str) -> Card:
 
 
 def register_library(cards: Iterable[Card]) -> dict[str, Card]:
-    """Register the ops of a library, which `load_all` does not list; return them by op type.
-
-    Raises:
-      ValueError: if an op has a card already.
-    """
+    """Register the ops of a library, which `load_all` does not list; return them by op type."""
     found = {card.name: card for card in cards}
     for name in found:
         if name in _cards or name in _library_cards:

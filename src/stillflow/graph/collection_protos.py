@@ -54,16 +54,10 @@ def register_proto_function(
     to_proto: Callable[..., Any] | None = None,
     from_proto: Callable[..., Any] | None = None,
 ) -> None:
-    """Says how the things in a collection are written to MetaGraphs and read from there.
+    """Register how the things in a collection are written to MetaGraphs and read from there.
 
-    Args:
-      collection_name: The collection.
-      proto_type: The message for one of them.
-      to_proto: Gives the message, from the thing and `export_scope=`.
-      from_proto: Gives the thing, from the message and `import_scope=`.
-
-    Raises:
-      TypeError: If a function is none.
+    `to_proto` is called with the thing and `export_scope=`, `from_proto` with the message, of the
+    class `proto_type`, and `import_scope=`.
     """
     if to_proto and not callable(to_proto):
         raise TypeError("to_proto must be callable.")

@@ -96,10 +96,9 @@ def _outside(tensor: Tensor) -> Tensor:
 def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
     """Read an integer vector as a shape, None for every element that is not known.
 
-    Args:
-      tensor: rank 1 (or a scalar -1 for an unknown shape), int32 or int64.
-      known: an object with `value(tensor)`, `dims(tensor)` and `fed`, tensors whose operations
-        tell nothing of them; by default the static facts.
+    `tensor` may also be a scalar -1, for an unknown shape. `known` has `value(tensor)`,
+    `dims(tensor)` and `fed`, tensors whose operations tell nothing of them; by default the static
+    facts.
     """
     if getattr(known, "looks_outside", False):
         tensor = _outside(tensor)

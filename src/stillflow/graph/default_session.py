@@ -59,11 +59,7 @@ def remove(session: Any) -> None:
 
 
 def session_for(graph: Graph, session: Any, purpose: str) -> Any:
-    """Return the session to run `graph` in: the one given, else the default one.
-
-    Raises:
-      ValueError: if there is none, or it runs another graph.
-    """
+    """Return the session to run `graph` in, the given one, else the default; ValueError if none."""
     verb = "eval()" if purpose == "evaluate tensor" else "run()"
     if session is None:
         session = get_default_session()

@@ -242,11 +242,7 @@ def canonical_name(device: Any) -> str:
 
 
 def canonical(device: Any) -> str:
-    """Return the string to store for an operation: a string exactly as it was written.
-
-    Raises:
-      TypeError: If `device` is neither a string nor a `DeviceSpec`.
-    """
+    """Return the string to store for an operation: a string exactly as it was written."""
     if isinstance(device, str):
         return device
     if isinstance(device, DeviceSpecV2):
@@ -257,17 +253,9 @@ def canonical(device: Any) -> str:
 
 
 def merge_over(spec: Any, current: str | None) -> str:
-    """Return an operation's device, merged with an enclosing scope's.
+    """Return an operation's device in full form, merged with an enclosing scope's, `spec`.
 
-    Args:
-      spec: The scope's device, a string or a `DeviceSpec`; it fills in what is still open.
-      current: The operation's device so far, whose parts stay.
-
-    Returns:
-      The full form of the merged device.
-
-    Raises:
-      ValueError: If either is no device string.
+    The scope's device fills in what is still open in `current`.
     """
     return _merge_strings(canonical_name(spec), current or "")
 

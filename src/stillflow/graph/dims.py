@@ -54,22 +54,14 @@ def to_string(dims: Dims) -> str:
 
 
 def shape_text(dims: Iterable[Any] | None) -> str:
-    """Return the shape as messages of kernels show it: "[2,?]", or "<unknown>" if nothing is known.
-
-    Args:
-      dims: the sizes; a tensor of integers will do, as will the indices of an element.
-    """
+    """Return the shape as kernels' messages show it: "[2,?]", or "<unknown>" for None."""
     if dims is None:
         return "<unknown>"
     return "[" + ",".join(["?" if dim is None else str(int(dim)) for dim in dims]) + "]"
 
 
 def merge_dim(a: Dim, b: Dim) -> Dim:
-    """Return the size that both sizes allow.
-
-    Raises:
-      ValueError: If they are known and differ.
-    """
+    """Return the size that both sizes allow; ValueError if they are known and differ."""
     if b is None or a == b:
         return a
     if a is None:
@@ -78,22 +70,14 @@ def merge_dim(a: Dim, b: Dim) -> Dim:
 
 
 def with_value(dim: Dim, value: int) -> int:
-    """Return the size, given that it is `value`.
-
-    Raises:
-      ValueError: If the size is known to be another.
-    """
+    """Return `value`; ValueError if the size is known to be another."""
     if dim is None or dim == value:
         return value
     raise ValueError(f"Dimension must be {value} but is {dim}")
 
 
 def merge(a: Dims, b: Dims) -> Dims:
-    """Return the shape with all sizes known from either shape.
-
-    Raises:
-      ValueError: If ranks or sizes contradict each other.
-    """
+    """Return the shape with all sizes known from either; ValueError if they contradict."""
     if b is None or a == b:
         return a
     if a is None:
@@ -110,11 +94,7 @@ def merge(a: Dims, b: Dims) -> Dims:
 
 
 def merge_prefix(dims: Dims, prefix: Dims) -> tuple[Dims, Dims]:
-    """Merge the leading sizes of `dims` with `prefix`; return both, completed.
-
-    Raises:
-      ValueError: If `dims` is shorter than `prefix` or a size contradicts.
-    """
+    """Merge the leading sizes with `prefix`; return both, completed, or raise ValueError."""
     if dims is None or prefix is None:
         return dims, prefix
     with_rank_at_least(dims, len(prefix))
@@ -139,11 +119,7 @@ def is_compatible(a: Dims, b: Dims) -> bool:
 
 
 def broadcast(a: Dims, b: Dims) -> Dims:
-    """Return the shape of an elementwise operation on two shapes that are broadcast.
-
-    Raises:
-      ValueError: If two known sizes differ and neither is 1.
-    """
+    """Return the shape of an elementwise operation on two broadcast shapes, or raise ValueError."""
     if a is None or b is None:
         return None
     if a == b and None not in a:
@@ -170,11 +146,7 @@ def _broadcast_dim(x: Dim, y: Dim) -> Dim:
 
 
 def with_rank(dims: Dims, rank: int) -> tuple[Dim, ...]:
-    """Return the shape, given that its rank is `rank`.
-
-    Raises:
-      ValueError: If it has another rank.
-    """
+    """Return the shape, given that its rank is `rank`; ValueError if it has another one."""
     if dims is None:
         _check_rank(rank)
         return (None,) * rank
@@ -208,11 +180,7 @@ def dim(dims: Dims, index: int) -> Dim:
 
 
 def replace_dim(dims: Dims, index: int, value: Dim) -> Dims:
-    """Return the shape with one size replaced.
-
-    Raises:
-      ValueError: If the shape has no such dimension.
-    """
+    """Return the shape with one size replaced; ValueError if there is no such dimension."""
     if dims is None:
         return None
     position = index + len(dims) if index < 0 else index
@@ -222,11 +190,7 @@ def replace_dim(dims: Dims, index: int, value: Dim) -> Dims:
 
 
 def subshape(dims: Dims, start: int, end: int | None = None) -> Dims:
-    """Return the sizes from `start` up to `end`; both may count from the back.
-
-    Raises:
-      ValueError: If the range does not lie within the shape.
-    """
+    """Return the sizes from `start` up to `end`; both may count from the back."""
     if dims is None:
         return None
     size = len(dims)
@@ -248,11 +212,7 @@ def subshape(dims: Dims, start: int, end: int | None = None) -> Dims:
 
 
 def make_dim(value: int, index: int) -> Dim:
-    """Return the size given by the value of the scalar input number `index`.
-
-    Raises:
-      ValueError: If it is negative.
-    """
+    """Return the size given by scalar input number `index`; ValueError if it is negative."""
     if value < 0:
         raise ValueError(
             f"Dimension size, given by scalar input {index}, must be non-negative but is {value}"
@@ -265,11 +225,7 @@ class InvalidSize(ValueError):
 
 
 def from_values(values: list[int]) -> tuple[Dim, ...]:
-    """Return the shape held in a shape tensor, where -1 stands for an unknown size.
-
-    Raises:
-      InvalidSize: If a value is below -1.
-    """
+    """Return the shape in a shape tensor's values, -1 if unknown; InvalidSize below that."""
     for value in values:
         if value < -1:
             raise InvalidSize(f"Invalid value in tensor used for shape: {value}")
@@ -277,11 +233,7 @@ def from_values(values: list[int]) -> tuple[Dim, ...]:
 
 
 def divide(dim: Dim, divisor: int, evenly: bool = True) -> Dim:
-    """Return the size divided by `divisor`.
-
-    Raises:
-      ValueError: If `divisor` is not positive, or `evenly` and something remains.
-    """
+    """Return the size divided by `divisor`."""
     if dim is None:
         return None
     if divisor <= 0:
@@ -301,11 +253,7 @@ def add(a: Dim, b: Dim) -> Dim:
 
 
 def subtract(a: Dim, b: Dim) -> Dim:
-    """Return the difference of two sizes.
-
-    Raises:
-      ValueError: If it would be negative.
-    """
+    """Return the difference of two sizes; ValueError if it would be negative."""
     if a is None or b is None:
         return None
     if a < b:
@@ -337,11 +285,7 @@ def maximum(a: Dim, b: Dim) -> Dim:
 
 
 def in_context(text: str, function: Callable[..., Result], *args: Any) -> Result:
-    """Call `function(*args)`; add the text to the error that it raises.
-
-    Raises:
-      ValueError: what `function` raises, with `text` on a second line.
-    """
+    """Call `function(*args)`; add `text`, on a second line, to the ValueError that it raises."""
     try:
         return function(*args)
     except ValueError as error:
@@ -349,11 +293,7 @@ def in_context(text: str, function: Callable[..., Result], *args: Any) -> Result
 
 
 def scalar_axis(value: int, rank: int | None) -> int | None:
-    """Return the axis that a scalar input names, counted from the front; None if unknown.
-
-    Raises:
-      ValueError: If it is out of range.
-    """
+    """Return the axis that a scalar input names, counted from the front; None if unknown."""
     if rank is None:
         return None if value < 0 else value
     if not -rank <= value < rank:

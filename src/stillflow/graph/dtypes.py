@@ -392,11 +392,7 @@ def cpp_name(dtype: Any) -> str:
 
 
 def torch_name(dtype: Any) -> str:
-    """Return the name of the torch dtype that holds values of `dtype` ("int8" for qint8).
-
-    Raises:
-      TypeError: For string, resource and variant, whose values are not torch tensors.
-    """
+    """Return the name of the torch dtype that holds values of `dtype` ("int8" for qint8)."""
     name = as_dtype(dtype).torch_name
     if name is None:
         raise TypeError(f"Values of {dtype} are not held in torch tensors.")
@@ -411,11 +407,7 @@ _TORCH_TO_TF = {
 
 
 def from_torch_name(name: str) -> DType:
-    """Return the type with the values of a torch dtype, given as "float32" or "torch.float32".
-
-    Raises:
-      TypeError: If no type corresponds to it.
-    """
+    """Return the type with the values of a torch dtype, given as "float32" or "torch.float32"."""
     try:
         return _TORCH_TO_TF[name.removeprefix("torch.")]
     except KeyError:

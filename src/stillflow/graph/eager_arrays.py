@@ -48,19 +48,10 @@ _INT32 = np.iinfo(np.int32)
 
 
 def as_eager_array(value: Any, dtype: DType | None) -> Array:
-    """Return the value of a constant made outside of graphs.
+    """Return the value of a constant made outside of graphs, as `as_array` returns it.
 
-    Args:
-      value: A Python number, bool, str or bytes, nested sequences of these or of arrays, or an
-        array.
-      dtype: The wanted type; None lets the value decide.
-
-    Returns:
-      A new array, as `as_array` returns it.
-
-    Raises:
-      TypeError: If the value does not fit the type.
-      ValueError: If the value cannot become a tensor at all.
+    None as `dtype` lets the value decide. TypeError if it does not fit the type, ValueError if it
+    cannot become a tensor at all.
     """
     array = fast_array(value, dtype)
     if array is not None:
@@ -81,12 +72,7 @@ def as_eager_array(value: Any, dtype: DType | None) -> Array:
 
 
 def fill_to_shape(array: Array, shape: Any, verify_shape: bool) -> Array:
-    """Return an array of the requested shape.
-
-    Raises:
-      TypeError: If it has another number of elements, which is not one.
-      tf.errors.InvalidArgumentError: If its one element is in a list.
-    """
+    """Return an array of the requested shape."""
     wanted = TensorShape(shape)
     dims = tuple(dim or 0 for dim in wanted.as_list())
     if array.shape == dims:

@@ -23,14 +23,7 @@ _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 def node_def(
     op_type: str, name: str, device: Any = None, attrs: dict[str, Any] | None = None
 ) -> Any:
-    """Return a `NodeDef` of its parts.
-
-    Args:
-      op_type: the op's type.
-      name: the node's name.
-      device: a device string, a `DeviceSpec`, or a function that gives one for the message.
-      attrs: `AttrValue` messages by name.
-    """
+    """Return a `NodeDef`; `device` is text, a `DeviceSpec` or a function of the message."""
     from stillflow.graph.device import canonical
     from stillflow.protos import NodeDef
 
@@ -53,10 +46,8 @@ def fill(
 ) -> None:
     """Make `op` the operation that a `NodeDef` describes and add it to the graph, without scopes.
 
-    Raises:
-      TypeError: if an argument is of the wrong kind or the inputs are of the wrong types.
-      ValueError: if the name is not valid or taken, or the inputs' shapes are rejected.
-      tf.errors.NotFoundError: if there is no op of that type.
+    TypeError or ValueError for arguments, types, names and shapes that are rejected, NotFoundError
+    if there is no op of that type.
     """
     _check(message, graph, inputs)
     inputs = inputs or []

@@ -215,11 +215,7 @@ class FuncGraph(Graph):
         return constant_from_array(self, constant_value(tensor), tensor.dtype, scope)
 
     def _copy(self, tensor: Tensor) -> Tensor:
-        """Return a copy of a tensor with all that it depends on.
-
-        Raises:
-          ValueError: if it depends on a stateful operation or a placeholder.
-        """
+        """Return a copy of a tensor with all that it depends on, which must not be stateful."""
         if tensor.holds_value:
             with self.control_dependencies(None):
                 return constant_from_array(self, constant_value(tensor), tensor.dtype, "Const")
@@ -252,15 +248,9 @@ def trace(
 ) -> FuncGraph:
     """Call a Python function on placeholders and return the graph that it built.
 
-    Args:
-      function: what to call; it gives tensors, or what becomes tensors, in any structure.
-      arguments: (dtype, shape) or (dtype, shape, name) of each placeholder.
-      name: of the function.
-      body: the graph to build in, made by default.
-      structure: makes the call's positional arguments of the placeholders.
-
-    Raises:
-      TypeError, ValueError: if a result cannot become a tensor.
+    `function` gives tensors, or what becomes tensors, in any structure; `arguments` are (dtype,
+    shape) or (dtype, shape, name). `body` is made by default; `structure` makes the call's
+    positional arguments of the placeholders.
     """
     graph = FuncGraph(name) if body is None else body
     with graph.as_default():

@@ -46,17 +46,9 @@ def function_def(
     description: str | None = None,
     append_hash: bool = False,
 ) -> Any:
-    """Return the `FunctionDef` of a body.
+    """Return the `FunctionDef` of a body; InvalidArgumentError for references, or equal names.
 
-    Args:
-      body: the graph.
-      name: of the function.
-      output_names: of its results; by default they are called after the operations.
-      description: of the function.
-      append_hash: whether the name gets a hash of the definition.
-
-    Raises:
-      InvalidArgumentError: if a result is a reference, or names collide.
+    Results are by default called after the operations; a hash is of the definition.
     """
     from stillflow.protos import FunctionDef
 
@@ -174,17 +166,10 @@ def body_of(
     body: FuncGraph | None = None,
     shapes: Sequence[Dims] | None = None,
 ) -> FuncGraph:
-    """Return the body that a `FunctionDef` describes.
+    """Return the body that a `FunctionDef` describes; ValueError if it is not well formed.
 
-    Args:
-      message: the `FunctionDef`.
-      graph: whose library has the functions that it calls.
-      attrs: `AttrValue` messages for the attributes of the function.
-      body: the graph to build in, made by default.
-      shapes: static shapes of the arguments, unknown by default.
-
-    Raises:
-      ValueError: if the definition is not well formed.
+    The library of `graph` has the functions that it calls; `attrs` are `AttrValue` messages. The
+    body is made, and the arguments' static shapes are unknown, by default.
     """
     from stillflow.graph.importer import Importer
     from stillflow.protos import GraphDef

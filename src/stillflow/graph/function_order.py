@@ -6,14 +6,7 @@ from typing import Any
 
 
 def check_order(definition: Any) -> None:
-    """Raise an error for a body whose nodes have no order of execution.
-
-    Args:
-      definition: A `FunctionDef`.
-
-    Raises:
-      ValueError: If a node takes what is not there, or nodes wait for each other.
-    """
+    """Raise ValueError for a `FunctionDef` whose nodes have no order of execution."""
     kinds = {node.name: node.op for node in definition.node_def}
     given = {arg.name for arg in definition.signature.input_arg}
     waiting: dict[tuple[str, str], set[str]] = {}

@@ -114,18 +114,10 @@ def define(
     description: str | None = None,
     append_hash: bool = False,
 ) -> LibraryFunction:
-    """Make a function of a body.
+    """Make a function of a body, which is added to the library of `graph`, if that is given.
 
-    Args:
-      body: what it does.
-      name: its name, by default as its body.
-      graph: the graph whose library it is added to, if any.
-      output_names: names of the results, by default those of the operations.
-      description: what it is for.
-      append_hash: whether a hash of the body is appended to the name.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if the body has results or inputs that functions cannot have.
+    Names are by default those of the body and its operations; a hash is of the body.
+    InvalidArgumentError for results or inputs that functions cannot have.
     """
     definition = function_def(body, name or body.name, output_names, description, append_hash)
     function = LibraryFunction(definition, body)
@@ -136,11 +128,7 @@ def define(
 
 
 def from_library(library: Any) -> list[LibraryFunction]:
-    """Return the functions of a `FunctionDefLibrary` message.
-
-    Raises:
-      ValueError: if it names functions that it does not have, or has two of one name.
-    """
+    """Return the functions of a `FunctionDefLibrary` message."""
     functions: dict[str, LibraryFunction] = {}
     called = {node.op for function in library.function for node in function.node_def}
     for definition in library.function:
@@ -255,11 +243,7 @@ def _attr(message: Any) -> Attr:
 
 
 def card_for(graph: Graph, op_type: str) -> Card:
-    """Return the card of an op type, which may be a function that nodes of `graph` see.
-
-    Raises:
-      NotFoundError: if there is neither.
-    """
+    """Return an op type's card, or that of a function of `graph` and around; else NotFoundError."""
     from stillflow.graph.card import unregistered
 
     function = find_function(graph, op_type)

@@ -59,11 +59,7 @@ def _register(op_type: str, function: Callable[..., Any] | None) -> None:
 
 
 def gradient_function(op: Operation) -> Callable[..., Any] | None:
-    """Return the function that builds the gradient of `op`, or None if gradients stop there.
-
-    Raises:
-      LookupError: if there is none.
-    """
+    """Return the function that builds the gradient of `op`, or None if gradients stop there."""
     if not op._inputs:
         return None
     name = op.attrs.get("_gradient_op_type")
@@ -89,11 +85,8 @@ def backward_function(op: Operation) -> Callable[[Sequence[Any], frozenset[int]]
     """Return the gradient of one operation for a tape, which goes by the type of the op alone.
 
     The function takes the gradients of the outputs and the positions of the inputs whose gradient
-    nobody wants, and gives one gradient or None for each input.
-
-    Raises:
-      LookupError: when called, if there is no gradient.
-      NotImplementedError: when called, if the operation is part of a loop or branch.
+    nobody wants, and gives one gradient or None for each input. When called, it raises LookupError
+    if there is no gradient, NotImplementedError for parts of loops and branches.
     """
 
     def backward(grads: Sequence[Any], skipped: frozenset[int]) -> list[Any]:

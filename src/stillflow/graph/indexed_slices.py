@@ -135,11 +135,7 @@ def convert_to_tensor_or_indexed_slices(
 def convert_n_to_tensor_or_indexed_slices(
     values: Sequence[Any], dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> list[Any]:
-    """Convert each of `values` that is not None; the name of number i is `name_i`.
-
-    Raises:
-      TypeError: if `values` is no sequence.
-    """
+    """Convert each of `values` that is not None; the name of number i is `name_i`."""
     if not isinstance(values, collections.abc.Sequence):
         raise TypeError("values must be a sequence.")
     result = []

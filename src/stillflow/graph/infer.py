@@ -17,11 +17,7 @@ def as_dims(dims: Any) -> tuple[int | None, ...] | None:
 
 
 def infer_shapes(op: Operation) -> None:
-    """Set the outputs' shapes, and their values where they are already known.
-
-    Raises:
-      ValueError: if the op rejects its inputs' shapes or values, in TF's words.
-    """
+    """Set the outputs' shapes, and their values where known; ValueErrors are in TF's words."""
     card = op.card
     node = Node(op)
     try:
@@ -142,13 +138,9 @@ def explain(op: Operation, error: ValueError) -> str:
 
 
 def describe(error: Exception, op: Operation, node: Node, given: Any = None) -> str:
-    """Return TF's message: the fault, the op, its input shapes and values.
+    """Return TF's message: the fault, the op, its input shapes and values, as `node` has seen.
 
-    Args:
-      error: what is wrong.
-      op: the operation.
-      node: through which it was looked at.
-      given: the dimensions of its inputs, by default those that the graph knows.
+    `given` are the inputs' dimensions, by default those that the graph knows.
     """
     given = [tensor._dims for tensor in op._inputs] if given is None else given
     shapes = ", ".join(map(to_string, given))

@@ -13,14 +13,7 @@ _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*\Z")
 
 
 def check_form(node: Any) -> None:
-    """Raise an error for a node without a name or an op, or with inputs in a wrong order.
-
-    Args:
-      node: a `NodeDef`.
-
-    Raises:
-      ValueError: if the node is not well formed.
-    """
+    """Raise ValueError for a `NodeDef` without name or op, or with inputs in a wrong order."""
     if not _NAME.match(node.name):
         raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
     if not node.op:

@@ -10,12 +10,9 @@ from stillflow.graph.operation import Tensor
 
 
 def object_array(nested: list[Any] | tuple[Any, ...]) -> np.ndarray:
-    """Return an array of objects, in which symbolic tensors are elements.
+    """Return a list as an array of objects, in which symbolic tensors are elements.
 
     NumPy of today asks each tensor for its values, which a symbolic one does not have.
-
-    Args:
-      nested: a list or tuple, nested or not, of tensors and of what else NumPy takes.
     """
     tensors: list[Tensor] = []
     result: Any = np.array(_hidden(nested, tensors), dtype=object)

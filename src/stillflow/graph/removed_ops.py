@@ -135,11 +135,7 @@ def refusal(name: str, producer: int) -> str | None:
 
 
 def check(name: str, producer: int) -> None:
-    """Raise an error for an op that GraphDefs of this version must not have.
-
-    Raises:
-      UnimplementedError: If the op was removed by then.
-    """
+    """Raise UnimplementedError for an op that GraphDefs of this version must not have."""
     message = refusal(name, producer)
     if message is not None:
         raise errors.unimplemented(message)

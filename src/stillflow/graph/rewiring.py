@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 def update_input(op: Operation, index: int, tensor: Any) -> None:
     """Make `tensor` the input of `op` at a position.
 
-    Raises:
-      TypeError: if it is no tensor.
-      ValueError: if it belongs to another graph.
-      tf.errors.OutOfRangeError: if there is no such position.
-      tf.errors.InvalidArgumentError: if its static shape contradicts that of the input so far.
+    InvalidArgumentError if its static shape contradicts that of the input so far.
     """
     from stillflow.graph.operation import Tensor
 
@@ -63,11 +59,7 @@ def _check_shapes(old: Tensor, new: Tensor) -> None:
 
 
 def check(graph: Graph) -> None:
-    """Raise an error for a graph whose changed edges cannot run.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if an input has another type than its operation takes.
-    """
+    """Raise InvalidArgumentError for a graph whose changed edges are of types that cannot run."""
     if not graph._rewired:
         return
     for op in graph._rewired:

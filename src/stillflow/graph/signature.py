@@ -118,11 +118,7 @@ _ATTR = re.compile(
 
 
 def parse(text: str) -> Signature:
-    """Read the text form of a signature.
-
-    Raises:
-      ValueError: where a line is not of the form described above.
-    """
+    """Read the text form of a signature, or raise ValueError."""
     head = _HEAD.match(text.strip())
     if head is None:
         raise ValueError(f"not an op signature: {text.strip().splitlines()[0]!r}")

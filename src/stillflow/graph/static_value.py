@@ -124,11 +124,7 @@ class _Readable(Known):
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     """Return the shape an integer vector stands for, with None for each size that is not known.
 
-    Args:
-      tensor: int32 or int64; a vector of sizes, or a scalar -1 for an unknown shape.
-
-    Raises:
-      ValueError: a scalar that is not known to be -1, or a rank above 1.
+    A scalar is -1, for an unknown shape; ValueError for any other, or for a rank above 1.
     """
     if tensor._dims == ():
         value = static_value(tensor)
@@ -145,8 +141,7 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
 def shape_tensor(shape: Any) -> Tensor:
     """Return a shape as an integer vector: int32, unless its sizes need or have another type.
 
-    Args:
-      shape: a TensorShape, a tensor, or a list of ints, dimensions and scalar tensors.
+    `shape` is a TensorShape, a tensor, or a list of ints, dimensions and scalar tensors.
     """
     if not isinstance(shape, (list, tuple)):
         return convert_to_tensor(shape, name="shape")

@@ -45,13 +45,9 @@ def _printer(array: Any) -> Callable[[Any], str] | None:
 
 
 def summarize(array: Any, max_entries: int, v2: bool = False) -> str:
-    """Return the value of a tensor in one line, or in `tf.print`'s form.
+    """Return the value of an array in one line, or in `tf.print`'s form, if `v2`.
 
-    Args:
-      array: a numpy array.
-      max_entries: how many elements are printed (at either end of each dimension in `tf.print`'s
-        form); all if negative.
-      v2: whether it is `tf.print`'s form.
+    In the latter `max_entries` count at either end of each dimension; all are shown if negative.
     """
     count = array.size
     if max_entries < 0:

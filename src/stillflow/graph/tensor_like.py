@@ -17,11 +17,7 @@ class TensorLike:
 
 
 def register_dense_tensor_like_type(kind: type) -> None:
-    """Make objects of `kind`, which have a `name` and a `dtype`, count as dense tensors.
-
-    Raises:
-      TypeError: if `name` or `dtype` is not a property of the type.
-    """
+    """Make objects of `kind`, which has properties `name` and `dtype`, count as dense tensors."""
     global _dense_types
     for attribute in ("name", "dtype"):
         if not isinstance(getattr(kind, attribute, None), property):

@@ -60,13 +60,8 @@ _FIELDS: dict[DType, tuple[str, Any]] = {
 def to_proto(array: Any, dtype: Any = None) -> Any:
     """Return an array as a `TensorProto`, written the way TensorFlow writes it.
 
-    Args:
-      array: The result of `as_array`, or any array of a type that tensors have.
-      dtype: The type, if the array alone does not tell it (an integer array for a quantized type).
-
-    Raises:
-      TypeError: If no message field holds the type (resource, variant).
-      ValueError: If the values take more than 2 GB.
+    `dtype` is needed if the array alone does not tell it (integers for a quantized type). TypeError
+    if no field holds the type (resource, variant), ValueError for more than 2 GB.
     """
     from stillflow.protos import TensorProto
 
@@ -152,15 +147,10 @@ def make_tensor_proto(
 def from_proto(tensor: Any, drops_rest: bool = False) -> Array:
     """Return the value of a `TensorProto` as an array that may be read-only.
 
-    Memory is allocated only after the message was found to have as many values as its shape.
-
-    Args:
-      tensor: The message. A shape of unknown rank is that of a scalar.
-      drops_rest: Whether more values than the shape has elements are right, as for kernels.
-
-    Raises:
-      TypeError: If tensors of this type hold no values (resource, variant).
-      ValueError: If shape and values contradict each other.
+    Memory is allocated only after the message was found to have as many values as its shape. A
+    shape of unknown rank is that of a scalar; `drops_rest` allows more values than the shape has
+    elements, as kernels do. TypeError if tensors of this type hold no values (resource, variant),
+    ValueError if shape and values contradict each other.
     """
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype
     if dtype.np_dtype is None:
@@ -259,11 +249,7 @@ def make_ndarray(tensor: Any) -> Array:
 
 
 def kernel_array(tensor: Any) -> Array:
-    """Create the array of a kernel from a `TensorProto`, without values beyond its shape.
-
-    Raises:
-      TypeError, ValueError: As `make_ndarray`.
-    """
+    """Create the array of a kernel from a `TensorProto`, without values beyond its shape."""
     return _copied(from_proto(tensor, drops_rest=True))
 
 
@@ -280,11 +266,7 @@ MakeNdarray = make_ndarray
 
 
 def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:
-    """Return True if a `TensorProto` has a shape, given as a `TensorShapeProto`, list or tuple.
-
-    Raises:
-      TypeError: If an argument is none of these.
-    """
+    """Return True if a `TensorProto` has a shape, given as a `TensorShapeProto`, list or tuple."""
     if not _is_tensor_proto(tensor_proto):
         raise TypeError("tensor_proto is not a tensor_pb2.TensorProto object")
     if hasattr(shape, "unknown_rank"):

@@ -85,11 +85,7 @@ _default: ContextVar[Policy | None] = ContextVar("stillflow_trust", default=None
 
 
 def policy(trust: str | Iterable[str]) -> Policy | None:
-    """Return the policy of a word: "all" (None), "pure", or effects that are allowed as well.
-
-    Raises:
-      ValueError: if there is no such effect.
-    """
+    """Return the policy of a word: "all" (None), "pure", or effects that are allowed as well."""
     if trust == "all":
         return None
     effects = [trust] if isinstance(trust, str) else list(trust)
@@ -103,8 +99,7 @@ def policy(trust: str | Iterable[str]) -> Policy | None:
 def limited(trust: str | Iterable[str] = "pure") -> Iterator[None]:
     """Limit the graphs that are imported, and the sessions that are made, in this context.
 
-    Args:
-      trust: "pure", "all" for no limit, or effects that are allowed besides computing.
+    `trust` is "pure", "all" for no limit, or effects that are allowed besides computing.
     """
     token = _default.set(policy(trust))
     try:
@@ -119,12 +114,7 @@ def current() -> Policy | None:
 
 
 def limit(graph: Any, trust: str | Iterable[str] | Policy | None = "pure") -> None:
-    """Limit the operations of a graph that sessions run, from now on.
-
-    Args:
-      graph: a `tf.Graph`.
-      trust: as for `limited`, or a policy.
-    """
+    """Limit the operations of a graph that sessions run from now on; see `limited` for `trust`."""
     is_made = trust is None or isinstance(trust, Policy)
     graph._trust = trust if is_made else policy(trust)  # type: ignore[arg-type]
     graph._edition += 1  # plans that sessions have are made again

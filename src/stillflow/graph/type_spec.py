@@ -214,22 +214,12 @@ _converters: list[tuple[Any, _Converter, bool]] = []
 def register_type_spec_from_value_converter(
     type_object: Any, converter_fn: _Converter, allow_subclass: bool = False
 ) -> None:
-    """Register how the type of values of a class is found.
-
-    Args:
-      type_object: The class.
-      converter_fn: Gives the `TypeSpec` of a value.
-      allow_subclass: Whether it is also used for subclasses.
-    """
+    """Register how the `TypeSpec` of a value of a class, perhaps of a subclass, is found."""
     _converters.append((type_object, converter_fn, allow_subclass))
 
 
 def type_spec_from_value(value: Any) -> Any:
-    """Return the `TypeSpec` of a value: a tensor, composite tensor, array, or a number.
-
-    Raises:
-      TypeError: If there is none.
-    """
+    """Return the `TypeSpec` of a value: a tensor, composite tensor, array, or a number."""
     spec = _from_value(value)
     if spec is None:
         from stillflow.graph.conversion import convert_to_tensor
