@@ -194,16 +194,7 @@ def _clone(
 
 
 def _ordered(given: Any, model: Any, kind: str, what: str) -> list[Any] | None:
-    """Tensors in the order of the model's inputs or outputs.
-
-    Args:
-      given: a tensor, several, or a dictionary by the names of inputs or outputs.
-      kind: "input" or "output".
-      what: the argument, for messages.
-
-    Raises:
-      KeyError: if the dictionary has other names.
-    """
+    """Return tensors in the order of the model's inputs or outputs; `what` is for messages."""
     if given is None:
         return None
     if isinstance(given, dict):

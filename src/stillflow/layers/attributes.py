@@ -22,10 +22,8 @@ def has_weights(thing: Any) -> bool:
 def layers_in(things: Iterable[Any], with_containers: bool = False) -> Iterator[Any]:
     """Yield the layers among things and inside lists and dictionaries of things, each once.
 
-    Args:
-      things: layers, lists and dictionaries, others.
-      with_containers: True to return all objects with weights: lists of `tf.contrib.checkpoint`
-        themselves, rather than the layers in them, and templates.
+    `with_containers` gives all objects with weights: lists of `tf.contrib.checkpoint` themselves,
+    rather than the layers in them, and templates.
     """
     seen: set[int] = set()
     waiting = list(things)[::-1]

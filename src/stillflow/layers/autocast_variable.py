@@ -96,12 +96,7 @@ class AutoCastVariable(ResourceVariable):
 
 
 def autocast(variable: Any) -> Any:
-    """Make a variable, and each part of one in replicas, be read in its layer's compute dtype.
-
-    Raises:
-      ValueError: if it is no resource, or not floating.
-      NotImplementedError: if it is of another kind than those.
-    """
+    """Make a variable, and each part of one in replicas, be read in its layer's compute dtype."""
     if getattr(variable, "is_distributed", False):
         for part in variable.values:
             autocast(part)

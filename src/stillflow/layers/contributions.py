@@ -63,11 +63,7 @@ _REGULARIZED = (
 
 
 def _check_not_in_branch(tensor: Any, method: str) -> None:
-    """Raise an error for a tensor of a branch or loop, which nothing outside of it can use.
-
-    Raises:
-      RuntimeError: if it is one.
-    """
+    """Raise RuntimeError for a branch's or loop's tensor, which nothing outside can use."""
     home = tensor.home if isinstance(tensor, Tensor) else None
     branches = CondBranchFuncGraph, WhileBodyFuncGraph, WhileCondFuncGraph
     if isinstance(home, branches) and executing_eagerly_outside_functions():
@@ -76,11 +72,7 @@ def _check_not_in_branch(tensor: Any, method: str) -> None:
 
 
 def _made_update(update: Any) -> Any:
-    """Return an update, or the result of its function.
-
-    Raises:
-      RuntimeError: if the function takes what a branch or loop has computed.
-    """
+    """Return an update, or the result of its function; RuntimeError if a branch has inputs."""
     if not callable(update):
         return update
     try:

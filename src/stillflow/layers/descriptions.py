@@ -35,10 +35,7 @@ _ARGUMENTS = {
 def docstring(summary: str, names: Sequence[str], told: Mapping[str, str]) -> str:
     """Return a docstring in which neighbours of one description share a line.
 
-    Args:
-      summary: the first line, and others maybe.
-      names: of the arguments.
-      told: descriptions of arguments that no other function has.
+    `told` describes arguments, named in `names`, that no other function has.
     """
     if "reuse" not in names:
         told = {"name": "of the layer.", **told}

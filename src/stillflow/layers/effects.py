@@ -14,11 +14,7 @@ from stillflow.ops.functional.control_order import order_effects
 
 
 def call_with_effects(call: Callable[[], Any]) -> Any:
-    """Return a call's result, in tensors that depend on all operations with effects.
-
-    Args:
-      call: adds operations to the default graph.
-    """
+    """Return a call's result, in tensors that depend on all operations with effects it adds."""
     graph: Any = get_default_graph()
     before, ordered = len(graph._operations), graph.orders_effects
     graph.orders_effects = True  # those of branches and loops as well

@@ -27,10 +27,7 @@ NOTICE = "Use `tf.keras.layers.{}` instead."
 def scoped_constructor(function: _Function, *missing: str, **defaults: Any) -> _Function:
     """Make the constructor of a layer of `tf.layers` from that of Keras' layer.
 
-    Args:
-      function: Keras' constructor.
-      *missing: arguments that `tf.layers` does not have.
-      **defaults: default values that do not follow from Keras'.
+    `tf.layers` has no arguments `missing`; `defaults` do not follow from Keras'.
     """
     return constructor(function, scoped(parameters_of(function), _INITIALIZERS, missing, defaults))
 
@@ -46,14 +43,11 @@ def layer_function(
 ) -> Callable[..., Any]:
     """Make the function of `tf.layers` that makes a layer and calls it.
 
-    Args:
-      kind: the layer's class.
-      summary: the first line of its docstring.
-      notice: tells programs what to use instead; {} stands for the name of the class.
-      call: default values of the arguments of `call` that the function takes.
-      reuse: whether the layer has variables, which can be shared.
-      after: the argument that those of the call and of scopes follow; the last one by default.
-      **arguments: descriptions of arguments that no other layer has, including `inputs`.
+    `summary` is the first line of its docstring; `notice` tells programs what to use instead, with
+    {} for the name of the class. `call` has default values of the arguments of `call` that the
+    function takes. `reuse` says whether the layer has variables, which can be shared. Arguments of
+    the call and of scopes follow `after`, by default the last; `arguments` describes those that no
+    other layer has, including `inputs`.
     """
     call = call or {}
     own = parameters_of(kind.__init__)[1:-1]

@@ -61,11 +61,7 @@ def needs_history(tensors: Any) -> bool:
 
 
 def create_history(tensors: Any) -> list[Any]:
-    """Make layers of the operations between layers' outputs and `tensors`.
-
-    Returns:
-      The new layers.
-    """
+    """Make layers of the operations between layers' outputs and `tensors`; return them."""
     created: list[Any] = []
     _create(nest.flatten(tensors), set(), created)
     return created

@@ -78,12 +78,7 @@ def to_tensor_shape(spec: InputSpec) -> TensorShape:
 
 
 def to_tensor_spec(spec: InputSpec | None, default_dtype: Any = None) -> TensorSpec:
-    """Return the `TensorSpec` that a spec allows; None allows any shape.
-
-    Args:
-      spec: the spec.
-      default_dtype: of one that does not say any; Keras' default if None.
-    """
+    """Return the `TensorSpec` that a spec allows, of Keras' dtype by default; None, any shape."""
     default_dtype = default_dtype or floatx()
     if spec is None:
         return TensorSpec(None, default_dtype)
@@ -91,15 +86,7 @@ def to_tensor_spec(spec: InputSpec | None, default_dtype: Any = None) -> TensorS
 
 
 def check_inputs(input_spec: Any, inputs: Any, layer_name: str) -> None:
-    """Raise an error for inputs that a layer's specs do not allow.
-
-    Args:
-      input_spec: an `InputSpec` or a structure of them; None allows all.
-      inputs: a tensor, or a structure of tensors with one for each spec.
-
-    Raises:
-      ValueError: if an input is not allowed.
-    """
+    """Raise ValueError for inputs that a layer's specs, a structure, do not allow; None does."""
     if not input_spec:
         return
     inputs, specs = nest.flatten(inputs), nest.flatten(input_spec)

@@ -43,13 +43,10 @@ def unique_object_name(
     namespace: str = "",
     zero_based: bool = False,
 ) -> str:
-    """`name` with a number that was not given out yet.
+    """Return `name` with a number that was not given out yet.
 
-    Args:
-      name_uid_map: the counts, by (namespace, name); the default graph's by default.
-      avoid_names: names that must not come out.
-      namespace: names of different namespaces are counted apart.
-      zero_based: whether the first is `name` itself, rather than `name_1`.
+    `name_uid_map` are counts by (namespace, name), by default the default graph's. Names
+    `avoid_names` do not come out. If `zero_based`, the first is `name` itself, not `name_1`.
     """
     counts = default_counts() if name_uid_map is None else name_uid_map
     key = (namespace, name)

@@ -14,12 +14,8 @@ from stillflow.variables.base import VariableV2
 def reachable_from(inputs: Any, targets: Any = None) -> set[int]:
     """Return the ids of the operations and tensors that depend on `inputs`, and of these.
 
-    Args:
-      inputs: a structure of tensors, operations and variables.
-      targets: a structure of the same; the search ends where all of them are found.
-
-    Raises:
-      TypeError: if there is anything else in `inputs`.
+    Both are structures of tensors, operations and variables, TypeError for other inputs; the search
+    ends where all targets are found.
     """
     return set(_reachable(inputs, targets))
 

@@ -14,12 +14,8 @@ from stillflow.ops.constants import placeholder
 def inferred_output_shape(layer: Any, input_shape: Any) -> Any:
     """Return the shapes that a layer's outputs have for inputs of a shape; it is built for these.
 
-    Args:
-      layer: the layer.
-      input_shape: a shape, or a list, tuple or dictionary of such.
-
-    Raises:
-      NotImplementedError: if the layer cannot be called on placeholders.
+    Shapes may be in a list, tuple or dictionary. NotImplementedError if the layer cannot be called
+    on placeholders.
     """
     with FuncGraph("graph").as_default():
         inputs = _map_shapes(lambda shape: placeholder(floatx(), shape), input_shape)

@@ -24,11 +24,7 @@ _IN_SCOPES = {"trainable": True, "name": None}
 
 
 def changed(parameters: Sequence[Parameter], defaults: Mapping[str, Any]) -> Parameters:
-    """Return parameters with other default values.
-
-    Raises:
-      TypeError: if there is no parameter of a name.
-    """
+    """Return parameters with other default values; TypeError for a name that there is not."""
     if unknown := defaults.keys() - {parameter.name for parameter in parameters}:
         raise TypeError(f"No parameters of these names: {sorted(unknown)}")
     return [
@@ -47,11 +43,8 @@ def scoped(
 ) -> Parameters:
     """Return the parameters of a layer of `tf.layers`, from those of Keras' layer.
 
-    Args:
-      parameters: of Keras' constructor, with `self` and `**kwargs`.
-      equivalents: initializers of `tf.layers` by the names that Keras has for them.
-      missing: names that `tf.layers` does not have.
-      defaults: other default values.
+    Keras' have `self` and `**kwargs`. `equivalents` are initializers by Keras' names; `tf.layers`
+    does not have `missing`.
     """
     *own, kwargs = (parameter for parameter in parameters if parameter.name not in missing)
     for i, parameter in enumerate(own):
@@ -72,11 +65,7 @@ def functional(
 ) -> Parameters:
     """Return the parameters of a function of `tf.layers`, from those of the layer's constructor.
 
-    Args:
-      parameters: of the constructor, with `self` and `**kwargs`.
-      call: default values of the arguments of `call` that the function takes.
-      reuse: whether the layer has variables, which can be shared.
-      after: the name that those of the call and of scopes follow; the last one by default.
+    The constructor's have `self` and `**kwargs`; for the others see `layer_function`.
     """
     own = [x for x in parameters[1:-1] if x.name not in _IN_SCOPES]
     scope = [x for name in _IN_SCOPES for x in parameters if x.name == name]
@@ -99,10 +88,7 @@ def recurrent(
 ) -> Parameters:
     """Return the parameters of a recurrent layer, from those of its cell's constructor.
 
-    Args:
-      cell: the parameters, with `self` and `**kwargs`.
-      before: the name before which the flags stand.
-      flags: names whose default value is False.
+    The cell's have `self` and `**kwargs`; flags, False by default, stand before `before`.
     """
     made = inserted(cell, "kernel_constraint", activity_regularizer=None)
     return inserted(made, before, **dict.fromkeys(flags, False))
@@ -148,11 +134,7 @@ class _Constructor:
 
 
 def with_defaults(function: _Function, **defaults: Any) -> _Function:
-    """Copy a constructor with other default values, as `__init__` of the class that is defined.
-
-    Raises:
-      TypeError: if it has no argument of a name.
-    """
+    """Copy a constructor with other default values, as `__init__` of the class that is defined."""
     parameters = changed(parameters_of(function), defaults)
     code, scope, cells = function.__code__, function.__globals__, function.__closure__
 
@@ -165,9 +147,7 @@ def with_defaults(function: _Function, **defaults: Any) -> _Function:
 def constructor(function: _Function, parameters: Sequence[Parameter]) -> _Function:
     """Make the `__init__` of the class that is defined; it hands its arguments to the next one.
 
-    Args:
-      function: a constructor of a base, for type checkers.
-      parameters: of the constructor.
+    `function`, a base's constructor, is for type checkers.
     """
     self, *given = parameters
     body = f"super(owner, {self.name}).__init__({by_name(given)})"
@@ -182,10 +162,7 @@ def constructor(function: _Function, parameters: Sequence[Parameter]) -> _Functi
 def without(function: _Function, *names: str, **defaults: Any) -> _Function:
     """Make the `__init__` of the class that is defined from one with more arguments.
 
-    Args:
-      function: a constructor of a base, which gets its own default values for the missing ones.
-      *names: of the arguments that do not stand in the signature.
-      **defaults: other default values.
+    `function` gets its own default values for `names`, which do not stand in the signature.
     """
     kept = [x for x in parameters_of(function) if x.name not in names]
     return constructor(function, changed(kept, defaults))
@@ -196,10 +173,7 @@ def recurrent_constructor(
 ) -> _Function:
     """Make the `__init__` of the recurrent layer that is defined from the one of its cell.
 
-    Args:
-      cell: the constructor of the cell, with the default values of the layer.
-      before: the name before which the flags stand.
-      flags: the layer's own arguments, which are False by default.
+    The cell's has the layer's default values; flags, False by default, stand before `before`.
     """
     return constructor(cell, recurrent(parameters_of(cell), before, flags))
 
@@ -217,14 +191,7 @@ def with_fixed(
     defaults: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> FunctionType:
-    """Make a function that calls another one with fixed values of some arguments.
-
-    Args:
-      function: gets its arguments by name.
-      name, doc: of the new function.
-      defaults: other default values.
-      **values: the fixed values, by argument.
-    """
+    """Make a function that calls another one, by name, with fixed values of some arguments."""
     free = [x for x in parameters_of(function) if x.name not in values]
     parameters = changed(free, defaults or {})
     body = f"function({by_name(parameters)}, **values)"
@@ -249,16 +216,10 @@ def by_name(parameters: Sequence[Parameter]) -> str:
 def compiled(
     name: str, parameters: Sequence[Parameter], body: str, scope: dict[str, Any], at: Place
 ) -> FunctionType:
-    """Compile a function of one expression, as if it stood at a line of a file.
+    """Compile a function of one expression, `body`, as if it stood at a line of a file.
 
-    Tracebacks, `inspect` and the filter of the library's frames see that line.
-
-    Args:
-      name: of the function.
-      parameters: whose default values and annotations the function gets.
-      body: the expression that it returns.
-      scope: the names that the expression uses.
-      at: the line.
+    Tracebacks, `inspect` and the filter of the library's frames see that line. `scope` has the
+    names that the expression uses; parameters give default values and annotations.
     """
     head = ", ".join(
         f"**{x.name}" if x.kind is Parameter.VAR_KEYWORD

@@ -20,10 +20,9 @@ _own: weakref.WeakKeyDictionary[Graph, FuncGraph] = weakref.WeakKeyDictionary()
 
 
 def symbolic_graph() -> Graph:
-    """Return the graph in which models are built of placeholders.
+    """Return the graph in which models are built of placeholders, by default the default one.
 
-    It is the default graph; where operations run when they are called it is one that Keras has
-    for itself, which captures the variables.
+    Where operations run when called it is Keras' own, which captures the variables.
     """
     graph = get_default_graph()
     if not graph.runs_at_once:
@@ -63,11 +62,7 @@ def forget_symbolic_graph() -> None:
 
 
 def register_symbolic_tensor_type(cls: type) -> None:
-    """Has objects of a class taken for tensors; it needs a tensor conversion function, too.
-
-    Args:
-      cls: the class.
-    """
+    """Have objects of a class taken for tensors; it needs a tensor conversion function, too."""
     _registered.add(cls)
 
 

@@ -17,11 +17,7 @@ _FORMATS = {
 
 
 def convert_data_format(data_format: str, ndim: int) -> str:
-    """Return the data format of ops ("NHWC") for that of layers ("channels_last") and a rank.
-
-    Raises:
-      ValueError: if there is none.
-    """
+    """Return the data format of ops ("NHWC") for that of layers ("channels_last") and a rank."""
     if data_format not in _FORMATS:
         raise ValueError("Invalid data_format:", data_format)
     if ndim not in _FORMATS[data_format]:
@@ -30,14 +26,7 @@ def convert_data_format(data_format: str, ndim: int) -> str:
 
 
 def normalize_tuple(value: Any, n: int, name: str) -> tuple[Any, ...]:
-    """`value`, an integer or `n` of them, as a tuple of `n`.
-
-    Args:
-      name: of the argument, for messages.
-
-    Raises:
-      ValueError: if it is neither.
-    """
+    """Return `value`, an integer or `n` of them, as a tuple of `n`; else raise ValueError."""
     if isinstance(value, int):
         return (value,) * n
     message = f"The `{name}` argument must be a tuple of {n} integers. Received: {value}"
@@ -56,11 +45,7 @@ def normalize_tuple(value: Any, n: int, name: str) -> tuple[Any, ...]:
 
 
 def normalize_data_format(value: str | None) -> str:
-    """Return the data format in lower case; Keras' default one for None.
-
-    Raises:
-      ValueError: if it is unknown.
-    """
+    """Return the data format in lower case; Keras' default for None, ValueError if unknown."""
     data_format = (image_data_format() if value is None else value).lower()
     if data_format not in _FORMATS:
         raise ValueError(
@@ -71,11 +56,7 @@ def normalize_data_format(value: str | None) -> str:
 
 
 def normalize_padding(value: Any) -> Any:
-    """Return the padding in lower case; explicit paddings as they are.
-
-    Raises:
-      ValueError: if it is unknown.
-    """
+    """Return the padding in lower case; explicit paddings as they are. ValueError if unknown."""
     if isinstance(value, (list, tuple)):
         return value
     padding = value.lower()
@@ -116,11 +97,7 @@ def deconv_output_length(
     stride: int = 0,
     dilation: int = 1,
 ) -> Any:
-    """Return the length of a transposed convolution's output; None for an unknown input.
-
-    Args:
-      input_length: an integer, or a tensor, for which the result is one.
-    """
+    """Return the length of a transposed convolution's output; None or a tensor as the input's."""
     assert padding in {"same", "valid", "full"}
     if input_length is None:
         return None
@@ -147,9 +124,5 @@ def smart_cond(
 
 
 def constant_value(pred: Any) -> bool | None:
-    """Return the truth of `pred` where it is known, else None.
-
-    Raises:
-      TypeError: if it is no bool, 0, 1, tensor or variable.
-    """
+    """Return the truth of a bool, 0, 1, tensor or variable where it is known, else None."""
     return None if isinstance(pred, VariableV2) else smart_constant_value(pred)

@@ -10,10 +10,7 @@ from typing import Any
 def function(module: str, name: str) -> Callable[..., Any]:
     """Return the function of `keras_applications` of a name, imported with the first call.
 
-    Returns:
-      A function of the same arguments: of a network these are `include_top`, `weights` ("imagenet",
-      None or a file), `input_tensor`, `input_shape`, `pooling` and `classes`. Where the library is
-      not installed, it raises an `ImportError` that says so.
+    Where the library is not installed, it raises an `ImportError` that says so.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -136,14 +136,7 @@ def depthwise_conv2d(
 ) -> Any:  # fmt: skip
     """Convolve each channel along two axes with filters of its own.
 
-    Args:
-      x: the input.
-      depthwise_kernel: [height, width, input channels, filters of a channel].
-      strides: two, in a tuple.
-      padding, data_format, dilation_rate: of the convolution.
-
-    Raises:
-      ValueError: the format is none.
+    `depthwise_kernel` is [height, width, input channels, filters of a channel], `strides` a tuple.
     """
     first = _channels_first(data_format)
     # A list of strides does not add up with a tuple, as in TensorFlow.

@@ -63,12 +63,7 @@ class GraphExecutionFunction:
             )
 
     def __call__(self, inputs: Any) -> Any:
-        """Return the outputs' values.
-
-        Args:
-          inputs: values in the structure of the inputs; None leaves one out, and a tensor is
-            evaluated first.
-        """
+        """Return the outputs' values; None leaves out an input, and a tensor is evaluated first."""
         inputs = nest.flatten(inputs, expand_composites=True)
         session = get_session([x for x in inputs if tf.is_tensor(x)])
         feeds = dict(self.feed_dict or {})

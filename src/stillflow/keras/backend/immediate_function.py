@@ -75,11 +75,7 @@ class ImmediateFunction:
         return self._parts[given]
 
     def __call__(self, inputs: Any) -> Any:
-        """Return the outputs' values.
-
-        Args:
-          inputs: values in the structure of the inputs; None leaves one out.
-        """
+        """Return the outputs' values, for inputs in their structure; None leaves one out."""
         values = nest.flatten(inputs, expand_composites=True)
         part, run = self._part(tuple(value is not None for value in values))
         held = []

@@ -17,11 +17,7 @@ def local_conv(
 ) -> Any:  # fmt: skip
     """Return a convolution with a kernel of its own for each place of the output.
 
-    Args:
-      inputs: [batch, sizes ..., channels] or [batch, channels, sizes ...].
-      kernel: [places, kernel sizes and channels, output channels].
-      kernel_size, strides, output_shape: one number for each axis.
-      data_format: where the channels are.
+    The kernel is [places, kernel sizes and channels, output channels].
     """
     first = data_format_or_default(data_format) == "channels_first"
     _, features, channels = kernel.shape.as_list()
@@ -79,12 +75,7 @@ def local_conv2d(
 
 
 def make_2d(tensor: Any, split_dim: int) -> Any:
-    """Return a matrix of a tensor's elements: the dimensions before one, and those from it on.
-
-    Args:
-      tensor: the tensor, of a known rank.
-      split_dim: the first dimension that goes into the columns.
-    """
+    """Return a matrix of a tensor's elements, with dimensions from `split_dim` on in columns."""
     sizes = tf.shape(tensor)
     rows, columns = sizes[:split_dim], sizes[split_dim:]
     return tf.reshape(tensor, (tf.reduce_prod(rows), tf.reduce_prod(columns)))

@@ -93,12 +93,9 @@ def rnn(
 
 
 class _Loop:
-    """Shared state of one loop's steps.
+    """Shared state of one loop's steps: `length`, a tensor, and a mask [time, batch, 1] or None.
 
-    Attributes:
-      length: the number of steps, a tensor.
-      mask: [time, batch, 1], or None.
-      zero_output: whether masked outputs are zeros.
+    Masked outputs are zeros if `zero_output`.
     """
 
     length: Any

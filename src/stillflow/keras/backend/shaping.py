@@ -15,11 +15,7 @@ _FORMATS = ("channels_first", "channels_last")
 
 
 def data_format_or_default(data_format: str | None) -> str:
-    """Return the data format; Keras' default one for None.
-
-    Raises:
-      ValueError: if it is unknown.
-    """
+    """Return the data format; Keras' default one for None, ValueError for an unknown one."""
     if data_format is None:
         return image_data_format()
     if data_format not in _FORMATS:

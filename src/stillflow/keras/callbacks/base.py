@@ -255,10 +255,7 @@ def configure_callbacks(
 ) -> CallbackList:
     """Return the callbacks of a run, with those that every training has.
 
-    Args:
-      callbacks: those of the program; a `CallbackList` is given back as it is.
-      model, mode: the model, and the kind of run.
-      do_validation, batch_size, epochs, steps_per_epoch, samples: the value for callbacks.
+    A `CallbackList` is given back as it is. The last arguments are values for callbacks.
     """
     if isinstance(callbacks, CallbackList):
         return callbacks

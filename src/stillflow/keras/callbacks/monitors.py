@@ -319,11 +319,7 @@ class ModelCheckpoint(Callback):
             raise ValueError(f"Error loading file from {path}. Reason: {error}") from error
 
     def _get_most_recently_modified_file_matching_pattern(self, pattern: str) -> str | None:
-        """Return the file that was saved last; None if there is none.
-
-        Args:
-          pattern: a path whose file name has "{...}" for what differs.
-        """
+        """Return the file saved last of a path whose file name has "{...}" for what differs."""
         directory, name = os.path.split(pattern)
         named = re.compile("^" + re.sub("{.*}", ".*", name) + "$")
         checkpoint = latest_checkpoint(directory)

@@ -71,15 +71,9 @@ class Projections:
 
 
 def describe_embeddings(model: Any, metadata: Any, folder: str) -> None:
-    """Write for TensorBoard which embeddings a model has.
+    """Write to a folder, for TensorBoard, which embeddings a model has.
 
-    Args:
-      model: the model.
-      metadata: the name of the file that labels the rows, or a dict of them by layer.
-      folder: where it is written.
-
-    Raises:
-      ValueError: if `metadata` has other layers than embeddings.
+    `metadata` is the name of the file that labels the rows, or a dict of them by layer.
     """
     config = ProjectorConfig()
     layers = [layer for layer in model.layers if isinstance(layer, Embedding)]

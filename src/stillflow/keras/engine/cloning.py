@@ -175,23 +175,12 @@ def clone_and_build_model(
     optimizer_iterations: Any = None,
     optimizer_config: Any = None,
 ) -> Any:
-    """Return a model made again in the default graph, with inputs.
+    """Return a model made again in the default graph, with inputs: placeholders by default.
 
-    Args:
-      model: the model.
-      input_tensors: its inputs; new placeholders by default.
-      target_tensors: the targets; new placeholders by default.
-      custom_objects: classes and functions by name.
-      compile_clone: whether it is compiled as the model is.
-      in_place_reset: True if a subclassed model may be rebuilt in itself;
-        `in_place_subclassed_model_state_restoration` restores it.
-      optimizer_iterations: the variable that counts the steps of the clone's optimizer.
-      optimizer_config: its configuration, or one for each of several; those of the model's by
-        default.
-
-    Raises:
-      ValueError: as `clone_model`, if the model is not compiled and the clone should be, or if it
-        does not say how it is made and may not be reset.
+    With `in_place_reset` a subclassed model may be rebuilt in itself;
+    `in_place_subclassed_model_state_restoration` restores it. `optimizer_iterations` counts the
+    steps of the clone's optimizer. ValueError as of `clone_model`, or if `model` is not compiled
+    and the clone should be.
     """
     if compile_clone and not model.optimizer:
         raise ValueError(

@@ -195,12 +195,7 @@ class Compiling:
         self._compile_weights_and_loss()
 
     def _set_strategy(self, given: Any) -> None:
-        """Record a strategy, given or in whose scope the model is compiled.
-
-        Raises:
-          ValueError: if one is given outside of graphs.
-          NotImplementedError: for one of several replicas outside of graphs.
-        """
+        """Record a strategy, given or in whose scope the model is compiled."""
         self._compile_distribution, self._immediate_strategy = given is not None, None
         if given is not None:
             if v2_behavior.is_enabled or self._experimental_run_tf_function:

@@ -51,15 +51,7 @@ def number_of_rows(x: Any) -> int:
 
 
 def rows(x: Any, places: Any) -> Any:
-    """Return the rows of an array or tensor at some places.
-
-    Args:
-      x: an array, or a tensor that holds its values.
-      places: numbers of rows.
-
-    Raises:
-      TypeError: for a ragged or sparse tensor of a graph.
-    """
+    """Return rows by number of an array, or of a tensor with values; TypeError for composites."""
     if not is_composite(x):
         return x[places]
     if not (isinstance(x, CompositeTensor) and tf.executing_eagerly()):
@@ -79,11 +71,7 @@ def _sparse_rows(x: Any, places: Any) -> Any:
 
 
 def join(parts: list[Any]) -> Any:
-    """Concatenate the outputs of several steps.
-
-    Raises:
-      RuntimeError: if sparse or ragged ones differ in their inner sizes.
-    """
+    """Concatenate outputs of several steps; RuntimeError for composites of other inner sizes."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]

@@ -43,11 +43,7 @@ def is_iterator(x: Any) -> bool:
 
 
 def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: float = 0.0) -> None:
-    """Raise an error for targets and weights in addition to a dataset, which has its own.
-
-    Raises:
-      ValueError: if there are some.
-    """
+    """Raise ValueError for targets and weights in addition to a dataset, which has its own."""
     if y is not None:
         raise ValueError(
             f"You passed a dataset or dataset iterator ({x}) as input `x` to your model. In that "
@@ -71,14 +67,7 @@ def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: floa
 def check_training_data(
     x: Any, y: Any, sample_weight: Any, validation_split: float, shuffle: Any
 ) -> None:
-    """Raise an error for data in addition to a dataset, and warn of one that comes in order.
-
-    Args:
-      shuffle: whether the program wants another order.
-
-    Raises:
-      ValueError: if there are other data.
-    """
+    """Raise ValueError for data in addition to a dataset, and warn of one that is not shuffled."""
     refuse_other_data(x, y, sample_weight, validation_split)
     if shuffle:
         verify_dataset_shuffled(x)
@@ -94,21 +83,13 @@ def verify_dataset_shuffled(x: Any) -> None:
 
 
 def assert_not_shuffled(dataset: Any) -> None:
-    """Raise an error for a dataset whose elements may come in another order.
-
-    Raises:
-      ValueError: if it cannot be told that they do not.
-    """
+    """Raise ValueError unless the order of a dataset's elements can be told to stay."""
     if not _is_made_of(dataset, _IN_ORDER):
         raise ValueError("Could not assert that dataset is not shuffled.")
 
 
 def assert_not_batched(dataset: Any) -> None:
-    """Raise an error for a dataset whose elements may be batches.
-
-    Raises:
-      ValueError: if it cannot be told that they are none.
-    """
+    """Raise ValueError unless a dataset's elements can be told to be no batches."""
     if not _is_made_of(dataset, _ONE_BY_ONE):
         raise ValueError("Could not assert that dataset is not batched.")
 
@@ -158,11 +139,7 @@ class Walk:
 
 
 def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:
-    """Return (inputs, targets, weights) of the next batch, None for missing parts.
-
-    Raises:
-      ValueError: if an element is something else.
-    """
+    """Return (inputs, targets, weights) of the next batch, None for missing parts."""
     element = iterator.get_next()
     if not isinstance(element, (list, tuple)):
         return element, None, None
@@ -178,11 +155,7 @@ def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:
 def steps_of(dataset: Any, name: str) -> int | None:
     """Return the number of batches in a dataset, None if it is found out when they run out.
 
-    Args:
-      name: of the argument that says how many to take, for messages.
-
-    Raises:
-      ValueError: if the dataset never ends.
+    `name` is that of the argument for an infinite one, for the ValueError.
     """
     size = int(np.asarray(get_value(cardinality(dataset))))
     if size == INFINITE:

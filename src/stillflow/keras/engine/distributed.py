@@ -28,12 +28,7 @@ from stillflow.layers.symbolic_graph import symbolic_graph
 
 
 def fit(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
-    """`Model.fit` by replicas; arguments are those of `fit` by name.
-
-    Raises:
-      NotImplementedError: for weights of classes.
-      ValueError: if the data are neither arrays nor a dataset, or to be split.
-    """
+    """`Model.fit` by replicas; arguments are those of `fit` by name."""
     if given["class_weight"]:
         raise NotImplementedError(
             "`class_weight` is currently not supported when using tf.distribute.Strategy."

@@ -127,11 +127,7 @@ class TrainingEndpoint:
 
 
 def set_sample_weight_modes(endpoints: list[TrainingEndpoint], modes: Any) -> None:
-    """Set the modes of endpoints: one for all, one for each, or by their names.
-
-    Raises:
-      ValueError: if there are too few or too many.
-    """
+    """Set the modes of endpoints: one for all, one for each, or by their names."""
     weighted = [endpoint for endpoint in endpoints if endpoint.takes_weights]
     if isinstance(modes, dict):
         check_keys("sample_weight_mode", modes, [e.output_name for e in endpoints])
@@ -157,12 +153,7 @@ def set_sample_weight_modes(endpoints: list[TrainingEndpoint], modes: Any) -> No
 
 
 def set_loss_weights(endpoints: list[TrainingEndpoint], weights: Any) -> None:
-    """Set the factors of losses: a list or a dictionary by output names; 1 for None.
-
-    Raises:
-      ValueError: if there are too few or too many.
-      TypeError: if it is something else.
-    """
+    """Set the factors of losses: a list or a dictionary by output names; 1 for None."""
     if weights is None:
         weights = [1.0] * len(endpoints)
     if isinstance(weights, dict):
@@ -182,11 +173,7 @@ def set_loss_weights(endpoints: list[TrainingEndpoint], weights: Any) -> None:
 
 
 def check_keys(name: str, given: Any, expected: list[str]) -> None:
-    """Raise an error for keys of a dictionary that are no outputs.
-
-    Raises:
-      ValueError: if there are some.
-    """
+    """Raise ValueError for keys of a dictionary that are no outputs."""
     unknown = set(given) - set(expected)
     if unknown:
         raise ValueError(

@@ -186,11 +186,7 @@ class Feeding:
             endpoint.sample_weight_mode = (mode or "samplewise") if given else None
 
     def _infer_batch_size(self, batch_size: int | None, steps: int | None, x: Any) -> int | None:
-        """Return the size of batches; 32 by default, None where there are steps instead.
-
-        Raises:
-          ValueError: if there are batches already, or the model is made for another size.
-        """
+        """Return the size of batches; 32 by default, None where there are steps instead."""
         if datasets.is_dataset(x) or is_generator(x):
             if batch_size is not None:
                 raise ValueError(
@@ -219,15 +215,7 @@ _ARRAYS_IN_STEPS = (
 def check_steps(x: Any, steps: int | None, name: str, runs_eagerly: bool = False) -> bool:
     """Return True if there are steps rather than batches of examples.
 
-    Args:
-      x: the inputs.
-      steps: the number of steps, or None.
-      name: of the argument, for messages.
-      runs_eagerly: whether the model's Python code runs at each step.
-
-    Raises:
-      ValueError: if the inputs are tensors and there is no number, or arrays that are to be run
-        eagerly and there is one.
+    ValueError without `steps` for tensors, or with some for arrays that are run eagerly.
     """
     flat = x if isinstance(x, (list, tuple)) else [x]
     iterates = datasets.is_iterator(x)
@@ -280,11 +268,7 @@ def _as_default_float(x: Any) -> Any:
 
 
 def _as_expected(value: Any, expected: Any) -> Any:
-    """Return a sparse matrix of SciPy in the input's form: an array or a sparse tensor.
-
-    Raises:
-      ValueError: if one of the two is sparse or ragged, and the other is not.
-    """
+    """Return SciPy's sparse matrix as an array or a sparse tensor, as the input is."""
     if hasattr(value, "tocoo"):
         if not isinstance(expected, tf.SparseTensor):
             return value.toarray()

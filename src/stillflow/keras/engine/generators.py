@@ -32,11 +32,7 @@ def _is_plain_iterator(x: Any) -> bool:
 
 
 def refuse_other_data(y: Any, sample_weight: Any, validation_split: float = 0.0) -> None:
-    """Raise an error for targets and weights in addition to a generator, which has its own.
-
-    Raises:
-      ValueError: if there are some.
-    """
+    """Raise ValueError for targets and weights in addition to a generator, which has its own."""
     if y is not None:
         raise ValueError(
             "`y` argument is not supported when data isa generator or Sequence instance. Instead "
@@ -60,21 +56,10 @@ def batches_of(
     epochs: int = 1,
     shuffle: bool = False,
 ) -> tuple[Any, int | None]:
-    """Return an iterator over the batches of data of any kind.
+    """Return an iterator over batches of any data, and how many an epoch has, None if unknown.
 
-    Args:
-      data: a generator, `Sequence`, dataset or iterator, which stays what it is or is iterated
-        over; else arrays or tensors with values, (inputs, targets, weights) as far as given.
-      batch_size: of arrays.
-      steps_per_epoch: of what is not arrays; by default the length of a sequence.
-      epochs: how often the examples of arrays come.
-      shuffle: whether they come in random order.
-
-    Returns:
-      The batches, and how many an epoch has; None for an unknown number.
-
-    Raises:
-      ValueError: if arrays come without a size of batches.
+    A generator, `Sequence`, dataset or iterator stays what it is or is iterated over; arrays and
+    tensors with values are (inputs, targets, weights) as far as given, and need a size of batches.
     """
     if isinstance(data, tuple):
         data = tuple(part for part in data if any(x is not None for x in nest.flatten(part)))

@@ -52,16 +52,9 @@ def _in_replica(step: Callable[..., Any]) -> Callable[..., Any]:
 
 @_in_replica
 def train(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
-    """Trains a model on a batch.
+    """Train a compiled model on a batch; return loss, those of several outputs, and metrics.
 
-    Args:
-      model: the model, which is compiled.
-      x: inputs, in a list or a dictionary.
-      y: the targets.
-      weights: of examples, for each target or None.
-
-    Returns:
-      The loss, those of the outputs if there are several, and the metrics.
+    Inputs are in a list or a dictionary; there are weights for each target, or None.
     """
     with immediate_learning_phase(1):
         before = model._get_trainable_state()

@@ -13,10 +13,8 @@ _NEW = {"built": False, "inputs": None, "outputs": None, "_is_compiled": False, 
 def reset_in_place(model: Any) -> None:
     """Give a model new layers, and reset it to its state before building and compiling.
 
-    Its state is kept for `in_place_subclassed_model_state_restoration`, the first time.
-
-    Raises:
-      ValueError: if it holds lists of layers, or models.
+    Its state is kept for `in_place_subclassed_model_state_restoration`, the first time. ValueError
+    if it holds lists of layers, or models.
     """
     places = _places(model)
     state = vars(model)
@@ -63,11 +61,7 @@ def _refusal(what: str, kind: str, layer: Any) -> str:
 
 
 def in_place_subclassed_model_state_restoration(model: Any) -> None:
-    """Restore a model's state before its reset; one never reset becomes unbuilt.
-
-    Args:
-      model: one that `clone_and_build_model` was given with `in_place_reset`.
-    """
+    """Restore a model's state before its reset; one never reset becomes unbuilt."""
     state = vars(model)
     kept = state.pop("_original_state", None)
     if kept is None:

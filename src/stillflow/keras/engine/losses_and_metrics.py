@@ -41,14 +41,7 @@ _BY_OUTPUT = {
 
 
 def loss_functions(loss: Any, output_names: list[str]) -> list[Any]:
-    """Return the loss of each output.
-
-    Args:
-      loss: one for all, a list, or a dictionary by output names.
-
-    Raises:
-      ValueError: if there are too few or too many, or one is unknown.
-    """
+    """Return the loss of each output: of one for all, a list, or a dictionary by their names."""
     if isinstance(loss, Mapping):
         check_keys("loss", loss, output_names)
         for name in output_names:
@@ -90,13 +83,8 @@ def metrics_by_output(
 ) -> list[dict[str, Any]]:
     """Return the metrics of each output, by their names.
 
-    Args:
-      metrics: a list, a list of one list for each output, or a dictionary by output names.
-      weighted: whether they are weighted as the losses are.
-
-    Raises:
-      ValueError: if there are too few or too many lists.
-      TypeError: if it is something else.
+    `metrics` is a list, a list of one list for each output, or a dictionary by output names;
+    `weighted` ones are weighted as the losses are.
     """
     if not metrics:
         return [{} for _ in output_names]

@@ -493,11 +493,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
 
 
 def refuse_legacy_layers(layers: Any) -> None:
-    """Raise an error for layers of `tf.layers`, whose names and sharing differ.
-
-    Raises:
-      TypeError: if there is one.
-    """
+    """Raise TypeError for layers of `tf.layers`, whose names and sharing differ."""
     legacy = [layer for layer in layers if getattr(layer, "_is_legacy_layer", None)]
     if legacy:
         listed = "\n".join(f"  {layer}" for layer in legacy)

@@ -164,11 +164,7 @@ class NetworkConfig:
 
 
 def get_json_type(obj: Any) -> Any:
-    """Return an object's form in JSON.
-
-    Raises:
-      TypeError: if there is nothing.
-    """
+    """Return an object's form in JSON; TypeError if there is none."""
     if hasattr(obj, "get_config"):
         return {"class_name": type(obj).__name__, "config": obj.get_config()}
     if isinstance(obj, (np.ndarray, np.generic)):

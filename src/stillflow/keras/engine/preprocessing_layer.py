@@ -118,11 +118,7 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
             self._set_state_variables(self._combiner.extract(accumulator))
 
     def _set_state_variables(self, updates: dict[str, Any]) -> None:
-        """Set variables by their names.
-
-        Raises:
-          RuntimeError: if there are none yet.
-        """
+        """Set variables by their names."""
         if not self.built:
             raise RuntimeError("_set_state_variables() must be called after build().")
         with init_scope():
@@ -132,11 +128,7 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
 
 
 def _reader(data: Any) -> Callable[[], Any]:
-    """Return a function that gives one element after the other: all examples of an array at once.
-
-    Raises:
-      ValueError: see `adapt`.
-    """
+    """Return a function that gives one element after the other: an array's examples at once."""
     if isinstance(data, np.ndarray):
         batches, _ = generators.batches_of(data, batch_size=len(data))
         return lambda: next(batches)

@@ -6,11 +6,7 @@ from typing import Any
 
 
 def only_replica(strategy: Any) -> Any:
-    """Return a strategy of one replica.
-
-    Raises:
-      NotImplementedError: if it has several.
-    """
+    """Return a strategy of one replica; NotImplementedError if it has several."""
     count = strategy.num_replicas_in_sync
     if count > 1:
         raise NotImplementedError(
@@ -24,13 +20,7 @@ def only_replica(strategy: Any) -> Any:
 def check_for_replicas(
     model: Any, sample_weight_mode: Any, weighted_metrics: Any, target_tensors: Any
 ) -> None:
-    """Raise an error for arguments of `compile` that replicas do not support.
-
-    Raises:
-      NotImplementedError: for modes of weights and weighted metrics.
-      ValueError: for targets, steps that run operation by operation, and models whose inputs are
-        not known.
-    """
+    """Raise an error for arguments of `compile`, and models, that replicas do not support."""
     at_once = model.run_eagerly
     if not model._distribution_strategy:
         return

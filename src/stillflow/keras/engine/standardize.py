@@ -60,16 +60,10 @@ def _as_list(data: Any, names: list[str]) -> list[Any]:
 
 
 def standardize(data: Any, names: list[str], shapes: Any, prefix: str) -> list[Any]:
-    """Return data as a list with an array or tensor for each name.
+    """Return data, one, a list or by name, as a list with an array or tensor for each name.
 
-    Args:
-      data: an array or tensor, a list, or a dictionary by names.
-      names: what is expected.
-      shapes: their shapes, or None for any; the number of examples is not looked at.
-      prefix: "input" or "target", for messages.
-
-    Raises:
-      ValueError: if there are too few or too many, or of other shapes.
+    `shapes` may be None for any; the number of examples is not looked at. `prefix` is "input" or
+    "target", for the ValueErrors.
     """
     if not names:
         if data is not None and getattr(data, "__len__", int)() and not isinstance(data, dict):
@@ -131,15 +125,9 @@ def _check_shape(name: str, x: Any, shape: Any, prefix: str) -> None:
 
 
 def by_output(weights: Any, names: list[str], kind: str) -> list[Any]:
-    """Weights of examples or classes as a list with an item for each output.
+    """Return weights of examples or classes as a list with an item for each output.
 
-    Args:
-      weights: for the only output, or a list or dictionary by names.
-      kind: "sample_weight" or "class_weight", for messages.
-
-    Raises:
-      ValueError: if there are too few or too many.
-      TypeError: if several outputs have something else.
+    `kind` is "sample_weight" or "class_weight", for messages.
     """
     if weights is None or (isinstance(weights, (list, tuple)) and len(weights) == 0):
         return [None] * len(names)
@@ -171,16 +159,10 @@ def example_weights(
     class_weight: Any = None,
     sample_weight_mode: str | None = None,
 ) -> Any:
-    """Return the weights of an output's examples, or None.
+    """Return the weights of an output's examples, or None, for the target `y`.
 
-    Args:
-      y: the target.
-      sample_weight: of each example, or of each step in "temporal" mode.
-      class_weight: of each class, in a dictionary.
-      sample_weight_mode: "temporal" or "samplewise".
-
-    Raises:
-      ValueError: if shapes do not fit or a class has no weight.
+    `sample_weight` is of each example, or of each step in "temporal" mode (the other is
+    "samplewise"); `class_weight` is of each class, in a dictionary.
     """
     if isinstance(sample_weight, tuple):
         sample_weight = sample_weight[0]
@@ -243,11 +225,7 @@ def _weights_of_classes(y: Any, class_weight: dict[Any, Any]) -> np.ndarray:
 
 
 def check_lengths(inputs: Any, targets: Any, weights: Any) -> None:
-    """Raise an error for data of different numbers of examples.
-
-    Raises:
-      ValueError: if the numbers differ.
-    """
+    """Raise ValueError for data of different numbers of examples."""
 
     def lengths(arrays: Any) -> set[int]:
         known = [x for x in arrays or () if x is not None]
@@ -282,11 +260,7 @@ def check_lengths(inputs: Any, targets: Any, weights: Any) -> None:
 
 
 def check_targets(targets: Any, losses: list[Any], shapes: list[Any]) -> None:
-    """Raise an error for targets that do not fit the losses.
-
-    Raises:
-      ValueError: if one does not.
-    """
+    """Raise ValueError for targets that do not fit the losses."""
     for y, loss, shape in zip(targets, losses, shapes, strict=False):
         if y is None or loss is None or tf.is_tensor(y):
             continue

@@ -104,11 +104,7 @@ class Steps:
             )
 
     def _check_call_arguments(self, method: str) -> None:
-        """Raise an error for a `call` that needs more than inputs.
-
-        Raises:
-          ValueError: if it does.
-        """
+        """Raise ValueError for a `call` that needs more than inputs."""
         if self._distribution_strategy and method not in ("fit", "evaluate", "predict"):
             raise NotImplementedError(
                 f"`{method}` is not supported for models distributed with tf.distribute.Strategy."

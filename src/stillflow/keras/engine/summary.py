@@ -48,10 +48,7 @@ def print_summary(
 ) -> None:
     """Print a model's layers, the shapes of their outputs and the numbers of their parameters.
 
-    Args:
-      line_length: of the table.
-      positions: where its columns end, absolute or as parts of the length.
-      print_fn: gets each line; `print` by default.
+    Columns end at `positions`, absolute or parts of the length; `print_fn` gets each line.
     """
     show = print if print_fn is None else print_fn
     connected = not _is_sequence(model)

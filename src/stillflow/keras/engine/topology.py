@@ -63,12 +63,7 @@ class _Walk:
 
 
 def map_graph(inputs: list[Any], outputs: list[Any]) -> Topology:
-    """Return the topology between tensors.
-
-    Raises:
-      ValueError: if an output depends on another input, two layers have one name, or there is a
-        cycle.
-    """
+    """Return the topology between tensors; ValueError for cycles, and layers of one name."""
     walk = _Walk()
     for x in outputs:
         walk.visit(x, x._keras_history.layer, x._keras_history.node_index)

@@ -457,11 +457,7 @@ def _split(data: Any, part: float) -> tuple[Any, Any]:
 
 
 def _print_counts(source: Source, validation: Any, is_dataset: bool, at_once: bool) -> None:
-    """Says how much an epoch and its validation have.
-
-    Args:
-      at_once: whether operations run when they are called, where steps have another word.
-    """
+    """Print how much an epoch and its validation have; operations run `at_once` word it else."""
     in_a_graph_of_keras = tf.executing_eagerly() and not at_once
     if (is_dataset and in_a_graph_of_keras) or (at_once and source.count is None):
         return

@@ -90,11 +90,7 @@ class BaseDenseAttention(Layer):
 
 
 def lower_triangular_mask(shape: Any) -> Any:
-    """Return True at and below the diagonals of matrices.
-
-    Args:
-      shape: [..., rows, columns], a list or tensor.
-    """
+    """Return True at and below the diagonals of matrices of `shape`, [..., rows, columns]."""
     rows = tf.cumsum(tf.ones(shape=shape, dtype=tf.int32), axis=-2)
     columns = tf.cumsum(tf.ones(shape=shape, dtype=tf.int32), axis=-1)
     return tf.greater_equal(rows, columns)

@@ -79,12 +79,7 @@ class SeparableConv(Conv):
         self.built = True
 
     def _convolve(self, images: Any, kernels: Any, strides: tuple[int, ...], rate: Any) -> Any:
-        """Return the convolution of images, with the bias.
-
-        Args:
-          kernels: the depthwise one and the pointwise one.
-          strides, rate: along height and width.
-        """
+        """Return the convolution of images by a depthwise and a pointwise kernel, with the bias."""
         data_format = utils.convert_data_format(self.data_format, ndim=4)
         padding = "VALID" if self.padding == "causal" else self.padding.upper()
         depthwise, pointwise = kernels

@@ -60,16 +60,7 @@ def compute_weighted_loss(
     reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
     name: Any = None,
 ) -> Any:
-    """Losses times weights, reduced.
-
-    Args:
-      losses: of each example, or finer.
-      sample_weight: broadcast to the losses; 1 by default.
-      reduction: one of `Reduction`.
-
-    Raises:
-      ValueError: if there is no such reduction.
-    """
+    """Return losses times weights, 1 by default, reduced as one of `Reduction` says."""
     Reduction.validate(reduction)
     if reduction == Reduction.AUTO:
         reduction = Reduction.SUM_OVER_BATCH_SIZE

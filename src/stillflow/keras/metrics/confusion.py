@@ -55,18 +55,11 @@ def update_counts(
     class_id: int | None = None,
     sample_weight: Any = None,
 ) -> Any:
-    """Add to the counts of true and false positives and negatives.
+    """Return the operation that adds to counts by threshold of true and false predictions.
 
-    Args:
-      variables: what is counted, by "true_positives" and so on; one number for each threshold.
-      y_true, y_pred: targets and predictions between 0 and 1.
-      thresholds: a prediction above it is positive.
-      top_k: how many predictions of an example may be positive.
-      class_id: the only class that counts.
-      sample_weight: broadcast to the predictions.
-
-    Returns:
-      The operation that adds.
+    `variables` are by "true_positives" and so on. A prediction, 0 to 1, above a threshold is
+    positive; `top_k` of an example may be, and only `class_id` counts, unless None. `sample_weight`
+    is broadcast.
     """
     y_true, y_pred = tf.cast(y_true, dtype=tf.float32), tf.cast(y_pred, dtype=tf.float32)
     y_pred.shape.assert_is_compatible_with(y_true.shape)

@@ -17,16 +17,8 @@ def _flat(tensor: RaggedTensor, checks: list[Any]) -> Any:
 def ragged_assert_compatible_and_get_flat_values(values: Any, mask: Any = None) -> tuple[Any, Any]:
     """Return tensors unchanged if none is ragged; else the values of ragged ones, as columns.
 
-    Args:
-      values: a tensor or a list of tensors, all or none of them ragged.
-      mask: weights, ragged if the tensors are.
-
-    Returns:
-      The tensors, and the weights.
-
-    Raises:
-      TypeError: if some are ragged and others are not.
-      ValueError: if they have not as many ragged dimensions.
+    `mask` has weights, ragged if the tensors are, and is returned with them. TypeError if some
+    are ragged and others are not.
     """
     listed = values if isinstance(values, list) else [values]
     kinds = {isinstance(value, RaggedTensor) for value in listed}

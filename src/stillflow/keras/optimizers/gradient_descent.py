@@ -10,11 +10,7 @@ from stillflow.keras.optimizers.base import OptimizerV2
 
 
 def uses_momentum(momentum: Any) -> bool:
-    """Return True if there is momentum.
-
-    Raises:
-      ValueError: if it is not between 0 and 1.
-    """
+    """Return True if there is momentum."""
     if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
         raise ValueError("`momentum` must be between [0, 1].")
     return tf.is_tensor(momentum) or callable(momentum) or momentum > 0

@@ -26,12 +26,7 @@ _DEFAULT = "_default_save_signature"
 
 
 class _Parts(Trackable):
-    """Objects and functions by name.
-
-    Args:
-      parts: the objects.
-      functions: the functions.
-    """
+    """Objects and functions by name."""
 
     def __init__(self, parts: dict[str, Any], functions: dict[str, Any] | None = None) -> None:
         self._tracked, self._deferred = dict(parts), {}
@@ -52,11 +47,7 @@ class _List(_Parts):
 
 @contextlib.contextmanager
 def layers_with_functions(root: Any) -> Iterator[None]:
-    """Attach the contents for SavedModels to all layers reachable from an object.
-
-    Args:
-      root: what is saved.
-    """
+    """Attach the contents for SavedModels to all layers reachable from `root`."""
     layers = _layers_and_metrics(root)
     cache, losses, kept = LayerFunctionsCache(), _LossFunctions(), []
     try:

@@ -11,12 +11,7 @@ from stillflow.platform import tf_logging as logging
 
 
 def describe(model: Any, include_optimizer: bool = True) -> dict[str, Any]:
-    """Return the class and configuration of a model, and the arguments of its compilation.
-
-    Args:
-      model: the model; if it has no configuration, there is none here.
-      include_optimizer: whether it is said how the model is trained.
-    """
+    """Return a model's class and configuration, if it has one, and its compilation's arguments."""
     config = {"class_name": type(model).__name__}
     try:
         config["config"] = model.get_config()

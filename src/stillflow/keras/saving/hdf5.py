@@ -63,25 +63,13 @@ def is_hdf5(path: Any) -> bool:
 
 
 def save_weights(path: str, layers: list[Any]) -> None:
-    """Write the variables of layers.
-
-    Raises:
-      ImportError: if h5py is not installed.
-    """
+    """Write the variables of layers."""
     with _h5py("save_weights").File(path, "w") as file:
         save_weights_to_hdf5_group(file, layers)
 
 
 def load_weights(path: str, layers: list[Any], by_name: bool) -> None:
-    """Read the variables of layers.
-
-    Args:
-      by_name: whether layers are found by their names rather than in their order.
-
-    Raises:
-      ImportError: if h5py is not installed.
-      ValueError: if the file has other layers.
-    """
+    """Read the variables of layers, by their names or in their order; ValueError for others."""
     load = load_weights_from_hdf5_group_by_name if by_name else load_weights_from_hdf5_group
     with _h5py("load_weights").File(path, "r") as file:
         group = file
@@ -93,16 +81,9 @@ def load_weights(path: str, layers: list[Any], by_name: bool) -> None:
 def save_model_to_hdf5(
     model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True
 ) -> None:
-    """Write a model: its configuration, its variables, how it is trained.
+    """Write a model, functional or sequential, to a path or an open file of h5py.
 
-    Args:
-      model: a functional or sequential model.
-      filepath: the path of a file, or one of h5py that is open.
-      overwrite: False to ask before a file is replaced.
-      include_optimizer: whether it can be trained on.
-
-    Raises:
-      ImportError: if h5py is not installed.
+    If not to `overwrite`, the user is asked before a file is replaced. ImportError without h5py.
     """
     if not (overwrite or is_file(filepath)) and os.path.isfile(filepath):
         _h5py("save_model")
@@ -119,16 +100,9 @@ def save_model_to_hdf5(
 
 
 def load_model_from_hdf5(filepath: Any, custom_objects: Any = None, compile: bool = True) -> Any:
-    """Read a model.
+    """Read a model from a path or an open file of h5py, and compile it as it was.
 
-    Args:
-      filepath: the path of a file, or one of h5py that is open.
-      custom_objects: classes and functions by name.
-      compile: whether it is compiled as it was.
-
-    Raises:
-      ImportError: if h5py is not installed.
-      ValueError: if the file has none.
+    ImportError if h5py is not installed, ValueError if the file has none.
     """
     from stillflow.keras.layers.serialization import deserialize
     from stillflow.keras.utils.objects import CustomObjectScope

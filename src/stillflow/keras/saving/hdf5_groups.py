@@ -16,16 +16,7 @@ HDF5_OBJECT_HEADER_LIMIT = 64512  # bytes of an attribute
 
 
 def save_attributes_to_hdf5_group(group: Any, name: str, data: list[Any]) -> None:
-    """Write texts as an attribute, in parts if it would be too large.
-
-    Args:
-      group: of a file that is open.
-      name: of the attribute; parts have numbers behind it.
-      data: strings or bytes.
-
-    Raises:
-      RuntimeError: if one text is too large.
-    """
+    """Write texts as an attribute, in numbered parts if it would be too large."""
     encoded = np.asarray([x if isinstance(x, bytes) else x.encode("utf8") for x in data])
     if encoded.dtype.itemsize > HDF5_OBJECT_HEADER_LIMIT:
         large = [str(x) for x in data if len(x) > HDF5_OBJECT_HEADER_LIMIT]
@@ -89,27 +80,13 @@ def save_optimizer_weights_to_hdf5_group(hdf5_group: Any, optimizer: Any) -> Non
 
 
 def load_optimizer_weights_from_hdf5_group(hdf5_group: Any) -> list[Any]:
-    """Return the argument of an optimizer's `set_weights`.
-
-    Args:
-      hdf5_group: that was given to `save_optimizer_weights_to_hdf5_group`.
-
-    Returns:
-      Datasets of the file, which has to stay open as long as they are used.
-    """
+    """Return an optimizer's `set_weights` argument: datasets of the file, which stays open."""
     group = hdf5_group["optimizer_weights"]
     return [group[name] for name in load_attributes_from_hdf5_group(group, "weight_names")]
 
 
 def load_weights_from_hdf5_group(f: Any, layers: list[Any]) -> None:
-    """Read the variables of layers in their order.
-
-    Args:
-      f: that was given to `save_weights_to_hdf5_group`.
-
-    Raises:
-      ValueError: if it has other layers.
-    """
+    """Read the variables of layers in their order."""
     _read_layers(f, layers, by_name=False)
 
 

@@ -28,13 +28,7 @@ CURRENT = Origin()
 
 
 def modernized(layer: Any, arrays: Arrays, origin: Origin) -> Arrays:
-    """Weights of one layer, which has none inside, as Keras 2 keeps them on TensorFlow.
-
-    Args:
-      layer: which gets the weights.
-      arrays: its saved weights.
-      origin: where they come from.
-    """
+    """Return weights of a layer with none inside as Keras 2 keeps them on TensorFlow."""
     kind = type(layer).__name__
     if origin.version == "1" and kind in _OF_KERAS_1:
         arrays = _OF_KERAS_1[kind](layer, list(arrays))

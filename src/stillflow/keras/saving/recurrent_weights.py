@@ -16,15 +16,9 @@ Arrays = list[np.ndarray]
 
 
 def fitting(layer: Any, arrays: Arrays, origin: Origin = CURRENT) -> Arrays:
-    """Return saved weights in the form of `layer`.
+    """Return saved weights in the form of `layer`, or of others in it; ValueError if unlike.
 
-    Args:
-      layer: which may have others in it.
-      arrays: weights of it, or of its counterpart with or without cuDNN.
-      origin: which Keras saved them.
-
-    Raises:
-      ValueError: if they are those of a layer that computes something else.
+    They may be those of its counterpart with or without cuDNN.
     """
     kind = type(layer).__name__
     if kind in _OF_LAYERS_INSIDE:

@@ -26,12 +26,7 @@ _NO_ATTRIBUTES = {
 
 
 class _Revived:
-    """Base of loaded layers and models.
-
-    Args:
-      saved: the result of `tf.saved_model.load` for it.
-      described: the description.
-    """
+    """Base of loaded layers and models; `saved` is the result of `tf.saved_model.load`."""
 
     _saved: Any
     _described_as: dict[str, Any]
@@ -219,13 +214,9 @@ def _common(one: TensorSpec, other: TensorSpec) -> TensorSpec:
 
 
 def revive(saved: Any) -> Any:
-    """Return a layer or model of the name of the class that was saved.
+    """Return a layer or model of the name of the class that was saved, from what was loaded.
 
-    Args:
-      saved: the result of `tf.saved_model.load`.
-
-    Raises:
-      NotImplementedError: if its functions were not saved with it.
+    NotImplementedError if its functions were not saved with it.
     """
     has_functions = hasattr(getattr(saved, "keras_api", None), "call_and_return_conditional_losses")
     if not has_functions and saved._saved_identifier != "_tf_keras_layer":

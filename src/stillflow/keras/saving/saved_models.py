@@ -27,11 +27,7 @@ _PARTS = ("layers", "layer", "cell", "cells")  # where configurations have those
 def save_model(
     model: Any, path: str, overwrite: bool, include_optimizer: bool, signatures: Any
 ) -> None:
-    """Write a model.
-
-    Raises:
-      ValueError: if its inputs are not known.
-    """
+    """Write a model; ValueError if its inputs are not known."""
     if not overwrite and os.path.exists(path) and not confirm_overwrite(path):
         return
     check_inputs(model)
@@ -62,10 +58,7 @@ def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
     """Make the model that a SavedModel describes, with its variables; its optimizer is new.
 
     If the saved object is no model, return the result of `tf.compat.v2.saved_model.load`.
-
-    Raises:
-      NotImplementedError: if it is a model that only its class describes, without the functions
-        that TensorFlow saves of models.
+    NotImplementedError for one that only its class describes, without TensorFlow's functions.
     """
     graph = parse_saved_model(path).meta_graphs[0]
     nodes = graph.object_graph_def.nodes  # none if graphs alone were saved

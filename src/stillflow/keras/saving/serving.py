@@ -13,11 +13,7 @@ from stillflow.layers.attributes import all_layers
 
 
 def check_inputs(model: Any) -> None:
-    """Raise the error for a model that was not called yet.
-
-    Raises:
-      ValueError: if the model does not know its inputs.
-    """
+    """Raise ValueError for a model that was not called yet, and does not know its inputs."""
     if not model.inputs:
         raise ValueError(
             f"Model {model} cannot be saved because the input shapes have not been set. Usually, "
@@ -27,11 +23,7 @@ def check_inputs(model: Any) -> None:
 
 
 def input_signature(model: Any) -> list[Any]:
-    """Return the `TensorSpec`s of a model's inputs, with any number of examples.
-
-    Raises:
-      ValueError: if the model does not know its inputs.
-    """
+    """Return the `TensorSpec`s of a model's inputs, with any number of examples."""
     declared = getattr(model.call, "input_signature", None)
     if declared is not None:
         return list(declared)
@@ -49,18 +41,10 @@ _signature = input_signature  # where an argument has its name
 
 
 def serving_function(model: Any, input_signature: Any = None) -> Function:
-    """Return a function of a fixed signature that calls a model outside of training.
+    """Return a function to outputs by name that calls a model outside of training.
 
-    Args:
-      model: the model.
-      input_signature: `TensorSpec`s, or structures of such, one per argument; by default what the
-        model was built for, with any number of examples.
-
-    Returns:
-      A function to a dictionary of the outputs by name.
-
-    Raises:
-      ValueError: if the model does not know its inputs.
+    `input_signature` has `TensorSpec`s, or structures of such, one per argument; by default what
+    the model was built for, with any number of examples.
     """
     signature = _signature(model) if input_signature is None else list(input_signature)
 

@@ -15,11 +15,8 @@ _TRACKED = _TAG + "object/apply:tensorflow.python.training.tracking.data_structu
 def dump(config: Any, **kwargs: Any) -> str:
     """Return a configuration as YAML; arguments are those of `yaml.dump`.
 
-    Tuples are written as TensorFlow writes them, with the tag `!!python/tuple`.
-
-    Raises:
-      ImportError: if PyYAML is not installed.
-      TypeError: for a value that is no plain one: no other program could read it safely.
+    Tuples get TensorFlow's tag, `!!python/tuple`. ImportError without PyYAML, TypeError for a value
+    that is no plain one: no other program could read it safely.
     """
     return str(_yaml().dump(_plain(config, {}), **kwargs))
 
@@ -28,11 +25,7 @@ def load(text: Any) -> Any:
     """Return the configuration in a YAML text that TensorFlow, Keras or `dump` wrote.
 
     Numbers, strings, lists, mappings and tuples are read. A tag that makes an object or calls a
-    function, which PyYAML's unsafe loader would run, is an error.
-
-    Raises:
-      ImportError: if PyYAML is not installed.
-      yaml.YAMLError: if the text is no YAML, or asks for anything else.
+    function, which PyYAML's unsafe loader would run, is a yaml.YAMLError.
     """
     return _yaml().load(text, Loader=_loader())
 
@@ -50,9 +43,7 @@ def _yaml() -> Any:
 def _plain(value: Any, known: dict[int, Any]) -> Any:
     """Return a value of Python's own types, as far as YAML has a form for it.
 
-    Args:
-      value: a configuration, or a part of one.
-      known: the results for lists and dictionaries by their `id`: YAML tells which are the same.
+    `known` are results for lists and dictionaries by `id`: YAML tells which are the same.
     """
     if id(value) in known:
         return known[id(value)]

@@ -48,15 +48,9 @@ def normalize(x: NDArray[Any], axis: int = -1, order: int = 2) -> NDArray[Any]:
 
 
 def slice_arrays(arrays: Any, start: Any = None, stop: int | None = None) -> Any:
-    """Rows of an array, or of each array in a list.
+    """Return rows of an array, or of each in a list, None for items without rows.
 
-    Args:
-      arrays: the array or list; items of the list that have no rows give None.
-      start: the first row, or the numbers of all rows.
-      stop: the row after the last; None if `start` has all numbers.
-
-    Raises:
-      ValueError: if there are numbers of rows, and a last one too.
+    `start` is the first row, `stop` the one after the last; or `start` has all numbers.
     """
     if arrays is None:
         return [None]

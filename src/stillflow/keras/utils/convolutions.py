@@ -63,18 +63,10 @@ def conv_connected_inputs(
 def conv_kernel_mask(
     input_shape: Sizes, kernel_shape: Any, strides: Any, padding: str
 ) -> np.ndarray[Any, Any]:
-    """Return True for places of the input in the receptive field of a place of the output.
+    """Return bools, [input sizes ..., output sizes ...]: True in an output's receptive field.
 
-    Args:
-      input_shape, kernel_shape, strides: one number for each axis.
-      padding: "valid" or "same".
-
-    Returns:
-      bools, [input sizes ..., output sizes ...].
-
-    Raises:
-      NotImplementedError: for another padding.
-      ValueError: if there are not as many sizes of the kernel, or strides, as of the input.
+    There is one number for each axis; `padding` is "valid" or "same". NotImplementedError for
+    another padding, ValueError if numbers do not match.
     """
     kernel, strides = _checked(input_shape, kernel_shape, strides, padding)
     rank = len(input_shape)
@@ -100,16 +92,9 @@ def conv_kernel_idxs(
     filters_out: int,
     data_format: str,
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of places in a flat output and a flat input between which there is a weight.
+    """Yield pairs of places in a flat output and a flat input between which there is a weight.
 
-    Args:
-      input_shape, kernel_shape, strides, padding: see `conv_kernel_mask`.
-      filters_in, filters_out: the numbers of channels.
-      data_format: "channels_first" or "channels_last".
-
-    Raises:
-      NotImplementedError: for another padding.
-      ValueError: for another data format, or numbers that do not match.
+    See `conv_kernel_mask`; the filters are channels.
     """
     kernel, strides = _checked(input_shape, kernel_shape, strides, padding)
     if data_format not in ("channels_first", "channels_last"):

@@ -8,18 +8,9 @@ import stillflow as tf
 
 
 def exact_gaussian_kernel(x: Any, y: Any, stddev: Any) -> Any:
-    """exp(-|u - v|^2 / (2 stddev^2)) for all rows u of `x` and v of `y`.
+    """Return exp(-|u - v|^2 / (2 stddev^2)) for all rows u of `x` and v of `y`.
 
-    Args:
-      x: [rows, size] or [size].
-      y: [other rows, size] or [size].
-      stddev: the kernel's width.
-
-    Returns:
-      [rows, other rows], of one row where there is a vector.
-
-    Raises:
-      ValueError: for other ranks, or vectors of different sizes.
+    Both are [rows, size] or [size], the result [rows, other rows].
     """
     distance = tf.reduce_sum(tf.squared_difference(*_pairs(x, y)), 2)
     return tf.exp(-distance / (2 * stddev * stddev))

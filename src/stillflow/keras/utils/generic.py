@@ -34,11 +34,7 @@ def is_all_none(structure: Any) -> bool:
 
 
 def check_for_unexpected_keys(name: str, input_dict: Any, expected_values: Iterable[Any]) -> None:
-    """Compare the keys of a dictionary with those that it may have.
-
-    Raises:
-      ValueError: there are others.
-    """
+    """Raise ValueError for keys of a dictionary that it may not have."""
     unknown = set(input_dict.keys()).difference(expected_values)
     if unknown:
         raise ValueError(
@@ -52,11 +48,7 @@ def validate_kwargs(
     allowed_kwargs: Iterable[str],
     error_message: str = "Keyword argument not understood:",
 ) -> None:
-    """Compare the names of arguments with those that are allowed.
-
-    Raises:
-      TypeError: there are others.
-    """
+    """Raise TypeError for names of arguments that are not allowed."""
     for name in kwargs:
         if name not in allowed_kwargs:
             raise TypeError(error_message, name)
@@ -70,15 +62,9 @@ def func_dump(func: Any) -> tuple[str, Any, Any]:
 
 
 def func_load(code: Any, defaults: Any = None, closure: Any = None, globs: Any = None) -> Any:
-    """Return the function that `func_dump` has written.
+    """Return the function that `func_dump` has written, all of it in `code`, or apart.
 
-    Args:
-      code: the code, or all that `func_dump` returned.
-      defaults, closure: the rest of it.
-      globs: the function's global names; none by default.
-
-    Raises:
-      ValueError: another version of Python has written the code.
+    ValueError if another version of Python has written the code.
     """
     if isinstance(code, (tuple, list)):
         code, defaults, closure = code

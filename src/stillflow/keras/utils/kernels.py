@@ -13,11 +13,7 @@ _CONVOLUTIONS = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose"}
 
 
 def convert_kernel(kernel: Any) -> np.ndarray[Any, Any]:
-    """Return a kernel, [sizes ..., channels, channels], reversed along its sizes.
-
-    Raises:
-      ValueError: if it has not three to five dimensions.
-    """
+    """Return a kernel, [sizes ..., channels, channels], 3 to 5-D, reversed along its sizes."""
     kernel = np.asarray(kernel)
     if not 3 <= kernel.ndim <= 5:
         raise ValueError("Invalid kernel shape:", kernel.shape)

@@ -108,12 +108,6 @@ def _from_config(kind: Any, config: dict[str, Any], custom: dict[str, Any]) -> A
 
 
 def has_arg(fn: Any, name: str, accept_all: bool = False) -> bool:
-    """Return True if a function takes an argument.
-
-    Args:
-      fn: the function.
-      name: of the argument.
-      accept_all: whether one that takes any keywords counts.
-    """
+    """Return True if a function takes an argument, by keywords of any name if `accept_all`."""
     spec = tf_inspect.getfullargspec(fn)
     return (accept_all and spec.varkw is not None) or name in spec.args

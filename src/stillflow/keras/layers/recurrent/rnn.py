@@ -402,8 +402,7 @@ def standardize_arguments(
 ) -> tuple[Any, Any, Any]:
     """Return inputs, a list of first states or None, a list of constants or None.
 
-    Args:
-      inputs: may be a list that has the others after the inputs.
+    `inputs` may be a list that has the others after the inputs.
     """
     if isinstance(inputs, list):
         assert initial_state is None and constants is None

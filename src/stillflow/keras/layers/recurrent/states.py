@@ -29,11 +29,7 @@ def output_size_of(cell: Any) -> Any:
 
 
 def zero_states(batch_size: Any, state_size: Any, dtype: Any) -> Any:
-    """Zeros [batch, *size] for each size.
-
-    Raises:
-      ValueError: if the batch size or the dtype is not given.
-    """
+    """Return zeros [batch, *size] for each size; ValueError without batch size or dtype."""
     if batch_size is None or dtype is None:
         raise ValueError(
             "batch_size and dtype cannot be None while constructing initial state: "
