@@ -13,11 +13,7 @@ _MODEL_FN_ARGS = {"features", "labels", "mode", "params", "self", "config"}
 
 
 def check_model_fn(model_fn: Any, params: Any) -> None:
-    """Raise an error for a model function with arguments that an estimator does not have.
-
-    Raises:
-      ValueError: if it takes others, or does not take what it must.
-    """
+    """Raise ValueError for a model function with arguments that an estimator does not have."""
     names = set(fn_args(model_fn))
     if "features" not in names:
         raise ValueError(f"model_fn ({model_fn}) must include features argument.")
@@ -39,11 +35,7 @@ def check_model_fn(model_fn: Any, params: Any) -> None:
 
 
 def hook_list(hooks: Any) -> list[Any]:
-    """Hooks as a list.
-
-    Raises:
-      TypeError: if one is no `SessionRunHook`.
-    """
+    """Return hooks as a list; TypeError if one is no `SessionRunHook`."""
     hooks = list(hooks or ())
     for hook in hooks:
         if not isinstance(hook, SessionRunHook):
@@ -52,11 +44,7 @@ def hook_list(hooks: Any) -> list[Any]:
 
 
 def listener_list(listeners: Any) -> list[Any]:
-    """Return listeners as a list.
-
-    Raises:
-      TypeError: if one is no `CheckpointSaverListener`.
-    """
+    """Return listeners as a list."""
     listeners = list(listeners or ())
     for listener in listeners:
         if not isinstance(listener, CheckpointSaverListener):

@@ -52,11 +52,7 @@ class ClusterTask:
 
 
 def environment() -> dict[str, Any]:
-    """TF_CONFIG, decoded; {} if it is not set.
-
-    Raises:
-      ValueError: if it is no JSON.
-    """
+    """Return TF_CONFIG, decoded; {} if it is not set, ValueError if it is no JSON."""
     settings: dict[str, Any] = json.loads(os.environ.get(_VARIABLE) or "{}")
     if settings:
         logging.info("TF_CONFIG environment variable: %s", settings)
@@ -64,11 +60,7 @@ def environment() -> dict[str, Any]:
 
 
 def model_directory(settings: dict[str, Any], model_dir: str | None) -> str | None:
-    """Return the folder of the model that the program or TF_CONFIG names.
-
-    Raises:
-      ValueError: if it is empty, or both name one and they differ.
-    """
+    """Return the folder of the model that the program or TF_CONFIG names."""
     if model_dir == "":
         raise ValueError("model_dir should be non-empty.")
     elsewhere: str | None = settings.get("model_dir")
@@ -86,11 +78,7 @@ def model_directory(settings: dict[str, Any], model_dir: str | None) -> str | No
 
 
 def service_of(settings: dict[str, Any]) -> Any:
-    """Return the entry `service` of TF_CONFIG.
-
-    Raises:
-      TypeError: if it is no dict.
-    """
+    """Return the entry `service` of TF_CONFIG; TypeError if it is no dict."""
     service = settings.get("service")
     if service is not None and not isinstance(service, dict):
         raise TypeError(
@@ -100,11 +88,7 @@ def service_of(settings: dict[str, Any]) -> Any:
 
 
 def task_of(settings: dict[str, Any]) -> ClusterTask:
-    """Return the task that TF_CONFIG gives to this process.
-
-    Raises:
-      ValueError: if cluster and task do not go together.
-    """
+    """Return the task that TF_CONFIG gives to this process; ValueError if it contradicts itself."""
     cluster = ClusterSpec(settings.get("cluster", {}))
     if not cluster:
         return _task_on_its_own(settings, cluster)

@@ -18,12 +18,10 @@ def is_coordinated(config: Any) -> bool:
 
 
 def train_and_evaluate(estimator: Any, train_spec: Any, evaluate: Callable[[Any], None]) -> None:
-    """Trains, evaluates or serves, as TF_CONFIG says; or trains by a remote cluster's servers.
+    """Train, evaluate or serve, as TF_CONFIG says; or train by a remote cluster's servers.
 
-    Args:
-      estimator: the `Estimator`; each task works with a copy.
-      train_spec: a `TrainSpec`.
-      evaluate: `evaluate(copy of the estimator)` evaluates checkpoints until training is over.
+    Each task works with a copy of the estimator; `evaluate(copy)` evaluates checkpoints until
+    training is over.
     """
     config = estimator.config
     is_client = config._distribute_coordinator_mode == CoordinatorMode.STANDALONE_CLIENT
@@ -47,15 +45,10 @@ def train_and_evaluate(estimator: Any, train_spec: Any, evaluate: Callable[[Any]
 
 
 def run_alone(estimator: Any, use: str, call: Callable[[Any, bool], Any]) -> Any:
-    """Trains or evaluates by a remote cluster's servers, with a strategy of one graph.
+    """Train or evaluate by a remote cluster's servers, with a strategy of one graph.
 
-    Args:
-      estimator: the `Estimator`.
-      use: "train" or "evaluate".
-      call: `call(copy of the estimator, whether it is the chief)`.
-
-    Raises:
-      ValueError: if the cluster, or the strategy, asks for `train_and_evaluate`.
+    `use` is "train" or "evaluate"; `call` gets a copy of the estimator, and whether it is the
+    chief. ValueError if the cluster, or the strategy, asks for `train_and_evaluate`.
     """
     config = estimator._config
     name = {"train": "train_distribute", "evaluate": "eval_distribute"}[use]

@@ -43,17 +43,9 @@ def train_distributed(
     estimator: Any, strategy: Any, input_fn: Callable[..., Any], hooks: list[Any],
     listeners: list[Any],
 ) -> Any:  # fmt: skip
-    """Trains until a hook or the input ends it; the losses of replicas are added up.
+    """Train until a hook or the input ends it; the losses of replicas are added up.
 
-    Args:
-      estimator: the estimator.
-      strategy: whose replicas train.
-      input_fn: makes datasets of the batches of each replica.
-      hooks: `SessionRunHook`s.
-      listeners: `CheckpointSaverListener`s.
-
-    Returns:
-      The loss of the last step; None if there was none.
+    `input_fn` makes datasets of each replica's batches. Returns the last loss; None if no step.
     """
     config = estimator._config
     strategy.configure(config.session_config)
@@ -115,16 +107,9 @@ def _of_first_replica(hooks: Any, strategy: Any) -> list[Any]:
 def evaluated_by_replicas(
     estimator: Any, strategy: Any, input_fn: Callable[..., Any], step: Any
 ) -> tuple[Any, Any, dict[str, Any], list[Any]]:
-    """Build the evaluation of a model by replicas.
+    """Build the evaluation of a model by replicas, for each of which `input_fn` makes batches.
 
-    Args:
-      estimator: the estimator.
-      strategy: whose replicas evaluate.
-      input_fn: makes datasets of the batches of each replica.
-      step: the global step.
-
-    Returns:
-      The scaffold, the update of metrics, their values, and hooks.
+    Returns the scaffold, the update of metrics, their values, and hooks.
     """
     iterator, hooks = input_iterator(estimator, strategy, input_fn, ModeKeys.EVAL)
     features, labels = parts_of_element(iterator.get_next())
@@ -143,12 +128,7 @@ def evaluated_by_replicas(
 
 
 def combined_scaffold(grouped: Any, strategy: Any) -> Scaffold:
-    """One scaffold of those of all replicas.
-
-    Args:
-      grouped: a scaffold of each replica.
-      strategy: whose replicas they are.
-    """
+    """Return one scaffold of those of all replicas."""
     parts = strategy.experimental_local_results(grouped)
 
     def given(name: str) -> list[Any]:

@@ -54,11 +54,7 @@ def make_early_stopping_hook(
 
 
 def read_eval_metrics(eval_dir: str) -> OrderedDict[int, dict[str, float]]:
-    """Return the numbers that evaluations have written, by step and name.
-
-    Args:
-      eval_dir: the folder of their event files.
-    """
+    """Return the numbers in event files of evaluations, in a folder, by step and name."""
     metrics: dict[int, dict[str, float]] = {}
     for event in _events(eval_dir):
         found = {

@@ -445,11 +445,7 @@ class Estimator:
 
 
 def assert_not_overridden(kind: type, thing: Any) -> None:
-    """Raise an error for subclasses that override methods of a kind of estimators.
-
-    Raises:
-      ValueError: naming what is replaced.
-    """
+    """Raise ValueError for subclasses that override methods of a kind of estimators."""
     own = {name for name in dir(kind) if not name.startswith("__")} - _OPEN
     replaced = [
         name for name in own & set(vars(type(thing)))

@@ -35,11 +35,7 @@ def check_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def metric_operations(spec: EstimatorSpec, step: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a round's fetches, and the final values: metrics, the loss, the global step.
-
-    Raises:
-      ValueError: if a metric of the model has a name that is taken.
-    """
+    """Return a round's fetches, and the final values: metrics, the loss, the global step."""
     metrics = check_metrics(spec.eval_metric_ops)
     metrics[LOSS_METRIC_KEY] = mean(spec.loss)
     pairs = sorted(metrics.items())
@@ -63,12 +59,9 @@ def evaluation_scaffold(scaffold: Any) -> Any:
 
 
 def write_results(output_dir: str, results: dict[str, Any], checkpoint_path: Any) -> None:
-    """Log the values of metrics, and write them as summaries.
+    """Log the values of metrics by name, with the global step, and write them as summaries.
 
-    Args:
-      output_dir: the folder of the event file.
-      results: {name: value}, including the global step.
-      checkpoint_path: the evaluated checkpoint; None if variables were initialized.
+    `checkpoint_path` is None if variables were initialized.
     """
     step = results[GraphKeys.GLOBAL_STEP]
     shown = ", ".join(

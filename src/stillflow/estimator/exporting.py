@@ -38,20 +38,9 @@ def export_all_saved_models(
 ) -> bytes:  # fmt: skip
     """Write a SavedModel with a graph for each mode; it has its name only once it is whole.
 
-    Args:
-      estimator: whose model function is called.
-      base: the folder to make it in.
-      receivers: {mode: function that gives a receiver of inputs}.
-      assets_extra: {path below `assets.extra`: file}.
-      as_text: whether the message is written as text.
-      checkpoint_path: the values of the variables.
-      strip_default_attrs: whether attributes with default values are left out.
-
-    Returns:
-      The path of the folder.
-
-    Raises:
-      ValueError: if no known mode is given, or a variable is missing in the checkpoint.
+    `receivers` is {mode: function that gives a receiver of inputs}, `assets_extra` {path below
+    `assets.extra`: file}. Returns the path of the folder, below `base`. ValueError if no known mode
+    is given, or a variable is missing in the checkpoint.
     """
     modes = [mode for mode in EXPORT_TAGS if receivers.get(mode)]
     if not modes:
@@ -71,11 +60,7 @@ def export_all_saved_models(
 
 
 def timestamped_directory(base: Any) -> bytes:
-    """Return a path below `base`, named by the seconds since 1970, that does not exist.
-
-    Raises:
-      RuntimeError: if none is free for ten seconds.
-    """
+    """Return a path below `base`, named by the seconds since 1970, that does not exist."""
     for attempt in range(1, _ATTEMPTS + 1):
         path = os.path.join(os.fsencode(base), str(int(time.time())).encode())
         if not gfile.file_exists(path):

@@ -23,16 +23,9 @@ class DatasetInitializerHook(SessionRunHook):
 
 
 def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
-    """Split the result of an input function.
+    """Split the result of an input function: features, labels or None, and hooks to run.
 
-    Args:
-      result: features, (features, labels), or a dataset of them.
-
-    Returns:
-      Features, labels (None if there are none), and hooks to run with them.
-
-    Raises:
-      ValueError: if it is a list or tuple of another length.
+    It is features, (features, labels), or a dataset of them.
     """
     hooks = []
     if isinstance(result, DatasetV2):
@@ -43,11 +36,7 @@ def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
 
 
 def parts_of_element(element: Any) -> tuple[Any, Any]:
-    """Return features, and labels or None, of a result of an input function or its dataset.
-
-    Raises:
-      ValueError: if it is a list or tuple of another length.
-    """
+    """Return features, and labels or None, of a result of an input function or its dataset."""
     if not isinstance(element, (list, tuple)):
         return element, None
     if len(element) != 2:

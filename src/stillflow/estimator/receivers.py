@@ -26,11 +26,7 @@ _SINGLE = {
 
 
 def named_tensors(tensors: Any, field: str, int_keys: bool = False) -> dict[Any, Any]:
-    """Tensors by name; one that is no dict has the name of its field.
-
-    Raises:
-      ValueError: if something is missing, no tensor, or has a name of another type.
-    """
+    """Return tensors by name; one that is no dict has the name of its field."""
     if tensors is None:
         raise ValueError(f"{field}s must be defined.")
     if not isinstance(tensors, dict):

@@ -88,11 +88,7 @@ def _property(name: str, doc: str) -> Any:
 
 
 def _strategies(train: Any, evaluate: Any, both: Any) -> dict[str, Any]:
-    """Return the strategies of training and evaluation, however they are given.
-
-    Raises:
-      ValueError: if one is given in both ways.
-    """
+    """Return strategies of training and evaluation; ValueError for one given in both ways."""
     found = {"train_distribute": train, "eval_distribute": evaluate}
     if both is None:
         return found
@@ -155,11 +151,7 @@ class RunConfig:
         self._join_for_strategies(settings, remote if self._train_distribute else None)
 
     def _join_for_strategies(self, settings: dict[str, Any], remote: Any) -> None:
-        """Use the task of TF_CONFIG, unless a coordinator tells strategies their tasks.
-
-        Raises:
-          ValueError: if both TF_CONFIG and the program name a cluster.
-        """
+        """Use the task of TF_CONFIG, unless a coordinator tells strategies their tasks."""
         cluster = ClusterSpec(settings.get("cluster", {}))
         self._distribute_coordinator_mode = None
         if remote:

@@ -76,11 +76,7 @@ class EstimatorSpec(_Fields):
         )  # fmt: skip
 
     def _replace(self, **kwds: Any) -> EstimatorSpec:  # type: ignore[override]
-        """Return a copy with other fields, checked again; the mode stays.
-
-        Raises:
-          ValueError: if the mode would change.
-        """
+        """Return a copy with other fields, checked again; the mode stays."""
         if kwds.get("mode", self.mode) != self.mode:
             raise ValueError("mode of EstimatorSpec cannot be changed.")
         return EstimatorSpec(**{**self._asdict(), **kwds})

@@ -21,20 +21,9 @@ from stillflow.train.step_counter import StepCounterHook
 def train_with_spec(
     config: RunConfig, spec: EstimatorSpec, hooks: list[Any], step: Any, listeners: list[Any]
 ) -> Any:
-    """Make steps until a hook or the input ends it.
+    """Make steps until a hook or the input ends it; return the last loss, None without a step.
 
-    Args:
-      config: the settings of the run.
-      spec: what the model function returned.
-      hooks: of the input and of the caller.
-      step: the tensor of the global step.
-      listeners: told of checkpoints.
-
-    Returns:
-      The loss of the last step; None if there was none.
-
-    Raises:
-      ValueError: if there are listeners, and nothing saves checkpoints.
+    ValueError if there are listeners, and nothing saves checkpoints.
     """
     if not any(op.op.name == "loss" for op in get_collection(GraphKeys.SUMMARIES)):
         scalar("loss", spec.loss)

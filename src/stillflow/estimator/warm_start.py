@@ -49,11 +49,7 @@ class WarmStartSettings(_Fields):
 
 
 def warm_start_settings(warm_start_from: Any) -> WarmStartSettings | None:
-    """Return warm-start settings from settings, a checkpoint, a SavedModel, or None.
-
-    Raises:
-      ValueError: if it is something else.
-    """
+    """Return warm-start settings from settings, a checkpoint, a SavedModel, or None."""
     if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
         return warm_start_from
     if not isinstance(warm_start_from, (str, bytes, os.PathLike)):

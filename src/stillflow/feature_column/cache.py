@@ -88,9 +88,7 @@ def _with_last_axis(tensor: Any) -> Any:
 def as_sparse(tensor: Any, ignore_value: Any = None) -> tf.SparseTensor:
     """Return a tensor as a SparseTensor, without the values that stand for nothing.
 
-    Args:
-      tensor: SparseTensors are returned as they are.
-      ignore_value: the value of empty cells; "" for strings, -1 for integers, else 0 by default.
+    The value of empty cells is "" for strings, -1 for integers, else 0 by default.
     """
     tensor = convert_to_tensor_or_sparse_tensor(tensor)
     if isinstance(tensor, tf.SparseTensor):

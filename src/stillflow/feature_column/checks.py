@@ -105,15 +105,7 @@ def _has_shape(value: Any, shape: tuple[int, ...]) -> bool:
 
 
 def as_columns(columns: Any, kind: type = FeatureColumn) -> list[Any]:
-    """One column or several as a list that is sorted by their names.
-
-    Args:
-      columns: a column, or columns in an iterable that is no dict.
-      kind: the class of all.
-
-    Raises:
-      ValueError: for a dict, another class, none, or two with the same name.
-    """
+    """Return one column or several, of a class, as a list that is sorted by their names."""
     if isinstance(columns, kind):
         columns = [columns]
     if isinstance(columns, Iterator):

@@ -16,14 +16,8 @@ def check_embedding(
 ) -> Any:
     """Check the arguments of an embedding column and return its initializer.
 
-    Args:
-      dimension: of the vectors.
-      ckpt_to_load_from, tensor_name_in_ckpt: a checkpoint and a name in it, or neither.
-      initializer: a function, or None for a normal distribution.
-      of: what the message about an initializer ends in.
-
-    Raises:
-      ValueError: for other arguments.
+    That is a normal distribution if None; the message about another one ends in `of`. A checkpoint
+    and a name in it are given, or neither.
     """
     if dimension is None or dimension < 1:
         raise ValueError(f"Invalid dimension {dimension}.")
@@ -43,13 +37,7 @@ def restore(weights: Any, checkpoint: str | None, name: str | None) -> None:
 
 
 def look_up(column: Any, sparse_tensors: Any, weights: Any) -> Any:
-    """Return the vectors of each example's ids, combined.
-
-    Args:
-      column: an embedding column.
-      sparse_tensors: the ids and their weights or None.
-      weights: the vectors, [ids, dimension].
-    """
+    """Return the vectors, out of [ids, dimension], of each example's ids, combined."""
     return tf.nn.safe_embedding_lookup_sparse(
         weights,
         sparse_tensors.id_tensor,
@@ -66,12 +54,7 @@ def with_lengths(dense_tensor: Any, sparse_tensors: Any) -> TensorSequenceLength
 
 
 def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
-    """Return the number of steps in each row of a SparseTensor.
-
-    Args:
-      sparse: [batch, numbers, ...].
-      num_elements: how many numbers a step has.
-    """
+    """Return the number of steps, of `num_elements` numbers, in rows of a SparseTensor."""
     with tf.name_scope(None, "sequence_length") as name:
         rows, columns = sparse.indices[:, 0], sparse.indices[:, 1]
         columns += tf.ones_like(columns)
@@ -83,12 +66,9 @@ def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
 
 
 def refuse_sequence(column: Any, kind: str, older: bool) -> NoReturn:
-    """Says that a column of sequences was given to a layer without steps.
+    """Raise ValueError for a column of sequences that was given to a layer without steps.
 
-    Args:
-      column: the dense column.
-      kind: the function that makes columns like it.
-      older: whether the layer is of the older generation.
+    `kind` is the function that makes columns like it, of the `older` generation if so.
     """
     categorical = column.categorical_column
     raise ValueError(
@@ -101,12 +81,9 @@ def refuse_sequence(column: Any, kind: str, older: bool) -> NoReturn:
 
 
 def refuse_no_sequence(column: Any, kind: str, older: bool = False) -> NoReturn:
-    """Says that a column without steps was given to a layer of sequences.
+    """Raise ValueError for a column without steps that was given to a layer of sequences.
 
-    Args:
-      column: the dense column.
-      kind: the function that makes columns like it.
-      older: whether the layer is of the older generation.
+    `kind` is the function that makes columns like it, of the `older` generation if so.
     """
     categorical = column.categorical_column
     raise ValueError(

@@ -55,18 +55,9 @@ def sequence_input_layer(
 
 
 def concatenate_context_input(context_input: Any, sequence_input: Any) -> Any:
-    """Append features of whole examples to those of each step.
+    """Append features of whole examples, [batch, numbers], to those of each step.
 
-    Args:
-      context_input: float32 [batch, numbers].
-      sequence_input: float32 [batch, steps, numbers].
-
-    Returns:
-      A tensor [batch, steps, both numbers].
-
-    Raises:
-      TypeError: for another type.
-      ValueError: for another rank.
+    Both are float32; the result is [batch, steps, both numbers].
     """
     checks = []
     for tensor, name, rank in ((sequence_input, "sequence", 3), (context_input, "context", 2)):

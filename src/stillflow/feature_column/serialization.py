@@ -54,11 +54,7 @@ def config_of(column: Any) -> dict[str, Any]:
 def fields_of(
     kind: Any, config: dict[str, Any], custom_objects: Any, columns_by_name: Any
 ) -> dict[str, Any]:
-    """Return the fields that `config_of` made `config` of.
-
-    Raises:
-      ValueError: if these are not the fields of the class.
-    """
+    """Return the fields that `config_of` made `config` of."""
     if set(config) != set(kind._fields):
         raise ValueError(f"Invalid config: {config}, expected keys: {kind._fields}")
     fields = {key: tuple(v) if isinstance(v, list) else v for key, v in config.items()}
@@ -84,11 +80,7 @@ def _classes() -> dict[str, Any]:
 
 
 def serialize_feature_column(fc: Any) -> Any:
-    """Return a column as {"class_name": ..., "config": ...}; the key of a feature as it is.
-
-    Raises:
-      ValueError: for anything else.
-    """
+    """Return a column as {"class_name": ..., "config": ...}; the key of a feature as it is."""
     if isinstance(fc, str):
         return fc
     if isinstance(fc, FeatureColumn):
@@ -99,15 +91,10 @@ def serialize_feature_column(fc: Any) -> Any:
 def deserialize_feature_column(
     config: Any, custom_objects: Any = None, columns_by_name: Any = None
 ) -> Any:
-    """Return the column that `serialize_feature_column` made `config` of.
+    """Return the column that `serialize_feature_column` made `config` of, or a feature's key.
 
-    Args:
-      config: a column's, or the key of a feature.
-      custom_objects: classes and functions by name, in addition to the known ones.
-      columns_by_name: takes up the columns that were made, which are made only once.
-
-    Raises:
-      ValueError: for an unknown class, or one that is no column.
+    `custom_objects` are classes and functions by name, in addition to the known ones;
+    `columns_by_name` takes up the columns that were made, which are made only once.
     """
     if isinstance(config, str):
         return config

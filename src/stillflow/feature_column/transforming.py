@@ -11,24 +11,16 @@ from stillflow.feature_column.checks import as_columns
 
 
 def transform_features(features: dict[str, Any], feature_columns: Any) -> dict[Any, Any]:
-    """Return features transformed by columns, by column.
-
-    Args:
-      features: tensors or SparseTensors by key.
-      feature_columns: columns of the older generation.
-    """
+    """Return features by key transformed by columns of the older generation, by column."""
     return _transformed(_LazyBuilder(features), as_columns(feature_columns, _FeatureColumn), None)
 
 
 def transform_features_v2(
     features: dict[str, Any], feature_columns: Any, state_manager: Any
 ) -> dict[Any, Any]:
-    """Return features transformed by columns, by column.
+    """Return features by key transformed by columns, by column.
 
-    Args:
-      features: tensors or SparseTensors by key.
-      feature_columns: columns.
-      state_manager: keeps their variables and tables.
+    `state_manager` keeps the columns' variables and tables.
     """
     columns = as_columns(feature_columns, FeatureColumn)
     return _transformed(FeatureTransformationCache(features), columns, state_manager)

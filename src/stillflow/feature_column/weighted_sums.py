@@ -8,23 +8,15 @@ import stillflow as tf
 
 
 def dense_weighted_sum(tensor: Any, width: int, weights: Any) -> Any:
-    """Return the product of a dense column's tensor and its weights.
-
-    Args:
-      tensor: [batch, ...] of `width` numbers an example.
-      weights: [width, units].
-    """
+    """Return the product of a dense column's tensor and its weights [width, units]."""
     matrix = tf.reshape(tensor, (tf.shape(tensor)[0], width))
     return tf.matmul(matrix, weights, name="weighted_sum")
 
 
 def categorical_weighted_sum(sparse_tensors: Any, weights: Any, combiner: str) -> Any:
-    """Return the weights of a categorical column's ids, combined for each example.
+    """Return the weights, out of [ids, units], of a column's ids, combined for each example.
 
-    Args:
-      sparse_tensors: the ids and their weights or None.
-      weights: [ids, units].
-      combiner: "sum", "mean" or "sqrtn".
+    `combiner` is "sum", "mean" or "sqrtn".
     """
     ids = _as_matrix(sparse_tensors.id_tensor)
     factors = sparse_tensors.weight_tensor

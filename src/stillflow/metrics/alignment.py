@@ -18,13 +18,8 @@ from stillflow.ops.math.confusion import remove_squeezable_dimensions
 def align(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
     """Drop or add a last axis of size 1, so that the ranks of all three are equal.
 
-    Args:
-      predictions: a tensor.
-      labels: a tensor of the same shape but for a last axis of size 1, or None.
-      weights: a scalar, or a tensor of a rank that differs by at most 1, or None.
-
-    Raises:
-      ValueError: if the shapes are known and do not fit.
+    Labels, of the same shape but for such an axis, and weights, a scalar or of a rank that differs
+    by at most 1, may be None. ValueError if known shapes do not fit.
     """
     predictions = convert_to_tensor(predictions)
     if labels is not None:

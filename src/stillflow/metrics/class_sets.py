@@ -47,15 +47,7 @@ def at_k_name(name: str, k: int | None = None, class_id: int | None = None) -> s
 
 
 def expand_labels(labels: Any, predictions: Tensor) -> Any:
-    """Labels of the rank of predictions: one class becomes a set of one.
-
-    Args:
-      labels: dense or sparse.
-      predictions: of the same rank or one more.
-
-    Raises:
-      ValueError: if the ranks are known and do not fit.
-    """
+    """Return labels, dense or sparse, of the rank of predictions: one class is a set of one."""
     with name_scope(None, "expand_labels", (labels, predictions)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
@@ -107,16 +99,9 @@ def count_in_sets(
 ) -> Tensor:
     """Return the number of classes of the given kind in each pair of sets, times weights.
 
-    Args:
-      which: "true_positive", "false_positive" or "false_negative".
-      labels: int64, dense or sparse, `[..., number of labels]`.
-      predictions_idx: int64, `[..., k]`.
-      class_id: the one class to count; all by default.
-      weights: broadcast to `[...]`; 1 by default.
-      name: of the scope.
-
-    Returns:
-      float64 of the shape `[...]`.
+    `which` is "true_positive", "false_positive" or "false_negative". Sets are int64: `labels`,
+    dense or sparse, `[..., number of labels]`, and `predictions_idx`, `[..., k]`; weights are
+    broadcast to `[...]`, the result's shape, of float64. `class_id` is the one to count.
     """
     with name_scope(name, f"{which}s", (predictions_idx, labels, weights)):
         if class_id is not None:
@@ -149,17 +134,7 @@ def streaming_count_in_sets(
 
 
 def repeat(tensor: Any, multiple: int, dim: int = 0, name: str | None = None) -> Any:
-    """Return a tensor with a new axis along which it is repeated.
-
-    Args:
-      tensor: dense or sparse.
-      multiple: how often.
-      dim: the axis of `tensor` before which the new one stands.
-      name: of the scope.
-
-    Raises:
-      ValueError: if `multiple` is not positive.
-    """
+    """Return a tensor, dense or sparse, repeated along a new axis before its axis `dim`."""
     if multiple < 1:
         raise ValueError(f"Invalid multiple {multiple}, must be > 0.")
     with name_scope(name, "expand_and_tile", (tensor, multiple, dim)) as scope:
@@ -189,11 +164,7 @@ def _repeat_sparse(tensor: SparseTensor, multiple: int, dim: int, scope: str) ->
 
 
 def count_relevant(labels: Any, k: int) -> Tensor:
-    """Return the number of labels in each set, at most `k`; negative ones do not count.
-
-    Raises:
-      ValueError: if `k` is not positive.
-    """
+    """Return the number of labels in each set, at most `k`; negative ones do not count."""
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
     with name_scope(None, "num_relevant", (labels,)) as scope:

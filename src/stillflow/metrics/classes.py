@@ -31,10 +31,7 @@ def streaming_confusion_matrix(
 ) -> tuple[Any, Tensor]:
     """Return the confusion matrix of all steps, a float64 variable, and its update.
 
-    Args:
-      labels, predictions: numbers of classes, of any known rank.
-      num_classes: how many classes there are.
-      weights: of the shape of `labels`; 1 by default.
+    Numbers of classes are of any known rank; weights are of the shape of `labels`.
     """
     total = metric_variable(
         [num_classes, num_classes], dtypes.float64, name="total_confusion_matrix"

@@ -47,20 +47,10 @@ def confusion_matrix_at_thresholds(
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Count the right and wrong predictions above and below each threshold.
 
-    Args:
-      labels: the truth, cast to bool, of any shape.
-      predictions: from 0 to 1, of the shape of `labels`.
-      thresholds: numbers from 0 to 1.
-      weights: broadcast to `labels`; 1 by default.
-      includes: which counts to make, of "tp", "fn", "tn", "fp"; all by default.
-      in_range: whether predictions have to be from 0 to 1, and are cast to float32.
-
-    Returns:
-      The variables by count, float32 of the length of `thresholds`, and what adds to them.
-
-    Raises:
-      ValueError: for another count, or shapes that do not fit.
-      InvalidArgumentError: when run, for predictions that are not from 0 to 1.
+    Labels are cast to bool; predictions, of their shape, and thresholds are from 0 to 1; weights
+    are broadcast. `includes` are counts of "tp", "fn", "tn", "fp". If `in_range`, predictions are
+    checked when run and cast to float32. Returns the variables by count, float32 of the length of
+    `thresholds`, and what adds to them.
     """
     wanted = tuple(_COUNTS) if includes is None else tuple(includes)
     for count in wanted:
@@ -105,9 +95,8 @@ def _tables(
 ) -> tuple[dict[bool, Tensor], dict[bool, Tensor], Tensor]:
     """Return predictions above thresholds, and the truth, as bools by row of a threshold.
 
-    Returns:
-      Both by what is asked (True: is it so? False: is it not?), and the thresholds, all as
-      matrices with a column for each prediction.
+    Both are by what is asked (True: is it so? False: is it not?), and the thresholds come third,
+    all as matrices with a column for each prediction.
     """
     rows = len(thresholds)
     column = reshape(predictions, [-1, 1])

@@ -37,16 +37,9 @@ def count_condition(
     metrics_collections: Any = None,
     updates_collections: Any = None,
 ) -> Pair:
-    """Count the values that are True.
+    """Count the values, which are bool, that are True.
 
-    Args:
-      values: bool, of any shape.
-      weights: a scalar, or of the rank of `values`; 1 by default.
-      metrics_collections, updates_collections: where the results are added.
-
-    Raises:
-      TypeError: if `values` are not bool.
-      ValueError: if the rank of `weights` is known and does not fit.
+    Weights are a scalar, or of the rank of `values`. Results are added to the collections.
     """
     assert_type(values, dtypes.bool)
     count = metric_variable([], dtypes.float32, name="count")

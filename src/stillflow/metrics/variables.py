@@ -22,13 +22,7 @@ Pair = tuple[Tensor, Tensor]
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Any:
-    """Return a variable of zeros among the local and the metric variables.
-
-    Args:
-      shape, dtype: of the variable.
-      validate_shape: whether its shape is fixed.
-      name: of the variable.
-    """
+    """Return a variable of zeros among the local and the metric variables."""
     return create_variable(
         initial_value=lambda: zeros(shape, dtype),
         trainable=False,
@@ -91,11 +85,8 @@ def value_and_update(
 ) -> Pair:
     """Return the metric of the variables, and of the variables after their updates.
 
-    Args:
-      compute: makes the metric of one value per variable, and of the node's name.
-      variables, updates: in the order of the arguments of `compute`.
-      metrics_collections, updates_collections: where the two results are added.
-      names: of their nodes.
+    `compute` makes it of one value per variable, in the order of both, and of the node's name, one
+    of `names`. The two results are added to the collections.
     """
     value = across_replicas(
         metrics_collections, lambda strategy, *whole: compute(*whole, names[0]), *variables
@@ -105,11 +96,7 @@ def value_and_update(
 
 
 def safe_scalar_div(numerator: Tensor, denominator: Tensor, name: str | None) -> Tensor:
-    """Return `numerator / denominator`, 0 where the denominator is 0.
-
-    Raises:
-      ValueError: one of them has more than one dimension.
-    """
+    """Return `numerator / denominator`, of rank 1 at most, 0 where the denominator is 0."""
     numerator.shape.with_rank_at_most(1)
     denominator.shape.with_rank_at_most(1)
     return div_no_nan(numerator, denominator, name=name)

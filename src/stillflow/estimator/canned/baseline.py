@@ -109,11 +109,7 @@ def _logits(features: dict[str, Any], head: Any, weight_column: Any) -> Any:
 
 
 def _weight_key(weight_column: Any) -> Any:
-    """Return the feature that does not count as one; TF takes its name alone, no column.
-
-    Raises:
-      TypeError: if it is no name.
-    """
+    """Return the feature that does not count as one; TF takes its name alone, no column."""
     if weight_column is None or isinstance(weight_column, str):
         return weight_column
     raise TypeError(

@@ -22,11 +22,7 @@ def ids_of_words(words: Any, vocabulary: Any) -> Any:
 
 
 def ids_of_labels(labels: Any, vocabulary: Any) -> Any:
-    """Return the ids of labels, which are words if there is a vocabulary, and ids if there is none.
-
-    Raises:
-      ValueError: if they are something else.
-    """
+    """Return the ids of labels: words if there is a vocabulary, ids if there is none."""
     if vocabulary is None:
         if not labels.dtype.is_integer:
             raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")

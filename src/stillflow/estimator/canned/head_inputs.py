@@ -31,11 +31,7 @@ _LOGITS_SHAPE = "logits shape must be [D0, D1, ... DN, logits_dimension]"
 
 
 def check_labels_given(labels: Any, contain: str = "contain") -> None:
-    """Raise an error for missing labels; `contain` is the verb, of which there are two forms.
-
-    Raises:
-      ValueError: if they are None.
-    """
+    """Raise ValueError for missing labels; `contain` is the verb, of which there are two forms."""
     if labels is None:
         raise ValueError(
             "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: "
@@ -47,16 +43,9 @@ def check_labels_given(labels: Any, contain: str = "contain") -> None:
 def dense_labels(labels: Any, logits: Any, dimension: int) -> Any:
     """Labels in the shape of the logits, except for the last dimension.
 
-    Args:
-      labels: [D0, ..., DN, dimension], or without the last dimension.
-      logits: [D0, ..., DN, logits_dimension].
-      dimension: how many labels an example has.
-
-    Returns:
-      The labels as [D0, ..., DN, dimension], checked when they are computed.
-
-    Raises:
-      ValueError: if they are missing, sparse, or their static shape does not suit.
+    Labels are [D0, ..., DN, dimension], or without the last dimension, logits [D0, ..., DN,
+    logits_dimension]. Shapes are checked when the labels are computed; ValueError if they are
+    missing, sparse, or their static shape does not suit.
     """
     check_labels_given(labels)
     with name_scope(None, "labels", (labels, logits)) as scope:
@@ -89,11 +78,7 @@ def _labels_shape_message(dimension: int, owner: str) -> str:
 
 
 def with_last_dimension(labels: Any, logits: Any, dimension: int) -> Any:
-    """Return labels as a tensor, with a last dimension of 1 if their rank is below the logits'.
-
-    Raises:
-      ValueError: if they are sparse.
-    """
+    """Return dense labels, with a last dimension of 1 if their rank is below the logits'."""
     labels = convert_to_tensor_or_sparse_tensor(labels)
     if isinstance(labels, SparseTensor):
         raise ValueError(
@@ -109,11 +94,7 @@ def with_last_dimension(labels: Any, logits: Any, dimension: int) -> Any:
 
 
 def check_last_dimension(labels: Any, dimension: int) -> None:
-    """Raise an error for labels whose last dimension is known to differ.
-
-    Raises:
-      ValueError: if it is.
-    """
+    """Raise ValueError for labels whose last dimension is known to differ."""
     found = None if labels.shape.ndims is None else labels.shape.as_list()[-1]
     if found not in (None, dimension):
         raise ValueError(
@@ -141,12 +122,7 @@ def labels_in_range(
 ) -> Any:  # fmt: skip
     """Return the labels, which must lie in [0, n_classes) when they are computed.
 
-    Args:
-      labels: numbers.
-      n_classes: above all of them.
-      message: of the error.
-      scope: the name of the scope.
-      must: how messages begin, if none is given.
+    Without a `message` those of the errors begin with `must`.
     """
     with name_scope(None, scope, (labels,)):
         most = convert_to_tensor(n_classes - 1, dtype=labels.dtype)
@@ -159,20 +135,10 @@ def labels_in_range(
 def example_weights(
     features: dict[str, Any], weight_column: Any, logits: Any, per_logit: bool = False
 ) -> Any:
-    """Return the weights of examples.
+    """Return the weights of examples: 1.0 without a column, else [D0, ..., DN, 1], float32.
 
-    Args:
-      features: {name: tensor}, including the weights.
-      weight_column: their name, or a numeric column; None for no weights.
-      logits: [D0, ..., DN, logits_dimension].
-      per_logit: whether each logit may have a weight of its own.
-
-    Returns:
-      1.0 without a column; else [D0, ..., DN, 1] (or logits_dimension), float32.
-
-    Raises:
-      TypeError: if the column is something else.
-      ValueError: if the weights are no numbers.
+    `weight_column` is a name of `features` or a numeric column; logits are [D0, ..., DN,
+    logits_dimension]. `per_logit` allows a weight for each logit.
     """
     with name_scope(None, "weights", (*features.values(), logits)) as scope:
         if weight_column is None:
@@ -214,11 +180,7 @@ def _raw_weights(features: dict[str, Any], weight_column: Any) -> Any:
 
 
 def checked_logits(logits: Any, dimension: Any) -> Any:
-    """Return the logits as float32, whose last dimension must be the given one.
-
-    Raises:
-      ValueError: if it is known to be another.
-    """
+    """Return the logits as float32, whose last dimension must be the given one."""
     with name_scope(None, "logits", (logits,)) as scope:
         logits = to_float(logits)
         logits_shape = shape(logits)
@@ -260,11 +222,7 @@ def called_loss_fn(
 
 
 def check_loss_fn(loss_fn: Any, *more: str) -> None:
-    """Check a loss function's arguments: labels, logits, features and `more`.
-
-    Raises:
-      ValueError: if it has others, or not the first two.
-    """
+    """Check a loss function's arguments: labels, logits, features and `more`."""
     if not loss_fn:
         return
     names = fn_args(loss_fn)
@@ -277,21 +235,13 @@ def check_loss_fn(loss_fn: Any, *more: str) -> None:
 
 
 def check_reduction(reduction: Any) -> None:
-    """Raise an error for a reduction that does not give a scalar.
-
-    Raises:
-      ValueError: if it is none.
-    """
+    """Raise ValueError for a reduction that does not give a scalar."""
     if reduction not in Reduction.all() or reduction == Reduction.NONE:
         raise ValueError(f"Invalid loss_reduction: {reduction}")
 
 
 def checked_class_count(n_classes: Any) -> Any:
-    """Return the number of classes of a head for more than two.
-
-    Raises:
-      ValueError: if it is missing or not greater than 2.
-    """
+    """Return the number of classes of a head for more than two; ValueError for any other."""
     if n_classes is None:
         raise ValueError("n_classes cannot be None")
     if isinstance(n_classes, int) and n_classes <= 2:
@@ -305,11 +255,7 @@ def checked_class_count(n_classes: Any) -> Any:
 
 
 def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
-    """Return the thresholds of a head as a tuple.
-
-    Raises:
-      ValueError: if one is not between 0 and 1.
-    """
+    """Return a head's thresholds as a tuple; ValueError if one is not between 0 and 1."""
     thresholds = tuple(thresholds or ())
     if any(threshold <= 0.0 or threshold >= 1.0 for threshold in thresholds):
         raise ValueError(f"thresholds not in (0, 1): {(thresholds,)}.")
@@ -317,10 +263,6 @@ def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
 
 
 def check_vocabulary(vocabulary: Any, error: type[Exception], listed: str) -> None:
-    """Raise an error for a vocabulary that is no list.
-
-    Raises:
-      error: if it is none; `listed` tells what it should be.
-    """
+    """Raise `error` for a vocabulary that is no list; `listed` tells what it should be."""
     if vocabulary is not None and not isinstance(vocabulary, (list, tuple)):
         raise error(f"label_vocabulary should be {listed}. Given type: {type(vocabulary)}")

@@ -18,15 +18,7 @@ _BY_NAME = {
 
 
 def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
-    """Return an optimizer.
-
-    Args:
-      opt: its name, a function that makes one, or one.
-      learning_rate: of one that is named.
-
-    Raises:
-      ValueError: if it is none of these, or is named and has no rate.
-    """
+    """Return an optimizer: of a name and learning rate, or as it is or a function makes it."""
     if isinstance(opt, str):
         if opt not in _BY_NAME:
             raise ValueError(

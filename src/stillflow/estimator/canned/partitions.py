@@ -10,11 +10,7 @@ _LARGE = 64 << 20  # bytes
 
 
 def check_features(features: Any) -> None:
-    """Raise an error for features that are no dict.
-
-    Raises:
-      ValueError: if they are none.
-    """
+    """Raise ValueError for features that are no dict."""
     if not isinstance(features, dict):
         raise ValueError(
             f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"

@@ -223,11 +223,7 @@ class LogitsHead(Head):
 
 
 def check_reduction(reduction: Any) -> None:
-    """Raise an error for a reduction that does not give a scalar.
-
-    Raises:
-      ValueError: if it is none.
-    """
+    """Raise ValueError for a reduction that does not give a scalar."""
     if reduction not in Reduction.all() or reduction == Reduction.NONE:
         raise ValueError(
             f"Invalid loss_reduction: {reduction}. See `tf.losses.Reduction` for valid options."
@@ -249,11 +245,7 @@ def with_regularization(loss: Any, regularization_losses: Any) -> Any:
 def train_operation(
     loss: Any, optimizer: Any, trainable_variables: Any, train_op_fn: Any, update_ops: Any
 ) -> Any:
-    """Return the step of an optimizer or a function, with updates.
-
-    Raises:
-      ValueError: if both or neither are given, or one is of another kind.
-    """
+    """Return the step of an optimizer or a function, not both, with updates."""
     _check_listed("update_ops", update_ops)
     with tf.name_scope(""), tf.name_scope("training"):
         if optimizer is not None and train_op_fn is not None:
@@ -298,11 +290,7 @@ def update_with_weights_like(metric: Any, values: Any, weights: Any) -> None:
 
 
 def check_prediction_keys(keys: Any, valid: list[str]) -> list[str]:
-    """Return the keys that are asked for: all if none are.
-
-    Raises:
-      ValueError: if one is not valid.
-    """
+    """Return the keys that are asked for, all if none are; ValueError for others."""
     for key in keys or ():
         if key not in valid:
             raise ValueError(

@@ -16,11 +16,8 @@ CLASS_KEYS = [
 def class_predictions(scores: Any, logits: Any, keys: list[str], vocabulary: Any) -> dict[str, Any]:
     """Return probabilities, the most likely class, and all classes, as far as `keys` name them.
 
-    Args:
-      scores: [..., n_classes], a logit for each class.
-      logits: what the head was given; tells how many examples there are.
-      keys: names of predictions.
-      vocabulary: the words of classes; their numbers if None.
+    `scores` are [..., n_classes]; `logits` tell how many examples there are. Without a vocabulary
+    classes are numbers.
     """
     found = {}
     n_classes = scores.shape.as_list()[-1]

@@ -71,11 +71,7 @@ class MultiHead(Head):
         return reductions[0]
 
     def _of_heads(self, logits: Any, labels: Any = None) -> dict[str, Any]:
-        """{head: logits}; labels are checked to be those of the heads.
-
-        Raises:
-          ValueError: if those of a head are missing, or logits cannot be split.
-        """
+        """Return {head: logits}; labels, too, must be there for all heads, or ValueError."""
         names = {head.name for head in self._heads}
         if not isinstance(logits, dict):
             logits = split_logits(self._heads, logits)
@@ -190,11 +186,7 @@ class MultiHead(Head):
 
 
 def split_logits(heads: Sequence[Any], logits: Any) -> dict[str, Any]:
-    """Return the logits of each head by its name, out of those of all.
-
-    Raises:
-      ValueError: if the last dimension is known to be another than the heads have together.
-    """
+    """Return the logits of each head by its name, out of those of all."""
     sizes = [head.logits_dimension for head in heads]
     with tf.name_scope(None, "split_logits", [logits]):
         logits = tf.convert_to_tensor(logits)
@@ -220,9 +212,7 @@ def split_logits(heads: Sequence[Any], logits: Any) -> dict[str, Any]:
 def merged_outputs(specs: dict[str, Any], package: str = "tf.estimator") -> dict[str, Any]:
     """Return all heads' exported outputs, under their names; the default is the first's.
 
-    Args:
-      specs: {head: what it alone would return}.
-      package: which heads' the advice is to use, if the first one has no default.
+    `package` is the one of heads to advise if the first, of {head: spec}, has no default.
     """
     default = DEFAULT_SERVING_SIGNATURE_DEF_KEY
     first = next(iter(specs))

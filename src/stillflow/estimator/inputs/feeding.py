@@ -49,11 +49,7 @@ class BatchFeeder:
         self._left = None if num_epochs is None else self._length * num_epochs
 
     def __call__(self) -> dict[Any, Any]:
-        """Return the `feed_dict` of the next batch; the last one may be shorter.
-
-        Raises:
-          OutOfRangeError: if all epochs are over.
-        """
+        """Return the next batch's `feed_dict`; the last may be shorter, then OutOfRangeError."""
         count = self._batch_size
         if self._left is not None:
             count = min(count, self._left)
@@ -74,19 +70,9 @@ def enqueue_columns(
 ) -> Any:  # fmt: skip
     """Return a queue of the rows of some columns, and threads that fill it once a session runs.
 
-    Args:
-      columns: {name: array}, all of one length.
-      index: what names the rows, an array; their numbers if None.
-      capacity: of the queue.
-      shuffle: whether rows come in random order.
-      batch_size: how many rows a thread puts in at a time.
-      num_epochs: how often a thread puts in each row; without end if None.
-      num_threads: how many threads.
-      min_after_dequeue: how many rows stay behind to shuffle; a quarter if None.
-      name: of the scope.
-
-    Returns:
-      The queue; its elements are the row's name, then the columns.
+    Columns are {name: array} of one length; elements of the queue are the row's name, from `index`,
+    or number if None, then the columns. `min_after_dequeue` rows stay behind to shuffle, a quarter
+    if None; threads put in `batch_size` rows at a time, each `num_epochs` times, or without end.
     """
     arrays = list(columns.values())
     with name_scope(name):

@@ -117,17 +117,9 @@ def _check_rank(column: Any) -> None:
 def check_linear_sdca(
     optimizer: Any, feature_columns: Any, sparse_combiner: str, outputs: int, most: int, why: str
 ) -> None:
-    """Raise an error for arguments that `LinearSDCA` does not support.
+    """Raise ValueError for arguments that `LinearSDCA` does not support.
 
-    Args:
-      optimizer: of the estimator.
-      feature_columns, sparse_combiner: of the estimator.
-      outputs: how many classes or numbers it predicts.
-      most: how many it may.
-      why: the message otherwise.
-
-    Raises:
-      ValueError: if the optimizer is a `LinearSDCA` and something does not go with it.
+    `outputs` counts classes or numbers, `most` at most; else `why` is the message.
     """
     if not isinstance(optimizer, LinearSDCA):
         return

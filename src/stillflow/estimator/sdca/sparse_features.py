@@ -54,10 +54,8 @@ def distinct_features(
 ) -> tuple[Any, Any, Any]:
     """Return the arguments of `SparseFeatures` of ids, each once in an example.
 
-    Args:
-      ids: a SparseTensor of ids; those below 0 are left out.
-      weights: float32 [n], their values, which are added up where an id is there twice.
-      cast: makes ids int64.
+    Ids in the SparseTensor that are below 0 are left out; their weights, float32 [n], are added up
+    where an id is there twice. `cast` makes ids int64.
     """
     examples = tf.reshape(ids.indices[:, 0], [-1])
     flat = tf.reshape(ids.values, [-1])

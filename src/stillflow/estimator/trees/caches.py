@@ -29,15 +29,8 @@ def cached_features(
 ) -> Any:  # fmt: skip
     """Return the buckets of all features, made once and then read from variables.
 
-    Args:
-      features: tensors by key.
-      columns: in order.
-      batch_size: how many examples there are.
-      boundaries: see `transformed_features`.
-      are_boundaries_ready: a variable: whether there are boundaries.
-
-    Returns:
-      The vectors of the features, and what has to run so that they are kept.
+    For `boundaries` see `transformed_features`; `are_boundaries_ready` is a variable. Returns the
+    vectors, and what has to run so that they are kept.
     """
     count = sum(map(width, columns))
     kept = [

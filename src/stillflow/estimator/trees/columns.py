@@ -31,11 +31,7 @@ def in_order(feature_columns: Any) -> list[Any]:
 
 
 def is_float(column: Any) -> bool:
-    """Return True if a column's values have yet to be put into buckets.
-
-    Raises:
-      ValueError: for other columns than there may be.
-    """
+    """Return True if a column's values have yet to be put into buckets."""
     if isinstance(column, (*_CATEGORICAL, BucketizedColumn, IndicatorColumn)):
         return False
     if isinstance(column, _DENSE):
@@ -50,11 +46,7 @@ def variable_shape(column: Any) -> Any:
 
 
 def _of_kind(column: Any, **choices: Callable[[], Any]) -> Any:
-    """Call the function for the kind of a column.
-
-    Raises:
-      ValueError: if it is of no kind that trees take.
-    """
+    """Call the function for the kind of a column."""
     if isinstance(column, IndicatorColumn):
         return choices["indicator"]()
     if isinstance(column, BucketizedColumn):
@@ -98,15 +90,10 @@ def feature_names(columns: Sequence[Any]) -> list[str]:
 
 
 def group_by_buckets(columns: Sequence[Any], num_quantiles: int) -> tuple[list[int], list[Any]]:
-    """Features that have as many buckets together.
+    """Return counts of buckets, and for each the numbers of the features that have as many.
 
-    Args:
-      columns: in order.
-      num_quantiles: how many buckets features have that are numbers.
-
-    Returns:
-      Counts of buckets, and for each of them the numbers of the features. Columns that come in
-      buckets are in one group, by the longest of them.
+    Columns that come in buckets are in one group, by the longest of them; features that are numbers
+    have `num_quantiles`.
     """
     groups: dict[int, list[int]] = {}
     bucketized: list[int] = []
@@ -154,16 +141,9 @@ def transformed_features(
 ) -> list[Any]:  # fmt: skip
     """Return the values of all features, each a vector.
 
-    Args:
-      features: tensors by key.
-      columns: the columns to transform, in order.
-      boundaries: {name: boundaries of each feature} of columns that are numbers; these stay
-        numbers if there are none.
-      every_column: all columns, in order; `columns` if None.
-      transformed: what the others of them have made.
-
-    Raises:
-      ValueError: if values have too many dimensions, or columns are of no kind that trees take.
+    `boundaries` are {name: boundaries of each feature} of columns that are numbers, and stay so
+    without. `every_column` are all columns in order, `columns` if None; the others of them have
+    made `transformed`. ValueError for values of too many dimensions.
     """
     values = transform(features, columns)
     values.update(transformed)

@@ -112,11 +112,7 @@ class BoostedTrees(Estimator):
 
 
 def classification(n_classes: Any, weight_column: Any, label_vocabulary: Any) -> Any:
-    """Return a classifier's head, and a closed form of its gradients and Hessians, if any.
-
-    Raises:
-      ValueError: if there are other than two classes.
-    """
+    """Return a classifier's head, and a closed form of its gradients and Hessians, if any."""
     if n_classes is not NOT_GIVEN and n_classes != 2:
         raise ValueError(
             f"For now only binary classification is supported.n_classes given as {n_classes}"
@@ -139,11 +135,7 @@ def _of_log_loss(logits: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def regression_head(label_dimension: Any, weight_column: Any) -> RegressionHead:
-    """Return the head of a regressor.
-
-    Raises:
-      ValueError: if labels have more than one number.
-    """
+    """Return the head of a regressor."""
     if label_dimension is not NOT_GIVEN and label_dimension != 1:
         raise ValueError(
             "For now only 1 dimension regression is supported.label_dimension given as "

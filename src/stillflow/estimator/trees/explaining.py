@@ -25,14 +25,8 @@ def feature_importances(
 ) -> OrderedDict[str, Any]:
     """Return the total gain of the splits by each column, the largest first.
 
-    Args:
-      serialized: a `TreeEnsemble` message.
-      names: the column of each feature.
-      normalize: whether the sum of all is to be 1.
-
-    Raises:
-      AssertionError: if they cannot be normalized.
-      ValueError: if the ensemble is empty, or has splits of another kind.
+    `serialized` is a `TreeEnsemble` message; `names` has the column of each feature. The sum of all
+    is 1 if `normalize`, or AssertionError.
     """
     if not serialized:
         raise ValueError(
@@ -76,12 +70,9 @@ def by_column(names: Sequence[str], values: Sequence[Any]) -> OrderedDict[str, A
 def explained(
     serialized: bytes, names: Sequence[str], classification: bool
 ) -> tuple[Any, OrderedDict[str, Any]]:
-    """Return a prediction as the bias, and each column's addition.
+    """Return a prediction in a `DebugOutput` message as the bias, and each column's addition.
 
-    Args:
-      serialized: a `DebugOutput` message.
-      names: the column of each feature.
-      classification: whether logits stand for probabilities.
+    `names` has the column of each feature; logits stand for probabilities in classification.
     """
     output: Any = MESSAGES["DebugOutput"]()
     output.ParseFromString(serialized)
@@ -95,15 +86,7 @@ def explained(
 def explaining_spec(
     features: Any, head: Any, columns: Sequence[Any], epsilon: float, name: str = "boosted_trees"
 ) -> Any:
-    """Return the `EstimatorSpec` of predictions with their explanations.
-
-    Args:
-      features: tensors by key.
-      head: the head.
-      columns: in order.
-      epsilon: the error of ranks.
-      name: of the model.
-    """
+    """Return the `EstimatorSpec` of predictions with explanations; `epsilon` is ranks' error."""
     with tf.name_scope(name) as scope:
         numbers = [column for column in columns if is_float(column)]
         ensemble, _, boundaries = make_parts(scope, numbers, epsilon)

@@ -63,13 +63,7 @@ class Model(NamedTuple):
 def model_fn(
     model: Model, features: Any, labels: Any, mode: Any, config: Any, name: str = "boosted_trees"
 ) -> Any:
-    """Return the `EstimatorSpec` of a model.
-
-    Args:
-      model: description of the model.
-      features, labels, mode, config: as every model function has them.
-      name: of the model.
-    """
+    """Return the `EstimatorSpec` of a model, for the arguments of every model function."""
     with tf.name_scope(name) as scope:
         graph = _Graph(model, features, scope)
         if mode != ModeKeys.TRAIN:
@@ -99,13 +93,7 @@ class Parts(NamedTuple):
 
 
 def make_parts(name: str, float_columns: list[Any], epsilon: float) -> Parts:
-    """Make the resources.
-
-    Args:
-      name: of the ensemble.
-      float_columns: columns of numbers.
-      epsilon: the error of ranks.
-    """
+    """Make the resources; `epsilon` is the error of ranks."""
     ensemble = TreeEnsemble(name=name)
     if not float_columns:
         return Parts(ensemble, None, {})
