@@ -21,11 +21,9 @@ _INSTALLED = tuple(_OF_PYTHON + name + os.sep for name in ("site-packages", "dis
 
 
 def is_allowed(entity: Any, may_be_instance: bool = True) -> bool:
-    """Return True if something is called as it is, without a conversion.
+    """Return True if an object or class is called as it is, without a conversion.
 
-    Args:
-      entity: the called object, or a class.
-      may_be_instance: whether an object may be looked at by its method `__call__`.
+    `may_be_instance` has an object looked at by its method `__call__`.
     """
     if _of_library(entity):
         log(2, "Whitelisted: %s: by its module", entity)

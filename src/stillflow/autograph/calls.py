@@ -149,11 +149,8 @@ def tf_convert(
 ) -> Any:
     """Return the conversion of a program's function that is passed to the library.
 
-    Args:
-      f: the function.
-      ctx: where it is given: what is said there about conversion holds for `f`.
-      convert_by_default: whether it is converted where nothing is said.
-      user_requested: whether it is converted wherever it comes from.
+    What is said of conversion in `ctx` holds for `f`, else `convert_by_default`. It is converted
+    wherever it comes from if `user_requested`.
     """
     if hasattr(f, _MARK):
         return f

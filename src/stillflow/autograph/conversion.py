@@ -52,9 +52,7 @@ def part_of(code: CodeType) -> Part | None:
 def convert_function(function: FunctionType, options: ConversionOptions) -> FunctionType:
     """Return a function that computes the same as another one, on tensors too.
 
-    Raises:
-      ValueError: if its source cannot be had.
-      NotImplementedError: if it uses something that cannot be converted.
+    ValueError if its source cannot be had, NotImplementedError if it cannot be converted.
     """
     code = converted_code(function, options)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))

@@ -53,11 +53,7 @@ class OrderedEffects:
 
 
 class _Order:
-    """Sequencer of operations, one after the other.
-
-    Attributes:
-      must_run: what the function runs for its effects.
-    """
+    """Sequencer of operations; `must_run` are those that the function runs for effects."""
 
     def __init__(self) -> None:
         self.must_run: dict[Operation, None] = {}

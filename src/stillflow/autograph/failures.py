@@ -131,10 +131,9 @@ def _takes_anything(kind: type[Exception]) -> bool:
 
 
 def told(error: Exception) -> Exception:
-    """Return the error to raise for one that the call of a converted function raised.
+    """Return the error to raise for one that a converted function's call raised.
 
-    Args:
-      error: with its traceback, whose first frame is that of the caller.
+    The first frame of its traceback is that of the caller.
     """
     if hasattr(error, "ag_pass_through"):
         return error

@@ -20,15 +20,9 @@ IsBuiltin = Callable[[str], bool]
 
 
 def convert_tree(node: FunctionNode, options: ConversionOptions, is_builtin: IsBuiltin) -> None:
-    """Convert the tree of a function in place.
+    """Convert the tree of a `def` or a `lambda` in place; NotImplementedError if impossible.
 
-    Args:
-      node: of a `def` or a `lambda`.
-      options: the requested options.
-      is_builtin: whether a name is, outside of the function, one of Python's own.
-
-    Raises:
-      NotImplementedError: if it uses something that cannot be converted.
+    `is_builtin` tells names that are, outside of the function, Python's own.
     """
     _refuse(node)
     mark_located(node)

@@ -22,10 +22,7 @@ def converted_for_tracing(
 ) -> Callable[..., Any]:
     """Return the function that `tf.function` calls to trace one of a program.
 
-    Args:
-      function: of the program.
-      autograph: whether it is converted.
-      features: of `tf.autograph.experimental.Feature`, one or several.
+    `features` are one or several of `tf.autograph.experimental.Feature`.
     """
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -40,12 +37,7 @@ def converted_for_tracing(
 
 
 def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[..., Any]:
-    """Return the conversion of a program's function that the library calls in a graph.
-
-    Args:
-      function: of the program.
-      ctx: where it is given: what is said there about conversion holds for it.
-    """
+    """Return a program's function for calls by the library in a graph, converted as `ctx` says."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         return convert_called.value(function, ctx)(*args, **kwargs)

@@ -57,15 +57,9 @@ def tensor_list(
     elements: Any, element_dtype: Any = None, element_shape: Any = None,
     use_tensor_array: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a list of tensors in the graph, or a TensorArray.
+    """Return a list of tensors in the graph, or a TensorArray, of a tensor, list or tuple.
 
-    Args:
-      elements: a tensor, a list or a tuple.
-      element_dtype, element_shape: of the elements; an empty list needs both.
-      use_tensor_array: make a TensorArray.
-
-    Raises:
-      ValueError: if the elements are none, or of no such kind.
+    An empty list needs `element_dtype` and `element_shape`; ValueError for others.
     """
     described = element_dtype is not None and element_shape is not None
     if not described and not is_tensor(elements):

@@ -40,15 +40,9 @@ def future_flags(code: CodeType) -> int:
 
 
 def parse_str(src: str, preamble_len: int = 0, single_node: bool = True) -> Any:
-    """Return the syntax tree of code.
+    """Return the syntax tree of code after `preamble_len` statements.
 
-    Args:
-      src: the code.
-      preamble_len: how many statements at its beginning are left out.
-      single_node: whether there is one statement, which is returned itself, not in a list.
-
-    Raises:
-      ValueError: if there is not exactly one, but has to be.
+    If there has to be a `single_node`, it is returned itself, not in a list.
     """
     nodes = ast.parse(src).body[preamble_len:]
     if not single_node:
@@ -59,11 +53,7 @@ def parse_str(src: str, preamble_len: int = 0, single_node: bool = True) -> Any:
 
 
 def parse_expression(src: str) -> ast.expr:
-    """Return the syntax tree of an expression.
-
-    Raises:
-      ValueError: if the code is something else.
-    """
+    """Return the syntax tree of an expression; ValueError if the code is something else."""
     node = parse_str(src.strip())
     if not isinstance(node, ast.Expr):
         raise ValueError(f"expected a single expression, found instead {node}")
@@ -86,8 +76,7 @@ def future_imports(entity: Any) -> tuple[str, ...]:
 def function_node(function: FunctionType) -> FunctionNode:
     """Return the syntax tree of a function, a copy that may be changed.
 
-    Raises:
-      ValueError: if the source cannot be had, or does not say which of several functions it is.
+    ValueError if the source cannot be had, or does not say which of several functions it is.
     """
     code = function.__code__
     found = _functions(code, function.__globals__).get((code.co_firstlineno, code.co_name), [])

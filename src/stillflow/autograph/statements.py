@@ -184,11 +184,8 @@ class Statements:
 class _State:
     """Variables that a statement changes for the code after it, or for its next iteration.
 
-    Args:
-      statements: of the function.
-      inside: the names of the blocks.
-      counts: whether a changed variable is part of the state.
-      live: names that must all be live into a loop for an attribute or item to be part of it.
+    `inside` has the names of the blocks; `counts` says whether a changed variable is part of the
+    state. All names of `live` must be so into a loop for an attribute or item to be part of it.
     """
 
     def __init__(

@@ -27,12 +27,7 @@ def optional_param_to_tensor(
 
 
 def partial_shape_to_tensor(shape_like: Any) -> Any:
-    """Return a shape as an int64 vector with -1 for unknown sizes.
-
-    Raises:
-      ValueError: if it is a tensor that is not a vector.
-      TypeError: if it is a tensor of another type.
-    """
+    """Return a shape, or an int64 vector, as an int64 vector with -1 for unknown sizes."""
     try:
         dims = as_shape(shape_like).as_list()
         return convert_to_tensor([-1 if d is None else d for d in dims], dtype=dtypes.int64)

@@ -50,8 +50,7 @@ class DatasetV2(Trackable, CompositeTensor):
     def _as_serialized_graph(self, stateful_whitelist: Any = None) -> Any:
         """Return a `GraphDef` of the dataset's nodes, as a string tensor.
 
-        Args:
-          stateful_whitelist: types of stateful operations that functions may have.
+        Functions may have stateful operations of the types in `stateful_whitelist`.
         """
         return dataset_to_graph_op(
             self._variant_tensor, stateful_whitelist=list(stateful_whitelist or [])

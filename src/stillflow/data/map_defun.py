@@ -13,20 +13,10 @@ from stillflow.ops.data.rows import map_defun_op
 def map_defun(
     fn: Any, elems: Any, output_dtypes: Any, output_shapes: Any, max_intra_op_parallelism: int = 1
 ) -> list[Any]:
-    """Return calls a function for each row of tensors, and stacks the results.
+    """Call a function for each row of tensors, and stack the results in a list.
 
-    Args:
-      fn: a function with an input signature, as `tf.function` makes it, from a row of each tensor
-        to a list of tensors.
-      elems: a list of tensors with as many rows.
-      output_dtypes, output_shapes: lists of the types and shapes of the results.
-      max_intra_op_parallelism: how many threads a call may use.
-
-    Returns:
-      A list of tensors.
-
-    Raises:
-      ValueError: if an argument is no list.
+    `fn` has an input signature, as `tf.function` makes it. All of `elems` have as many rows; a call
+    may use `max_intra_op_parallelism` threads.
     """
     for name, value, what in (
         ("elems", elems, "tensors"),

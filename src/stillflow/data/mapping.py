@@ -173,11 +173,7 @@ class FilterDataset(UnaryUnchangedStructureDataset):
 
 
 def check_predicate(wrapped: StructuredFunctionWrapper) -> None:
-    """Raise an error for a function that does not return a boolean.
-
-    Raises:
-      ValueError: if so.
-    """
+    """Raise ValueError for a function that does not return a boolean."""
     found = wrapped.output_structure
     if not isinstance(found, TensorSpec) or not found.is_compatible_with(
         TensorSpec([], dtypes.bool)

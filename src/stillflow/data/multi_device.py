@@ -24,16 +24,10 @@ from stillflow.ops.data.generators import generator_dataset_op
 
 
 class _PerDeviceGenerator(DatasetV2):
-    """The elements that go to one device.
+    """The elements that go to one device, the `shard`th.
 
     The functions of a generator there call the iterator on the source device by its string handle.
-
-    Args:
-      shard: the number of the device.
-      iterator: the iterator's handle.
-      incarnation: the number of the walk, a tensor.
-      source: the name of the source device, a tensor.
-      element_spec: what elements are.
+    `incarnation` is the number of the walk, a tensor, as is the source's name.
     """
 
     def __init__(

@@ -28,17 +28,7 @@ def flatten(nested: Any) -> list[Any]:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raise an error for structures that differ.
-
-    Args:
-      nest1: a structure.
-      nest2: another.
-      check_types: whether the classes of the structures have to be the same, too.
-
-    Raises:
-      ValueError: if the numbers of elements differ or one is a structure where the other is not.
-      TypeError: if classes differ.
-    """
+    """Raise ValueError for structures that differ, TypeError for other classes of them."""
     try:
         _assert_same(nest1, nest2, check_types)
     except (ValueError, TypeError) as error:
@@ -92,12 +82,7 @@ def _same_type(a: Any, b: Any) -> bool:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
-    """Put leaves into the form of a structure.
-
-    Raises:
-      ValueError: if their numbers differ.
-      TypeError: if `flat_sequence` is no sequence.
-    """
+    """Put leaves into the form of a structure."""
     if not (is_sequence(flat_sequence) or isinstance(flat_sequence, list)):
         raise TypeError("flat_sequence must be a sequence")
     if not is_sequence(structure):
@@ -132,17 +117,7 @@ def _like(instance: Any, args: list[Any]) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **check_types_dict: Any) -> Any:
-    """Return calls a function for the leaves of structures of the same form.
-
-    Args:
-      func: takes one leaf of each structure.
-      *structure: the structures.
-      **check_types_dict: `check_types`, whether their classes have to be the same.
-
-    Raises:
-      TypeError: if `func` cannot be called, or classes differ.
-      ValueError: if there is no structure, or their forms differ.
-    """
+    """Call a function for the leaves of structures of the same form, and class if `check_types`."""
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:
@@ -158,12 +133,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **check_types_dict:
 
 
 def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
-    """Raise an error for a structure that is not at least as deep as another.
-
-    Raises:
-      TypeError: if a structure has another class, or is none.
-      ValueError: if numbers of elements or keys differ.
-    """
+    """Raise an error for a structure that is not at least as deep as another."""
     if not is_sequence(shallow_tree):
         return
     if not is_sequence(input_tree):

@@ -29,11 +29,7 @@ def variant_ops(dataset: Any) -> list[Operation]:
 
 
 def dataset_factory(dataset: Any) -> LibraryFunction:
-    """Return the function that makes a dataset, in the library of the default graph.
-
-    Raises:
-      ValueError: if the dataset depends on state.
-    """
+    """Return the function that makes a dataset, which must not depend on state (ValueError)."""
     graph_seed, op_seed = get_seed(None)
     body = FuncGraph("_make_dataset", capture_by_value=True, stateful_allowed=variant_ops(dataset))
     try:

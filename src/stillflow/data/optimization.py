@@ -81,16 +81,9 @@ class _ChooseFastestBranchDataset(UnaryDataset):
         ratio_denominator: int = 1,
         num_elements_per_branch: int | None = None,
     ) -> None:
-        """Make one.
+        """Make one; `functions` turn datasets into ones that give the same elements.
 
-        Args:
-          input_dataset: the dataset.
-          functions: from a dataset to datasets that give the same elements.
-          ratio_numerator, ratio_denominator: how many elements they take for how many they give.
-          num_elements_per_branch: how many each gives before the fastest is chosen.
-
-        Raises:
-          ValueError: if the ratio is not positive.
+        They take and give elements in a ratio, `num_elements_per_branch` before a choice.
         """
         wrapped = [
             StructuredFunctionWrapper(

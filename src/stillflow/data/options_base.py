@@ -34,14 +34,7 @@ class OptionsBase:
 def create_option(
     name: str, ty: Any, docstring: str, default_factory: Callable[[], Any] = lambda: None
 ) -> Any:
-    """Return a property of a subclass of `OptionsBase`.
-
-    Args:
-      name: of the option.
-      ty: its type, or a tuple of types; None is always allowed.
-      docstring: what it is for.
-      default_factory: gives its default.
-    """
+    """Return an option of `OptionsBase`'s subclasses, of a type or one of a tuple, or None."""
 
     def get(options: Any) -> Any:
         if name not in options._options:
@@ -60,12 +53,7 @@ def create_option(
 
 
 def merge_options(*options_list: Any) -> Any:
-    """Options that say all that several say.
-
-    Raises:
-      ValueError: if there are none, or they contradict each other.
-      TypeError: if they are of different classes.
-    """
+    """Return options that say all that several say, or raise an error."""
     if not options_list:
         raise ValueError("At least one options should be provided")
     kind = type(options_list[0])

@@ -116,13 +116,9 @@ def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transfo
 def read_files(
     names: Any, open_one: Callable[[Any], Any], num_threads: Any, sloppy_ordering: Any
 ) -> Any:
-    """Return the content of files, reading several at a time.
+    """Return the content of files, several at a time; the order may vary if sloppy.
 
-    Args:
-      names: a dataset of their names.
-      open_one: makes the dataset of a file.
-      num_threads: how many files are read at a time.
-      sloppy_ordering: whether the order may depend on who is faster.
+    `names` is a dataset of their names; `open_one` makes the dataset of a file.
     """
     if num_threads == AUTOTUNE:
         options = Options()
@@ -224,16 +220,10 @@ def make_tf_record_dataset(
     prefetch_buffer_size: Any = None, num_parallel_reads: Any = None,
     num_parallel_parser_calls: Any = None, drop_final_batch: Any = False,
 ) -> Any:  # fmt: skip
-    """Batches of the records of TFRecord files.
+    """Return batches of the records of TFRecord files, each parsed if there is a `parser_fn`.
 
-    Args:
-      file_pattern: a pattern or a list of patterns.
-      batch_size: how many records a batch has.
-      parser_fn: function of each record; by default the record itself.
-      num_epochs, shuffle, shuffle_buffer_size, shuffle_seed, prefetch_buffer_size,
-        drop_final_batch: see `make_batched_features_dataset`.
-      num_parallel_reads: how many files are read at a time.
-      num_parallel_parser_calls: how many records are parsed at a time.
+    The file pattern may be a list; for what is not named by type or number here see
+    `make_batched_features_dataset`.
     """
     files = DatasetV1.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
     reads = 24 if num_parallel_reads is None else num_parallel_reads

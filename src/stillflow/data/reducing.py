@@ -13,18 +13,10 @@ from stillflow.ops.data.mapping import reduce_dataset_op
 
 
 def settled(trace: Callable[[Any], Any], state: Any, results: Callable[[Any], Any]) -> Any:
-    """Traces a function until the states that it takes and gives are of one type.
+    """Trace a function until the states that it takes and gives are of one type.
 
-    Args:
-      trace: makes the wrapped function for a type of the state.
-      state: the type of the first state.
-      results: the classes, types and shapes of the next state that a wrapped function gives.
-
-    Returns:
-      The function, and the type of the state.
-
-    Raises:
-      TypeError: if classes or dtypes differ.
+    `results` gives the classes, types and shapes of the next state of a wrapped function. Returns
+    the function, and the type of the state; TypeError if classes or dtypes differ.
     """
     while True:
         wrapped = trace(state)

@@ -64,11 +64,7 @@ def _normalized(value: Any, name: str) -> Any:
 
 
 def convert_legacy_structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
-    """Return the types that dtypes, shapes and classes of the same structure describe.
-
-    Raises:
-      TypeError: if a class has no type.
-    """
+    """Return the types that dtypes, shapes and classes of one structure describe."""
     flat = []
     for dtype, shape, kind in zip(
         nest.flatten(output_types), nest.flatten(output_shapes), nest.flatten(output_classes),
@@ -111,11 +107,7 @@ def from_compatible_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
 
 
 def from_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
-    """Return the element made of flat tensors.
-
-    Raises:
-      ValueError: if they do not have the right types.
-    """
+    """Return the element made of flat tensors; ValueError if they have not the right types."""
     return _unpack(lambda s, v: s._from_tensor_list(v), element_spec, tensor_list)
 
 
@@ -165,15 +157,7 @@ def are_compatible(spec1: Any, spec2: Any) -> bool:
 
 
 def type_spec_from_value(element: Any, use_fallback: bool = True) -> Any:
-    """Return the types of the parts of an element.
-
-    Args:
-      element: a structure of tensors and the like.
-      use_fallback: whether what is none of these is converted to a tensor.
-
-    Raises:
-      TypeError: if a part has none.
-    """
+    """Return the types of the parts of an element; others become tensors if `use_fallback`."""
     spec = _from_value(element)
     if spec is not None:
         return spec

@@ -44,13 +44,5 @@ class _ThreadPoolDataset(UnaryUnchangedStructureDataset):
 
 
 def override_threadpool(dataset: Any, thread_pool: PrivateThreadPool) -> _ThreadPoolDataset:
-    """Run a dataset's parallel work in a pool's threads.
-
-    Args:
-      dataset: a `tf.data.Dataset`.
-      thread_pool: a `PrivateThreadPool`.
-
-    Returns:
-      A dataset of the same elements.
-    """
+    """Return a dataset of the same elements, whose parallel work runs in a pool's threads."""
     return _ThreadPoolDataset(dataset, thread_pool)

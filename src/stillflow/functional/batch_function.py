@@ -14,11 +14,7 @@ from stillflow.ops.batching.cards import batch_function_op
 
 
 def check_tensors(args: Sequence[Any]) -> None:
-    """Raise an error for values that cannot be batched.
-
-    Raises:
-      ValueError: if an argument is no tensor.
-    """
+    """Raise ValueError for values that are no tensors, which cannot be batched."""
     for each in args:
         if not isinstance(each, Tensor):
             raise ValueError(

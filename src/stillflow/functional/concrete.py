@@ -47,18 +47,11 @@ def trace_function(
     arg_names: Sequence[str] = (),
     ordered: bool = True,
 ) -> TracedGraph:
-    """Build the body of a function.
+    """Build the body of a function; placeholders stand for tensors and `TensorSpec`s.
 
-    Args:
-      python_function: what builds it.
-      args, kwargs: its arguments; a placeholder stands for every tensor and `TensorSpec`.
-      name: of the function.
-      arg_names: names of the positional arguments.
-      ordered: whether operations with effects run in the order in which they are added.
-
-    Raises:
-      TypeError: if a result cannot become a tensor.
-      ValueError: if the function changes the lists or dictionaries that are its arguments.
+    If `ordered`, operations with effects run in the order in which they are added. TypeError if a
+    result cannot become a tensor, ValueError if the function changes the lists or dictionaries that
+    are its arguments.
     """
     graph = TracedGraph(name)
     names = [*arg_names, *("arg" for _ in range(len(args)))]
@@ -207,15 +200,7 @@ class ConcreteFunction:
         return len(self.graph.arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a call; give the results in the structure that the function gave them.
-
-        Args:
-          *args: the tensors that it takes, in order.
-          **kwargs: tensors by the names of its arguments.
-
-        Raises:
-          TypeError: if there are too many or too few.
-        """
+        """Add a call, by position or name; give results in the structure of the function's."""
         names = self._arg_keywords
         if len(args) > len(names):
             raise TypeError(
@@ -240,11 +225,7 @@ class ConcreteFunction:
         return self.call_flat(flat)
 
     def _check_given(self, values: Sequence[Any]) -> None:
-        """Raise an error for values other than tensors, and for types that differ from the trace.
-
-        Raises:
-          ValueError, tf.errors.InvalidArgumentError: if there is one.
-        """
+        """Raise an error for values that are no tensors, and types that differ from the trace."""
         for index, (value, inner) in enumerate(zip(values, self.graph.arguments, strict=True)):
             handle = getattr(value, "handle", value)
             if not isinstance(handle, Tensor):
@@ -364,12 +345,8 @@ def partitioned_call(
 ) -> Operation:
     """Add the call of a function to a graph.
 
-    Args:
-      function: the called function.
-      outputs: what its body gives; its results have their types, and their shapes at least.
-      graph: where the call is added.
-      inputs: all that the body takes.
-      config: a serialized `ConfigProto`, by default that of all calls.
+    `outputs` are what its body gives: results have their types, and their shapes at least. `inputs`
+    are all that it takes; `config` is a serialized `ConfigProto`, by default that of all calls.
     """
     function.add_to_graph(graph)
     stateful = function.definition.signature.is_stateful

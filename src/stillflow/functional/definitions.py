@@ -42,21 +42,12 @@ def _no_function(*args: Any) -> Any:
 
 
 def from_definition(fdef: Any, grad_func: DefinedFunction | None = None) -> DefinedFunction:
-    """Return a callable function of a `FunctionDef` message.
-
-    Args:
-      fdef: the message.
-      grad_func: the function that computes its gradient.
-    """
+    """Return a callable function of a `FunctionDef` message, with that of its gradient."""
     return ImportedFunction(LibraryFunction(fdef), grad_func)
 
 
 def from_library(lib: Any) -> list[DefinedFunction]:
-    """Callable functions of a `FunctionDefLibrary` message.
-
-    Raises:
-      ValueError: if it names functions that it does not have, or all have gradients.
-    """
+    """Return callable functions of a `FunctionDefLibrary`; ValueError if some are missing."""
     found = {f.name: ImportedFunction(f) for f in functions.from_library(lib)}
     for function in found.values():
         name = function.library_function.grad_func_name
@@ -68,15 +59,7 @@ def from_library(lib: Any) -> list[DefinedFunction]:
 def graph_to_function_def(
     graph: Any, operations: Any, inputs: Any, outputs: Any, out_names: Any = None
 ) -> Any:
-    """Return the `FunctionDef` of a part of a graph.
-
-    Args:
-      graph: the graph.
-      operations: those that the function consists of, in order.
-      inputs: tensors that are its arguments.
-      outputs: tensors that it gives.
-      out_names: names of the results.
-    """
+    """Return the `FunctionDef` of a part of a graph: operations in order, arguments, results."""
     del graph
     part = SimpleNamespace(
         inputs=list(inputs), outputs=list(outputs), _operations=list(operations),

@@ -138,11 +138,7 @@ def func_graph_from_py_func(
     whitelisted_stateful_ops: Any = None,
     capture_resource_var_by_value: bool = True,
 ) -> DefunGraph:
-    """Build the body of a function by calling it.
-
-    Raises:
-      ValueError: if it gives None among its results.
-    """
+    """Build the body of a function by calling it; ValueError for None among its results."""
     del colocation_stack
     name = name or get_func_name(func)
     graph = DefunGraph(
@@ -312,12 +308,7 @@ class DefinedFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Add a call; give its result, a tuple of results, or the operation if it has none.
 
-        Args:
-          *args: the arguments.
-          **kwargs: `name` of the node, and options such as `noinline`.
-
-        Raises:
-          ValueError: if the number of arguments or an option is wrong.
+        `kwargs` are `name` of the node, and options such as `noinline`.
         """
         graph = get_default_graph()
         self.add_to_graph(graph)
@@ -424,11 +415,7 @@ class Defun:
         self._options = kwargs
 
     def __call__(self, func: Callable[..., Any]) -> Any:
-        """Make the function; its body is built when first asked for.
-
-        Raises:
-          ValueError: if `func` takes other arguments than the types say, or cannot be called.
-        """
+        """Make the function; its body is built when first asked for."""
         if not callable(func):
             raise ValueError(f"function {func} must be callable")
         spec = tf_inspect.getfullargspec(func)
@@ -463,11 +450,7 @@ def call_attrs(
     separate_compiled_gradients: bool | None = None,
     **others: Any,
 ) -> dict[str, Any]:
-    """Return the attributes of calls and definitions, as `AttrValue` messages.
-
-    Raises:
-      ValueError: if an option is not known.
-    """
+    """Return the attributes of calls and definitions, as `AttrValue` messages."""
     from stillflow.protos import AttrValue
 
     attrs = {}

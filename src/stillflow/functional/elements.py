@@ -45,11 +45,7 @@ def variables_cached_once() -> Iterator[None]:
 
 
 def check_mapped(fn: Any, elems: Any) -> None:
-    """Raise an error for arguments that no `map_fn` takes.
-
-    Raises:
-      TypeError: if `fn` is not callable, or `elems` is a SparseTensor.
-    """
+    """Raise TypeError for arguments that no `map_fn` takes."""
     if not callable(fn):
         raise TypeError("fn must be callable.")
     if isinstance(elems, SparseTensor):
@@ -65,11 +61,7 @@ def as_tensors(elements: Sequence[Any]) -> list[Tensor]:
 
 
 def check_ranks(elements: Sequence[Any]) -> None:
-    """Raise an error for scalars.
-
-    Raises:
-      ValueError: if the first one is known to be a scalar.
-    """
+    """Raise ValueError if the first of the elements is known to be a scalar."""
     if elements[0].shape.ndims == 0:
         if len(elements) == 1:
             raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
@@ -82,11 +74,7 @@ def size_of(element: Tensor) -> Any:
 
 
 def set_static_size(results: Sequence[Tensor], elements: Sequence[Tensor]) -> None:
-    """Results have as many elements as there are.
-
-    Raises:
-      ValueError: if the elements have different numbers of elements.
-    """
+    """Set the results' static size, common to all elements, or raise ValueError."""
     sizes = [dimension_value(element.shape.with_rank_at_least(1)[0]) for element in elements]
     for size in sizes[1:]:
         Dimension(sizes[0]).merge_with(Dimension(size))

@@ -27,11 +27,7 @@ def wanted_executor() -> str:
 
 
 def check_executor(name: str) -> None:
-    """Raise `NotFoundError` unless this thread asks for an executor that exists.
-
-    Args:
-      name: of the function that is called.
-    """
+    """Raise NotFoundError unless this thread asks for an executor that exists."""
     wanted = _of_thread.wanted
     if wanted and wanted not in EXECUTORS:
         raise errors.NotFoundError(

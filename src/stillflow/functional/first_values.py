@@ -22,10 +22,7 @@ def made_in_function(
 ) -> Any:
     """Return a variable that a function makes, with a value for the function's computation.
 
-    Args:
-      make: the function that makes a variable.
-      given: what the function is called with, for each of its arguments that are tensors.
-      options: what the variable is made with.
+    `given` has what the function is called with, for each of its arguments that are tensors.
     """
     body: Any = get_default_graph()
     value = options.get("initial_value")

@@ -16,14 +16,7 @@ from stillflow.ops.math.unary import abs as absolute
 
 
 def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> Any:
-    """Return the gradient of a function.
-
-    Args:
-      input: the function's arguments and the gradients of its results.
-      Tout: the types of the gradients of its arguments.
-      f: the function.
-      name: of the operation.
-    """
+    """Return the gradients of a function, of types `Tout`, for its arguments and results' ones."""
     return cards.symbolic_gradient_op(list(input), Tout=list(Tout), f=f, name=name)
 
 
@@ -34,16 +27,9 @@ def If(
     else_branch: DefinedFunction,
     name: str | None = None,
 ) -> Any:
-    """Return calls one of two functions on `inputs`.
+    """Call one of two functions of the same types on `inputs`; return the results.
 
-    Args:
-      cond: what decides: true, a number that is not zero, or text that is not empty.
-      inputs: a list of tensors.
-      then_branch, else_branch: functions with the same types of arguments and results.
-      name: of the operation.
-
-    Returns:
-      The list of results.
+    `cond` is true, a number that is not zero, or text that is not empty.
     """
     types = _result_types(then_branch)
     return cards.if_op(
@@ -52,13 +38,7 @@ def If(
 
 
 def Gradient(inputs: Sequence[Any], f: DefinedFunction, name: str | None = None) -> Any:
-    """Return the gradient of a function.
-
-    Args:
-      inputs: the function's arguments and the gradients of its results.
-      f: the function.
-      name: of the operation.
-    """
+    """Return the gradients of a function for its arguments and the gradients of its results."""
     types = [dtypes.as_dtype(arg.type) for arg in f.definition.signature.input_arg]
     return symbolic_gradient(list(inputs), Tout=types, f=f, name=name)
 
@@ -70,17 +50,10 @@ def While(
     name: str | None = None,
     hostmem: Sequence[int] | None = None,
 ) -> list[Tensor]:
-    """Return calls `body` on its own results for as long as `cond` says so of them.
+    """Call `body` on its own results for as long as `cond` says so of them.
 
-    Args:
-      input_: what the loop starts with.
-      cond: gives something that counts as true or false.
-      body: gives as many values as it takes, of the same types.
-      name: of the operation.
-      hostmem: positions of values that stay in the host's memory.
-
-    Raises:
-      ValueError: if `cond` captures tensors, or takes other types than `body`.
+    `body` gives as many values as it takes, of the same types; those at positions `hostmem` stay in
+    the host's memory. ValueError if `cond` captures tensors, or takes other types.
     """
     if cond.captured_inputs:
         raise ValueError(
@@ -119,15 +92,9 @@ def For(
     hostmem: Sequence[int] | None = None,
     rewrite_with_while: bool | None = None,
 ) -> list[Tensor]:
-    """Return calls `body` with each number of a range and its own results.
+    """Call `body` with each number of a range and its own results; return the last.
 
-    Args:
-      start, limit, delta: the range.
-      inputs: what the loop starts with.
-      body: takes the number and the values, and returns the new values.
-      name: of the operation.
-      hostmem: positions of values that stay in the host's memory.
-      rewrite_with_while: whether a `While` is made instead.
+    Values at positions `hostmem` stay in the host's memory; `rewrite_with_while` makes a `While`.
     """
     if rewrite_with_while:
         return _for_using_while(start, limit, delta, inputs, body, name, hostmem)
@@ -209,15 +176,7 @@ def _result_types(function: DefinedFunction) -> list[Any]:
 
 
 def remote_call(args: Any, Tout: Any, f: Any, target: Any, name: str | None = None) -> Any:
-    """Return calls a function on a device.
-
-    Args:
-      args: its arguments.
-      Tout: the types of its results.
-      f: the function.
-      target: the device's name.
-      name: of the operation.
-    """
+    """Call a function on the device `target`; its results are of types `Tout`."""
     return cards.remote_call_op(target, list(args), Tout=list(Tout), f=f, name=name)
 
 
@@ -229,18 +188,10 @@ def partitioned_call(
     config: bytes | None = None,
     executor_type: str | None = None,
 ) -> Any:
-    """Return calls a function whose operations may be on several devices.
+    """Call a function whose operations may be on several devices; return a list or operation.
 
-    Args:
-      args: its arguments, with what it captures.
-      f: the function.
-      tout: the types of its results, by default as its definition says.
-      executing_eagerly: has no effect.
-      config: a serialized `ConfigProto`.
-      executor_type: kind of executor.
-
-    Returns:
-      The list of results, or the operation where there are none.
+    `args` include captures; `tout` are by default the types in its definition, `config` is a
+    serialized `ConfigProto`. `executing_eagerly` has no effect.
     """
     del executing_eagerly
     types = _result_types(f) if tout is None else [dtypes.as_dtype(dtype) for dtype in tout]

@@ -39,11 +39,7 @@ class Body:
         self._changes = any(op.card.writes or op.card.calls for op in body._operations)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """Run it on its arguments and captures.
-
-        Raises:
-          tf.errors.OpError: if an operation fails.
-        """
+        """Run it on its arguments and captures; OpError if an operation fails."""
         if self._compiled is None:
             self._compiled = CompiledFunction(context().state, self._extended, True)
         held = [held_by(tensor) for tensor in inputs]

@@ -20,17 +20,10 @@ from stillflow.ops.gradients.gradients import gradients
 def jacobian(
     output: Tensor, inputs: Any, use_pfor: bool = True, parallel_iterations: int | None = None
 ) -> Any:
-    """Return the derivatives of every element of a tensor.
+    """Return the derivatives of every element of a tensor, None where nothing depends on it.
 
-    Args:
-      output: the tensor.
-      inputs: what to differentiate by: a structure of tensors.
-      use_pfor: whether iterations are made by `pfor`, which differentiates loops too.
-      parallel_iterations: how many of them may be in work.
-
-    Returns:
-      In the structure of `inputs` tensors of the shape of `output` and then that of the input;
-      None where nothing depends on it.
+    Tensors in the structure of `inputs` have the shape of `output` and then that of the input.
+    `use_pfor` makes iterations by `pfor`, which differentiates loops too.
     """
     flat = nest.flatten(inputs)
     known, dims = output.shape, shape(output)
@@ -54,17 +47,8 @@ def batch_jacobian(
 ) -> Tensor | None:
     """Return the derivatives of each example of a batch by the same example of another.
 
-    Args:
-      output: of shape [b, y1, ...].
-      inp: of shape [b, x1, ...].
-      use_pfor: whether iterations are made by `pfor`, which differentiates loops too.
-      parallel_iterations: how many of them may be in work.
-
-    Returns:
-      A tensor of shape [b, y1, ..., x1, ...], or None if nothing depends on `inp`.
-
-    Raises:
-      ValueError: if the batch sizes differ.
+    For shapes [b, y1, ...] and [b, x1, ...] it is [b, y1, ..., x1, ...], or None if nothing depends
+    on `inp`. `use_pfor` makes iterations by `pfor`, which differentiates loops too.
     """
     dims: Any = output.shape
     if not dims[0].is_compatible_with(inp.shape[0]):

@@ -59,8 +59,7 @@ class LiftedVariables:
 def _initialize_outside(variable: Any, value: Tensor, body: FuncGraph) -> None:
     """Give a variable an initializer in the graph outside, which repeats the body's computation.
 
-    Raises:
-      UnliftableError: if its first value depends on an argument of the function.
+    UnliftableError if its first value depends on an argument of the function.
     """
     with init_scope():
         graph = get_default_graph()

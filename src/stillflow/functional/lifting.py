@@ -19,15 +19,10 @@ class UnliftableError(Exception):
 
 
 def lift(tensors: Sequence[Tensor], body: FuncGraph, graph: Graph) -> list[Tensor]:
-    """Copy the computation of some tensors into another graph; return the copies.
+    """Copy the computation of some tensors of a body into another graph; return the copies.
 
-    Args:
-      tensors: of the body, or of graphs outside, which stay as they are.
-      body: a function's body.
-      graph: where the copies are to be.
-
-    Raises:
-      UnliftableError: if one depends on an argument, or on what the function captured.
+    Tensors of graphs outside stay as they are. UnliftableError if one depends on an argument, or on
+    what the function captured.
     """
     copies: dict[Tensor, Tensor] = {}
     needed: set[Operation] = set()
@@ -83,21 +78,11 @@ def lift_to_graph(
 ) -> dict[Any, Any]:
     """Copy the operations that tensors depend on into another graph.
 
-    Args:
-      tensors: the tensors; variables in the list are returned unchanged.
-      graph: where the copies are to be.
-      sources: tensors that placeholders stand for in `graph`.
-      disallowed_placeholders: operations that must not be copied, by default all placeholders.
-      add_sources: True if placeholders are sources, too.
-      handle_captures: True if `graph` captures what the body of a function has captured.
-      base_graph: the graph of the tensors, that of the first by default.
-      op_map: operations and tensors that have copies, by the original.
-
-    Returns:
-      The copies of operations and tensors by the original, `op_map` if one was given.
-
-    Raises:
-      UnliftableError: an operation must not be copied, or is part of a loop of `tf.while_loop`.
+    Variables among the tensors are returned unchanged. Placeholders stand for `sources` in `graph`,
+    and are sources, too, if `add_sources`; `disallowed_placeholders` must not be copied, by default
+    all. `handle_captures` lets `graph` capture what the body of a function has. `base_graph` is the
+    graph of the first tensor by default. Returns the copies of operations and tensors by the
+    original, `op_map` if given. UnliftableError for a loop of `tf.while_loop`, too.
     """
     wanted = [each for each in tensors if isinstance(each, Tensor)]
     base = base_graph or wanted[0].graph

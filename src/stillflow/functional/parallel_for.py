@@ -48,19 +48,10 @@ def for_loop(
     iters: Any,
     parallel_iterations: int | None = None,
 ) -> Any:
-    """Return calls `loop_fn(i)` in a loop of the graph and stacks its results.
+    """Call `loop_fn(i)` in a loop of the graph, `iters` times, and stack its results.
 
-    Args:
-      loop_fn: takes the number of the iteration; gives a structure of tensors or None.
-      loop_fn_dtypes: the dtypes of those, in their structure.
-      iters: how many; may be a tensor.
-      parallel_iterations: of the loop.
-
-    Returns:
-      The structure, each tensor with a first dimension more.
-
-    Raises:
-      ValueError: if the body gives another number of results.
+    `loop_fn_dtypes` are the dtypes of tensors in the structure of its results, some of which may be
+    None. ValueError if the body gives another number of results.
     """
     flat_types = nest.flatten(loop_fn_dtypes)
     absent = [True] * len(flat_types)  # where there is not a single iteration
@@ -116,21 +107,14 @@ class PForConfig:
 
 
 def pfor(loop_fn: Callable[..., Any], iters: Any, parallel_iterations: int | None = None) -> Any:
-    """Return calls `loop_fn(i)` for each number below `iters` and stacks its results.
+    """Call `loop_fn(i)` for each number below `iters` and stack its results.
 
-    Args:
-      loop_fn: takes the number of the iteration, an int32 scalar, and a `PForConfig` if it has an
-        argument `pfor_config`; gives a structure of tensors, operations or None, whose shapes do
-        not depend on the number.
-      iters: how many; may be a tensor.
-      parallel_iterations: None or more than 1; the iterations run one after the other in any case.
-
-    Returns:
-      The structure, each tensor with a first dimension more; an operation stands for all of its.
-
-    Raises:
-      ValueError: for another `parallel_iterations`, and if there is a `tf.cond` in the body.
-      NotImplementedError: if `iters` is not known or 0, where the body adds to loops outside of it.
+    `loop_fn` takes an int32 scalar, and a `PForConfig` if it has an argument `pfor_config`; it
+    gives a structure of tensors, operations or None, whose shapes do not depend on the number. Each
+    tensor gets a first dimension more; an operation stands for all of its. Iterations run one after
+    the other in any case; ValueError for `parallel_iterations` of 1, and for a `tf.cond` in the
+    body. NotImplementedError if `iters` is not known or 0, where the body adds to loops outside of
+    it.
     """
 
     def run() -> Any:
@@ -284,13 +268,9 @@ def _is_among(result: Any, operations: list[Operation]) -> bool:
 
 
 class _Result:
-    """One result of a body.
+    """One result of a body, `given` as a tensor or the like, an operation or None.
 
-    Args:
-      given: a tensor, what becomes one, an operation or None.
-
-    Attributes:
-      tensor: what is stacked for it, if anything.
+    `tensor` is what is stacked for it, if anything.
     """
 
     def __init__(self, given: Any) -> None:
@@ -400,8 +380,7 @@ def _loop(
 ) -> tuple[list[Tensor], Operation | None]:  # fmt: skip
     """Run a step for each number, and stack its values of `tensors`.
 
-    Returns:
-      The stacks, and an operation behind all that `operations` became.
+    Returns the stacks, and an operation behind all that `operations` became.
     """
     if not tensors and not operations:
         return [], None

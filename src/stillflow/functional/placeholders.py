@@ -34,17 +34,10 @@ def passed(value: Any, dtype: DType) -> Tensor:
 
 
 def placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
-    """Return an argument with placeholders for its tensors.
+    """Return an argument with placeholders for its tensors; variables' handles are given.
 
-    Variables stay, their handles are given.
-
-    Args:
-      graph: the body, which is the default graph.
-      value: the argument.
-      name: its name, unless the `TensorSpec`s in it have names.
-
-    Raises:
-      ValueError: if some of several `TensorSpec`s have names, and others do not.
+    `name` is for those without a `TensorSpec` that has one; ValueError if some of several have
+    names, and others do not.
     """
     _check_names(value)
 

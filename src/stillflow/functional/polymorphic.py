@@ -72,11 +72,7 @@ class Function:
         return self._of_instances[instance]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a call; give tensors in the structure in which the function gave them.
-
-        Raises:
-          TypeError, ValueError: if arguments do not fit the function or its signature.
-        """
+        """Add a call; give tensors in the structure in which the function gave them."""
         if _eagerly and self._may_run_eagerly:
             bound = () if self._bound is None else (self._bound(),)
             return self._python_function(*bound, *args, **kwargs)
@@ -105,11 +101,7 @@ class Function:
         return self._function_spec.input_signature
 
     def _decorate(self, decorator: Callable[..., Any]) -> None:
-        """Trace the result of a decorator of the Python function.
-
-        Raises:
-          ValueError: if the function was traced before.
-        """
+        """Trace the result of a decorator of the Python function; ValueError if traced before."""
         if any(True for _ in self._traces):
             raise ValueError("Functions cannot be decorated after they have been traced.")
         self.python_function = self._python_function = decorator(self._python_function)
@@ -195,11 +187,7 @@ class Function:
             return ConcreteFunction(graph)
 
     def _attr_values(self) -> dict[str, Any]:
-        """Return the attributes of the definition as `AttrValue` messages.
-
-        Raises:
-          ValueError: if one of them is neither a number nor text.
-        """
+        """Return the definition's attributes, numbers or text, as `AttrValue` messages."""
         from stillflow.functional.defun import attr_value
 
         return {key: attr_value(key, value) for key, value in self._attributes.items()}
@@ -212,11 +200,9 @@ class Function:
 
 
 def _noting(created: list[bool], given: list[Any]) -> Callable[..., Any]:
-    """Return a variable creator for eager variables that the function makes.
+    """Return a variable creator for eager variables that the function makes, noting each.
 
-    Args:
-      created: gets an element for each.
-      given: the values of the function's arguments that are tensors.
+    `given` are the values of the function's arguments that are tensors.
     """
 
     def creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:

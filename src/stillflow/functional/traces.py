@@ -63,11 +63,7 @@ def relaxed_trace(
 ) -> ConcreteFunction:
     """Return the trace for arguments of these ranks, made for less known shapes if it does not fit.
 
-    Args:
-      cache: facts about the graph.
-      key: of the arguments, with ranks instead of shapes.
-      structure: the arguments.
-      trace: makes a trace for a structure in which specs stand for tensors.
+    `key` has ranks instead of shapes; specs stand for tensors in the argument of `trace`.
     """
     shapes = _shapes(structure)
     common = cache.arg_relaxed_shapes.get(key)

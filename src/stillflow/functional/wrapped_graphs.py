@@ -184,13 +184,7 @@ def wrap_function(
 
 
 def function_from_graph_def(graph_def: Any, inputs: Any, outputs: Any) -> WrappedFunction:
-    """Return a function of a `GraphDef`.
-
-    Args:
-      graph_def: the message.
-      inputs: a structure of names of tensors, which are its arguments.
-      outputs: a structure of names of tensors and operations.
-    """
+    """Return a function of a `GraphDef`, from structures of names of tensors and operations."""
 
     def import_all() -> None:
         import_graph_def(graph_def, name="")

@@ -17,12 +17,7 @@ Values = tuple[Any, ...]
 
 
 class _Places:
-    """Targets that blocks change: variables, and their attributes and items.
-
-    Args:
-      get, set_: read and set all of them.
-      variables, composites: what the program calls them.
-    """
+    """Targets that blocks change: variables, and attributes and items, by the program's names."""
 
     def __init__(self, get: Block, set_: Block, variables: Values, composites: Values) -> None:
         self.get, self.set_, self.count = get, set_, len(variables)

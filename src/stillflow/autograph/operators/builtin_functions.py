@@ -36,11 +36,7 @@ def float_(x: Any = 0) -> Any:
 
 
 def int_(x: Any = 0, base: Any = UNSPECIFIED) -> Any:
-    """`int(x)`, of a tensor an int32.
-
-    Raises:
-      NotImplementedError: if `x` is a tensor and `base` is not 10.
-    """
+    """`int(x)`, of a tensor an int32; its base must be 10."""
     if not is_tensor(x):
         return int(x) if base is UNSPECIFIED else int(x, base)
     if base not in (10, UNSPECIFIED):
@@ -84,11 +80,7 @@ def _length(tensor: Any) -> Any:
 
 
 def print_(*objects: Any, **kwargs: Any) -> Any:
-    """`print(*objects)`; with tensors an operation that prints, which gives 1.
-
-    Raises:
-      ValueError: if `print` has no such keyword argument.
-    """
+    """`print(*objects)`; with tensors an operation that prints, which gives 1."""
     unknown = tuple(set(kwargs) - {"sep", "end", "file", "flush"})
     if unknown:
         raise ValueError(f"invalid keyword arguments: {unknown}")

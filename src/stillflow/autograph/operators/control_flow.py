@@ -38,9 +38,7 @@ def if_stmt(
 ) -> Any:  # fmt: skip
     """Return an `if`: `body()` or `orelse()`, by `tf.cond` where the condition is a tensor.
 
-    Raises:
-      ValueError: if a branch leaves a variable without a value.
-      TypeError: if the branches give different structures or types.
+    ValueError if a branch leaves a variable without a value, TypeError if branches differ.
     """
     if not is_dense_tensor(cond):
         return body() if cond else orelse()
@@ -71,9 +69,8 @@ def while_stmt(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return a `while`: by `tf.while_loop` where the first test is a tensor.
 
-    Raises:
-      ValueError: if a variable has no value before the loop, or changes its shape in it.
-      TypeError: if a variable changes its type or structure.
+    Variables need values before the loop; ValueError if one changes its shape in it, TypeError for
+    its type or structure.
     """
     first = try_out(test, *init_vars)
     if is_dense_tensor(first):
@@ -102,14 +99,8 @@ def for_stmt(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return a `for`: by `tf.while_loop` over a tensor or an iterator, by `reduce` over a dataset.
 
-    Args:
-      iter_: what is walked.
-      extra_test: of the variables; says whether there is a next iteration.
-      body: of an item and the variables.
-
-    Raises:
-      ValueError: if a variable has no value before the loop, or changes its shape in it.
-      TypeError: if a variable changes its type or structure.
+    `extra_test` of the variables says whether there is a next iteration; `body` takes an item and
+    the variables. Errors are those of `while_stmt`.
     """
     walk = staged_walk(iter_)
     if walk is not None:

@@ -31,11 +31,7 @@ def _common(elements: tuple[Any, ...]) -> tuple[set[Any], set[Any]]:
 
 
 def tf_tensor_array_new(elements: Any, element_dtype: Any = None, element_shape: Any = None) -> Any:
-    """Return a TensorArray of elements of one type and shape.
-
-    Raises:
-      ValueError: if there is no such type or shape, or another one is asked for.
-    """
+    """Return a TensorArray of elements of one type and shape."""
     from stillflow.ops.tensor_array.tensor_array import TensorArray
 
     elements = tuple(convert_to_tensor(element) for element in elements)
@@ -68,14 +64,9 @@ def _only(found: set[Any], what: str, asked: Any, elements: Any) -> Any:
 
 
 def tf_tensor_list_new(elements: Any, element_dtype: Any = None, element_shape: Any = None) -> Any:
-    """Return a list of tensors in the graph.
+    """Return a list in the graph of a tensor's rows, or of several tensors, perhaps different.
 
-    Args:
-      elements: a tensor, whose rows are the elements, or several tensors.
-      element_dtype, element_shape: of the elements, which may all be different without.
-
-    Raises:
-      ValueError: if the elements are not of the type or shape.
+    ValueError if the elements are not of the type or shape, if given.
     """
     if is_tensor(elements):
         if element_shape is not None:
@@ -124,11 +115,7 @@ def _check_list(list_: Any) -> None:
 
 
 def list_append(list_: Any, x: Any) -> Any:
-    """`list_.append(x)`; gives the list, which is a new one in a graph.
-
-    Raises:
-      ValueError: if it is a tensor that is no list.
-    """
+    """`list_.append(x)`; gives the list, which is a new one in a graph."""
     if is_tensor_array(list_):
         return list_.write(list_.size(), x)
     if not is_tensor(list_):
@@ -147,10 +134,7 @@ def list_append(list_: Any, x: Any) -> Any:
 def list_pop(list_: Any, i: Any, opts: Any) -> tuple[Any, Any]:
     """`list_.pop(i)`: the list without the element, and the element.
 
-    Raises:
-      ValueError: if it is a TensorArray, a tensor that is no list, or the elements' type or shape
-        is not known.
-      NotImplementedError: if it is a list in the graph and `i` is given.
+    In the graph, `i` is not supported; the elements' type and shape must be known.
     """
     if is_tensor_array(list_):
         raise ValueError("TensorArray does not support item removal")
@@ -171,11 +155,7 @@ def list_pop(list_: Any, i: Any, opts: Any) -> tuple[Any, Any]:
 
 
 def list_stack(list_: Any, opts: Any) -> Any:
-    """`stack(list_)`: one tensor of all elements.
-
-    Raises:
-      ValueError: if the elements' type is not known.
-    """
+    """`stack(list_)`: one tensor of all elements, whose type must be known."""
     if is_tensor_array(list_):
         return list_.stack()
     if not is_tensor(list_):

@@ -11,12 +11,7 @@ from stillflow.ops.debugging.asserts import Assert
 
 
 def assert_stmt(expression1: Any, expression2: Callable[[], Any]) -> Any:
-    """`assert expression1, expression2()`; of a tensor, `tf.Assert`.
-
-    Raises:
-      ValueError: if `expression2` is no function without arguments.
-      AssertionError: if the assertion does not hold.
-    """
+    """`assert expression1, expression2()`; of a tensor, `tf.Assert`."""
     if not callable(expression2):
         raise ValueError(f"{expression2} must be a callable")
     spec = inspect.getfullargspec(expression2)

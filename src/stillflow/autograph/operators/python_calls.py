@@ -22,14 +22,7 @@ def call_python(
 ) -> Any:
     """Return an operation that calls a Python function; arguments that are no tensors are kept.
 
-    Args:
-      f: the function.
-      return_dtypes: the types of its results, or `MatchDType`.
-      args, kwargs: its arguments.
-      use_dummy_return: return 1 instead of the result.
-
-    Raises:
-      ValueError: if both results and a dummy are asked for, or a type is that of no tensor.
+    `return_dtypes` are types of results, or `MatchDType`; none for a dummy, which is 1.
     """
     from stillflow.eager.py_function import py_function
 

@@ -16,11 +16,7 @@ GetItemOpts = namedtuple("GetItemOpts", ("element_dtype",))
 
 
 def get_item(target: Any, i: Any, opts: Any) -> Any:
-    """`target[i]`.
-
-    Raises:
-      ValueError: if it is a list in the graph and its elements' type is not known.
-    """
+    """`target[i]`; ValueError for a list in the graph whose elements' type is not known."""
     if is_tensor_array(target):
         return target.read(i)
     if not is_tensor(target):

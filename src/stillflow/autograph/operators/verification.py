@@ -44,12 +44,7 @@ def check_defined_in_branch(values: Iterable[Any], branch: str) -> None:
 
 
 def check_branches(if_true: Sequence[Any], if_false: Sequence[Any], names: Names) -> None:
-    """Raise TypeError unless both branches give values of the same structure and types.
-
-    Args:
-      if_true, if_false: what the branches give.
-      names: of the variables; nothing is checked without them.
-    """
+    """Raise TypeError unless branches agree in structure and types; without names, never."""
 
     def check(name: Any, a: Any, b: Any) -> None:
         if a.dtype != b.dtype:
@@ -67,10 +62,7 @@ def check_iteration(
 ) -> None:
     """Raise TypeError or ValueError unless a loop's variables keep structure, types and shapes.
 
-    Args:
-      before, after: their values before and after an iteration.
-      names: of the variables; nothing is checked without them.
-      shapes: whether shapes are looked at.
+    Nothing is checked without names.
     """
 
     def check(name: Any, a: Any, b: Any) -> None:
