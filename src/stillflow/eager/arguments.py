@@ -128,9 +128,6 @@ def converted(
 
     An argument that is not a tensor gets the type of the first tensor that must be of the same
     type, at any position.
-
-    Raises:
-      TypeError, ValueError: if a value cannot become a tensor.
     """
     args = card.signature.inputs
     if len(inputs) != len(args):

@@ -25,11 +25,7 @@ _NUMBERS = {
 
 
 def op_attr_type(op_type: str, attr_name: str) -> Any:
-    """Return the number of an attribute's kind, in a list if its value is a list.
-
-    Raises:
-      KeyError: the operation has no such attribute.
-    """
+    """Return the number of an attribute's kind, in a list if its value is a list, or KeyError."""
     kind = get(op_type).signature.attrs[attr_name].kind
     if kind.startswith("list("):
         return [_NUMBERS[kind[5:-1]]]
@@ -39,9 +35,7 @@ def op_attr_type(op_type: str, attr_name: str) -> Any:
 def make_attr(attr_type: Any, value: Any) -> Any:
     """Return the value of an attribute as gradient functions see it.
 
-    Args:
-      attr_type: the number of its kind, in a list for a list.
-      value: the number of a type, a shape, text, or any other value.
+    `attr_type` is the number of its kind, in a list for a list; types are numbers, too.
     """
     if attr_type == TF_ATTR_TYPE:
         return as_dtype(value)

@@ -215,8 +215,7 @@ class GradientTape:
     def _lasting(self, what: str, vectorized: bool) -> Iterator[None]:
         """Allow more than one call of `gradient` within the context.
 
-        Raises:
-          RuntimeError: if the tape is used up, or TF would call it as often as there are elements.
+        RuntimeError if the tape is used up, or TF would call it as often as there are elements.
         """
         before, tape = self._persistent, self._tape
         if not vectorized and not before and executing_eagerly():
@@ -302,13 +301,6 @@ def _not_recorded(variable: Any) -> AttributeError:
 
 
 def aggregate_indexed_slices_gradients(grads: Any) -> Any:
-    """Return the sum of gradients some of which are by rows; None if there are none.
-
-    Args:
-      grads: Tensors, IndexedSlices or None.
-
-    Returns:
-      IndexedSlices, or a Tensor if one of them is a Tensor.
-    """
+    """Return the sum of Tensors, IndexedSlices or None; IndexedSlices, unless one is a Tensor."""
     found = [grad for grad in grads if grad is not None]
     return sum_slices(found) if found else None

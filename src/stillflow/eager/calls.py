@@ -215,11 +215,7 @@ def put(kept: dict[Any, Any], key: Any, value: Any, most: int = _MOST) -> None:
 
 
 def check(node: CallNode) -> None:
-    """Apply the card's rules to an operation.
-
-    Raises:
-      InvalidArgumentError: if they reject it.
-    """
+    """Apply the card's rules to an operation; InvalidArgumentError if they reject it."""
     card = node.op.card
     try:
         if card.check_part is not None:

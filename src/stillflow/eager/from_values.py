@@ -14,16 +14,10 @@ NOT_GIVEN: Any = object()
 
 
 def held_and_type(value: Any, device: Any, dtype: Any) -> tuple[Any, DType]:
-    """Return the content of a tensor for a value, and its type.
+    """Return the content of a tensor for a number, text, array or sequence, and its type.
 
-    Args:
-      value: a number, text, array or sequence of them.
-      device: the name of a device, or None; all tensors that are made so are on the default one.
-      dtype: the number of a type in `types.proto`, None for the value's own.
-
-    Raises:
-      TypeError: without a device, and if the value cannot be of the type.
-      ValueError: if it cannot become a tensor.
+    `dtype` is a number in `types.proto`, None for the value's own. There has to be a device, a name
+    or None; all tensors that are made so are on the default one.
     """
     from stillflow.eager.immediate import context
 

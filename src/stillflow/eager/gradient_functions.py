@@ -114,10 +114,8 @@ def val_and_grad_function(f: Function, params: Any = None) -> Function:
 def make_vjp(f: Function, params: Any = None, persistent: bool = True) -> Function:
     """Return a function with the result of `f`, and a function from its gradient to the arguments'.
 
-    Args:
-      f: takes tensors and gives tensors.
-      params: names or positions of the arguments whose gradients are wanted; all by default.
-      persistent: whether that function may be called more than once.
+    `params` are names or positions of the arguments whose gradients are wanted, all by default; if
+    `persistent`, that function may be called more than once.
     """
 
     def decorated(*args: Any) -> Any:

@@ -385,8 +385,7 @@ def unshare(handle: Any) -> None:
 def held_by(tensor: Any) -> Any:
     """Return the run-time value of a tensor: a torch tensor, an array of bytes, or a handle.
 
-    Raises:
-      RuntimeError: if it is of a graph that runs in sessions, and has none.
+    RuntimeError if it is of a graph that runs in sessions, and has none.
     """
     if not isinstance(tensor, EagerTensor):
         raise RuntimeError(

@@ -287,12 +287,7 @@ class Sampler(Metric[SamplerCell]):
 
 
 def _int64(value: Any) -> int:
-    """Return an integer of 64 bits.
-
-    Raises:
-      TypeError: it is no integer.
-      OverflowError: it has more bits.
-    """
+    """Return an integer of 64 bits, or raise TypeError or OverflowError."""
     number = operator.index(value)
     if not -_INT64 <= number < _INT64:
         raise OverflowError(f"{number} has more than 64 bits")

@@ -82,15 +82,9 @@ class _Recording:
         self, name: str, start: int, length: int, *, place: str = _HOST, computes: bool = False,
         label: str = "", long_name: str = "",
     ) -> None:  # fmt: skip
-        """Add an event.
+        """Add an event, named on its bar, of a time of day and a length in nanoseconds.
 
-        Args:
-          name: text of its bar.
-          start: the time of day, in nanoseconds.
-          length: how long it took, in nanoseconds.
-          place: the device.
-          computes: whether it belongs to the row beneath that of this thread.
-          label, long_name: what is told of it besides.
+        If it `computes`, it belongs to the row beneath that of this thread.
         """
         row = threading.get_ident() + computes & _LARGEST
         args = {"label": label, "long name": long_name}
@@ -177,11 +171,7 @@ class _State:
 
 
 def start() -> None:
-    """Start profiling: of all sessions and of operations that run when they are called.
-
-    Raises:
-      ProfilerAlreadyRunningError: if it was started already.
-    """
+    """Start profiling: of all sessions and of operations that run when they are called."""
     with _State.lock:
         if _State.recording is not None:
             raise ProfilerAlreadyRunningError("Another profiler is running.")
@@ -189,14 +179,7 @@ def start() -> None:
 
 
 def stop() -> bytes:
-    """Stop profiling.
-
-    Returns:
-      A serialized `Trace` of what ran; no bytes if nothing did.
-
-    Raises:
-      ProfilerNotRunningError: if it was not started.
-    """
+    """Stop profiling; return a serialized `Trace` of what ran, no bytes if nothing did."""
     with _State.lock:
         if _State.recording is None:
             raise ProfilerNotRunningError("Cannot stop profiling. No profiler is running.")
@@ -205,11 +188,7 @@ def stop() -> bytes:
 
 
 def maybe_create_event_file(logdir: str) -> None:
-    """Has TensorBoard look for profiles in a directory: makes an event file without events.
-
-    Args:
-      logdir: the directory. If such a file is there, nothing happens.
-    """
+    """Have TensorBoard look for profiles in a directory: make an event file, if there is none."""
     if not any(name.endswith(_EVENT_FILE_SUFFIX) for name in gfile.list_directory(logdir)):
         writer = EventsWriter(os.path.join(logdir, "events"))
         writer.InitWithSuffix(_EVENT_FILE_SUFFIX)
@@ -217,12 +196,9 @@ def maybe_create_event_file(logdir: str) -> None:
 
 
 def save(logdir: str, result: bytes) -> None:
-    """Write a profile where TensorBoard looks for it.
+    """Write a profile, as of `stop`, where TensorBoard looks for it.
 
-    Args:
-      logdir: the directory that TensorBoard reads; the profile is written below it, as
-        `plugins/profile/TIME/local.trace`.
-      result: the result of `stop`.
+    It is written below `logdir`, as `plugins/profile/TIME/local.trace`.
     """
     folder = os.path.join(logdir, "plugins", "profile", time.strftime("%Y-%m-%d_%H-%M-%S"))
     gfile.recursive_create_dir(folder)
@@ -231,11 +207,7 @@ def save(logdir: str, result: bytes) -> None:
 
 
 def start_profiler_server(port: int) -> None:
-    """Refused: profiles cannot be asked for over the network.
-
-    Raises:
-      NotImplementedError: always.
-    """
+    """Raise NotImplementedError: profiles cannot be asked for over the network."""
     raise NotImplementedError(
         f"start_profiler_server({port}) is not supported by Stillflow: use start, stop and save of "
         "tensorflow.python.eager.profiler"

@@ -35,10 +35,7 @@ class _KeptToken(bytes):
 class _EagerFunction:
     """Function of eager tensors, and the data of its calls that its gradient needs.
 
-    Args:
-      function: takes and gives tensors.
-      types: of its results.
-      is_gradient: whether it may give None, for zero.
+    A gradient may give None, for zero; `types` are of the results.
     """
 
     def __init__(

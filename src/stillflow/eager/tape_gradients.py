@@ -154,21 +154,10 @@ def tape_gradients(
     output_gradients: Sequence[Any] | None,
     unconnected_gradients: Any,
 ) -> list[Any]:
-    """Return the gradients of the targets' sum by each source.
+    """Return the gradients of the targets' sum by each source: Tensors, IndexedSlices or None.
 
-    Args:
-      tape: holds the operations.
-      targets: the tensors to differentiate.
-      sources: by what; the handles of variables.
-      raw_sources: the variables themselves, for the shape of zeros.
-      output_gradients: one gradient or None for each target, ones by default.
-      unconnected_gradients: whether sources that the targets do not depend on get zeros.
-
-    Returns:
-      A Tensor, IndexedSlices or None for each source.
-
-    Raises:
-      ValueError: if `unconnected_gradients` is not known.
+    Sources are the handles of variables, too, `raw_sources` these themselves, for the shape of
+    zeros, which sources without a gradient may get. `output_gradients` are None for ones.
     """
     try:
         unconnected = UnconnectedGradients(unconnected_gradients)

@@ -26,12 +26,9 @@ _WITHOUT_APPLE = (
 def as_op_error(
     error: BaseException, op: Operation | None, given: Sequence[Any] | None = None
 ) -> BaseException:
-    """Convert a kernel's error to a `tf.errors` exception that names the operation.
+    """Convert a kernel's error to a `tf.errors` exception that names the operation, if known.
 
-    Args:
-      error: the exception.
-      op: the operation; None where it is not known.
-      given: the values that the kernel took, where they are known.
+    `given` are the values that the kernel took, where they are known.
     """
     if op is None or isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
         return error
@@ -52,12 +49,8 @@ def kind_and_message(
     """Return the class of `tf.errors` for a kernel's error, and its message.
 
     A text of Python's or of a library's is about this program's inside; the message then tells the
-    operation and its inputs instead, and the exception stays the cause of the new one.
-
-    Args:
-      error: the exception.
-      op_type: the type of the operation.
-      inputs: the types and shapes of its inputs.
+    operation and its inputs, of these types and shapes, instead, and the exception stays the cause
+    of the new one.
     """
     if isinstance(error, errors.OpError):
         return type(error), error.message
@@ -132,9 +125,7 @@ def _described(value: Any) -> str:
 def named_error(error: BaseException, ops: Mapping[int, Operation], filename: str) -> BaseException:
     """Return `as_op_error` of the operation on whose line emitted code raised an error.
 
-    Args:
-      ops: the operations of the source's lines.
-      filename: the name that the source was compiled under.
+    `ops` are by line of the source, which was compiled under the name `filename`.
     """
     trace, found = error.__traceback__, None
     while trace is not None:
@@ -189,11 +180,7 @@ def no_scalar(shape: Sequence[int | None]) -> errors.OpError:
 
 
 def truth_of(value: Any) -> bool:
-    """Return the truth of a predicate whose rank no plan knows.
-
-    Raises:
-      InvalidArgumentError: if it is no scalar.
-    """
+    """Return the truth of a predicate whose rank no plan knows; it must be a scalar."""
     if value.ndim:
         raise no_scalar(value.shape)
     return bool(value)
@@ -230,9 +217,7 @@ def uninitialized(op: Operation, message: str) -> BaseException:
 def dead_fetch(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
     """Return the error for fetching a value of a branch that was not taken.
 
-    Args:
-      tensor: the fetch.
-      fetched: all fetches of the run but those that are fed.
+    `fetched` are all fetches of the run but those that are fed.
     """
     return errors.InvalidArgumentError(
         None,

@@ -8,12 +8,9 @@ from stillflow.platform import native_level
 
 
 def info(text: str, source: str = "") -> None:
-    """Says something that is good to know.
+    """Say something that is good to know.
 
-    Args:
-      text: what is said.
-      source: the line of TensorFlow's runtime that says it, for what is said word for word as
-        there, after the time.
+    `source` is the line of TensorFlow's runtime that says it word for word, after the time.
     """
     if native_level.wanted(native_level.INFO):
         if source:

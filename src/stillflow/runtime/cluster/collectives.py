@@ -28,11 +28,7 @@ _MERGES = {b"Add": binary.add_v2_op, b"Mul": binary.mul_op}
 
 
 def _members(call: Call) -> list[Operation]:
-    """Return the operations of a group, which all have to be there.
-
-    Raises:
-      UnimplementedError: if some are not: those of other sessions cannot be met.
-    """
+    """Return the operations of a group; UnimplementedError unless all of them are in this run."""
     op = call.op
     key = (op.attrs["group_key"], op.attrs["instance_key"])
     found = [

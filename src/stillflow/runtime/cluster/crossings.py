@@ -89,10 +89,9 @@ def _take_if_there(key: str, waits: Waits, fits: Callable[[Any], Any]) -> tuple[
 
 
 def _checked(received: Tensor, array: Any) -> Any:
-    """Return a received array that has the shape that the plan relies on.
+    """Return a received array of the shape that the plan relies on.
 
-    Raises:
-      tf.errors.AbortedError: if it has another; the next run relies on none.
+    AbortedError if it has another; the next run relies on none.
     """
     if not dims.is_compatible(received._dims, array.shape):
         declared, received._dims = received._dims, None

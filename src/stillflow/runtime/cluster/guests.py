@@ -58,11 +58,7 @@ class SessionResources(Resources):
 
 
 class _PartOfGraph(Graph):
-    """Operations of a larger graph.
-
-    Args:
-      states_of: says which; see `own_states`.
-    """
+    """Operations of a larger graph; `states_of` says which, see `own_states`."""
 
     def __init__(self, states_of: Any) -> None:
         super().__init__()

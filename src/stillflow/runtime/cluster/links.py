@@ -179,8 +179,7 @@ _links_lock = threading.Lock()
 def link_to(address: str) -> Link:
     """Return the connection to an address that everything in this process shares.
 
-    Raises:
-      tf.errors.UnavailableError: if nobody listens there.
+    UnavailableError if nobody listens there.
     """
     link = _links.get(address)
     if link is not None and not link.is_broken:
@@ -207,19 +206,10 @@ def link_to(address: str) -> Link:
 def ask_when_there(
     address: str, task: str, check: Callable[[], None], **content: Any
 ) -> tuple[Link, Any]:
-    """Asks something of a task that may not have been started yet: waits until it is.
+    """Ask something of a task that may not have been started yet: wait until it is.
 
-    Args:
-      address: of the task.
-      task: its name, for the log.
-      check: called now and then; raises what ends the waiting.
-      **content: the request.
-
-    Returns:
-      The connection, and the answer.
-
-    Raises:
-      tf.errors.DeadlineExceededError: if the run in this thread may take no longer.
+    `check` is called now and then, and raises what ends the waiting; DeadlineExceededError if the
+    run in this thread may take no longer. Returns the connection, and the answer.
     """
     limit = current_interrupt()
     told = time.monotonic()

@@ -38,9 +38,8 @@ class _Together:
 def device_of_loops(units: Sequence[Unit], devices: dict[Operation, str]) -> dict[Operation, str]:
     """Return the devices of operations that must be with a loop.
 
-    Args:
-      units: operations, and loops as a whole, in the order in which they run.
-      devices: where the placer has put each operation.
+    `units` are operations, and loops as a whole, in the order in which they run; the placer has put
+    each operation on its device in `devices`.
     """
     unit_of: dict[Operation, Unit] = {}
     for unit in units:

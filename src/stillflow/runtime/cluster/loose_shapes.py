@@ -20,9 +20,7 @@ _RESTORES = frozenset(("Restore", "RestoreV2", "RestoreSlice"))
 def with_loose_shapes(ops: Sequence[Operation], graph: Graph) -> set[Operation]:
     """Return the operations that depend on a variable that the graph gives other shapes.
 
-    Args:
-      ops: operations of a run, in order.
-      graph: the graph whose assignments count, in this run or another one.
+    Assignments of `graph` count, in this run or another one.
     """
     names = {op._inputs[0].op.name for op in graph._operations if _changes_shape(op)}
     found: set[Operation] = set()

@@ -68,11 +68,7 @@ class Master:
             return self._accesses
 
     def _own_task(self) -> tuple[Task, Any]:
-        """Return the target task, and the session's cluster.
-
-        Raises:
-          tf.errors.InvalidArgumentError: if the target is not in the session's cluster.
-        """
+        """Return the target task, and the session's cluster, in which it must be."""
         config = self._config
         if config is None or not config.HasField("cluster_def"):
             return self._target.task, self._target.cluster_def

@@ -19,12 +19,7 @@ _HANDLES = ("resource", "variant")
 def pack(value: Any, dtype: DType) -> tuple[Any, Any]:
     """Return a value as its description (a `Tensor` message) and its bytes, which share its memory.
 
-    Args:
-      value: a run-time value, or an array.
-      dtype: the type of its tensor.
-
-    Raises:
-      tf.errors.UnimplementedError: if it is a handle, which means nothing in another process.
+    UnimplementedError if it is a handle, which means nothing in another process.
     """
     dtype = dtype.base_dtype
     if dtype.name in _HANDLES:
@@ -61,10 +56,7 @@ def room_for(head: Any) -> np.ndarray:
     """Return an array for the value that a description announces; strings are in it already.
 
     Memory of it is taken up only as it is written to, so that a lie about the size costs nothing.
-
-    Raises:
-      ValueError: if the description makes no sense.
-      MemoryError: if it is larger than memory can be.
+    ValueError if it makes no sense, MemoryError if it is too large.
     """
     shape = tuple(head.shape)
     if any(size < 0 for size in shape):

@@ -144,11 +144,7 @@ def by_itself(
 ) -> Callable[..., list[Any]]:
     """Return a plan that needs no other task, which fails as a run of several tasks does.
 
-    Args:
-      plan: a plan of the session's own process.
-      task: the name of its task.
-      session: ends all runs of the session.
-      graph: the session's.
+    It is of the session's own process, whose task is `task`; `session` ends all its runs.
     """
 
     def run(*arrays: np.ndarray) -> list[Any]:

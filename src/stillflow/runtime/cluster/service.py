@@ -22,12 +22,7 @@ _BACKLOG = 128
 
 
 def serve(task: LocalTask, listening: socket.socket) -> None:
-    """Serve a task until the process ends.
-
-    Args:
-      task: the task.
-      listening: a bound socket.
-    """
+    """Serve a task on a bound socket until the process ends."""
     listening.listen(_BACKLOG)
     name = f"stillflow-service-{task.task[0]}-{task.task[1]}"
     accepting = threading.Thread(target=_accept, args=(task, listening), name=name, daemon=True)

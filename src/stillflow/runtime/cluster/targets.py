@@ -22,12 +22,7 @@ ALONE: weakref.WeakSet[BaseSession] = weakref.WeakSet()  # sessions without a se
 
 
 def find(target: bytes) -> LocalTask | RemoteTask | None:
-    """Return the server behind a target; None for the empty one, which is the session itself.
-
-    Raises:
-      tf.errors.NotFoundError: if it is no address of a server.
-      tf.errors.InvalidArgumentError: if its address names no port.
-    """
+    """Return the server behind a target; None for the empty one, which is the session itself."""
     if not target:
         return None
     name = target.decode(errors="replace")
@@ -70,15 +65,9 @@ def reset_alone() -> None:
 
 
 def reset(target: LocalTask | RemoteTask, containers: list[str] | None, milliseconds: int) -> None:
-    """Forget the state of a cluster's tasks, and end the sessions on the target.
+    """Forget containers, all if there are none, of a cluster's tasks; end the target's sessions.
 
-    Args:
-      target: the server.
-      containers: what is forgotten; all if there are none.
-      milliseconds: how long that may take; 0 is no limit.
-
-    Raises:
-      tf.errors.DeadlineExceededError: if a task cannot be reached for so long.
+    DeadlineExceededError if a task cannot be reached for so long; 0 is no limit.
     """
     from stillflow.runtime.cluster.guests import task_name
     from stillflow.runtime.cluster.links import ask_when_there
@@ -96,11 +85,7 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
 
 
 def as_bytes(target: Any) -> bytes:
-    """Return the target as bytes, as `sess_str` gives it.
-
-    Raises:
-      TypeError: if it is no string.
-    """
+    """Return the target as bytes, as `sess_str` gives it; TypeError if it is no string."""
     if not isinstance(target, (str, bytes)):
         hint = ""
         if type(target).__name__ == "ConfigProto":

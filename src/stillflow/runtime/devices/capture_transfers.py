@@ -20,11 +20,8 @@ def take_ends(
 ) -> list[Step]:  # fmt: skip
     """Make captured parts do transfers that nobody else uses.
 
-    Args:
-      steps: in the order in which they run, placed in memory.
-      kept: names of the plan's results.
-      roots: the memory of every value, by its name.
-      memory: of the plan.
+    The steps are in the order in which they run, placed in memory; `kept` names the plan's results,
+    `roots` has the memory of every value by name.
     """
     uses = count_uses(steps, kept)
     moves = {name: at for at, step in enumerate(steps) for name in _moved(step)}

@@ -34,9 +34,7 @@ _pretended: list[tuple[Gpu, ...]] = []
 def pretend_gpus(count: int, torch_name: str = "cpu") -> Iterator[None]:
     """Simulate GPUs that compute on the CPU, for tests: sessions made inside have this many.
 
-    Args:
-      count: how many.
-      torch_name: what computes in their place, "{}" for the number.
+    `torch_name` computes instead of them, with "{}" for the number.
     """
     _pretended.append(
         tuple(
@@ -158,9 +156,8 @@ LOCAL = "/job:localhost/replica:0/task:0/device:"
 def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
     """Return the devices of a session with this `ConfigProto` (or None), named below `prefix`.
 
-    Raises:
-      tf.errors.InvalidArgumentError: if `visible_device_list` names a GPU that is not there.
-      tf.errors.NotFoundError: if there are to be no CPUs.
+    InvalidArgumentError if `visible_device_list` names a GPU that is not there, NotFoundError if
+    there are to be no CPUs.
     """
     counts = dict(config.device_count) if config is not None else {}
     cpus = counts.get("CPU", 1)
@@ -225,11 +222,7 @@ def list_devices() -> list[str]:
 
 
 def list_local_devices(session_config: Any = None) -> list[Any]:
-    """Return the devices of this process as `DeviceAttributes` messages.
-
-    Args:
-      session_config: the `ConfigProto` of the session that would have them, or None.
-    """
+    """Return this process's devices, for a `ConfigProto` if any, as `DeviceAttributes` messages."""
     from stillflow.protos import DeviceAttributes as Message
 
     found = []

@@ -166,11 +166,7 @@ def _lock(device: Any) -> threading.RLock:
 def in_parts(part: Part, at: set[int], device: Any, make: type[Code] = Code) -> Callable[..., Any]:
     """Return a function that runs steps one after the other, and captures as many as possible.
 
-    Args:
-      part: the steps.
-      at: positions of those that cannot be captured.
-      device: where the others are.
-      make: makes the code of some steps.
+    Steps at the positions `at` cannot be captured; `make` makes the code of some steps.
     """
     if any(part.steps[number].kind == "loop" for number in at):  # it takes and gives arrays
         at = at | {number for number, step in enumerate(part.steps) if is_of_arrays(step)}

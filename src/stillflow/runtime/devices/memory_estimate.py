@@ -40,14 +40,9 @@ def fitting_batch(
 ) -> int | None:
     """Return the largest number of examples for which all steps of a plan have memory.
 
-    Args:
-      steps: those of the plan, in order.
-      values: what was computed and is still held, by name, when memory ran out.
-      batch: how many examples were fed.
-      room: the bytes that all that the steps compute may take together.
-
-    Returns:
-      The number; None if it cannot be told, as where sizes depend on more than the batch.
+    `values` are by name what was computed and still held when memory ran out, with `batch`
+    examples; all that the steps compute may take `room` bytes. None if it cannot be told, as where
+    sizes depend on more than the batch.
     """
     try:
         peaks = _peaks(steps, values, batch)
@@ -138,10 +133,7 @@ def _size_of_value(value: Any, batch: int) -> _Size:
 def _size_of_tensor(tensor: Tensor, batch: int) -> _Size:
     """Return the size of a value that was not computed, by its static shape.
 
-    The unknown size is the batch.
-
-    Raises:
-      _Unknown: if more than one dimension is not known.
+    One unknown size is the batch; `_Unknown` if there are more.
     """
     dims = tensor.shape.dims
     if tensor.dtype._is_ref_dtype or not tensor.dtype.size or dims is None:

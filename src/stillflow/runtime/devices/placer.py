@@ -237,11 +237,7 @@ class Placer:
                     raise _at(op, error._message) from None
 
     def _join(self, one: Operation, other: Operation) -> None:
-        """Make one group of those of two operations.
-
-        Raises:
-          tf.errors.InvalidArgumentError: if they can be on no device together.
-        """
+        """Make one group of those of two operations; InvalidArgumentError if none suits both."""
         first, second = self._root(one), self._root(other)
         if first is second:
             return
@@ -375,11 +371,7 @@ def _over(spec: DeviceSpecV2, resource: DeviceSpecV2) -> DeviceSpecV2:
 
 
 def _merged(old: DeviceSpecV2, new: DeviceSpecV2, soft: bool) -> DeviceSpecV2:
-    """Merge two device strings; if `soft`, contradictory parts stay open.
-
-    Raises:
-      _Differ: if they disagree on what has to be said.
-    """
+    """Merge two device strings; if `soft`, contradictory parts stay open, or raise `_Differ`."""
     merged: dict[str, Any] = {part: getattr(old, part) for part in _PARTS}
     for part in _PARTS:
         a, b = merged[part], getattr(new, part)

@@ -59,11 +59,9 @@ def dataflow_plan(
 ) -> Callable[..., list[Any]]:
     """Return a plan that runs operations when their inputs arrive, as TensorFlow's executor does.
 
-    Args:
-      facts: known facts about the operations.
-      ops: of those that can run, the first here does.
-      request: what the plan is for. What is to be seen is seen in every iteration of a loop; what
-        operations take is looked at as closely then as where a plan knows its shapes.
+    Of operations that can run, the first of `ops` does. What is to be seen of `request` is seen in
+    every iteration of a loop; operations' inputs are looked at as closely then as where a plan
+    knows its shapes.
     """
     feeds, fetched, raw, see = list(request.feeds), request.tensors, request.raw, request.see
     users = _users(ops)
@@ -351,8 +349,7 @@ class _Machine:
 def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[..., Any]:
     """Return the kernel of an operation that is about to take some values.
 
-    Raises:
-      InvalidArgumentError: if it does not take such shapes or values.
+    InvalidArgumentError if it does not take such shapes or values.
     """
     place = facts.resources.device_of(op) if facts.resources.several else None
     known = _facts_of(facts, op, inputs, True)

@@ -39,12 +39,9 @@ _MAX_FAILURES = 3  # of several iterations at once, before they run one by one
 
 
 def turns(session: Any, enqueue: Any, stopped: Callable[[], bool]) -> Callable[[], Any]:
-    """Return a function that runs an operation once, or several times.
+    """Return a function that runs an operation, or fetches, once, or several times if it can.
 
-    Args:
-      session: in which to run it.
-      enqueue: the operation, or another thing that can be fetched.
-      stopped: whether no more turns are to begin.
+    `stopped` says whether no more turns are to begin.
     """
     once: Callable[[], Any] = session.make_callable(enqueue)
     plain = type(session) in (Session, InteractiveSession) and session._plain_runs

@@ -35,14 +35,9 @@ def with_memory(
 ) -> errors.ResourceExhaustedError:
     """Return an out-of-memory error that lists the held values, and release these.
 
-    A program that catches it may go on with a smaller batch.
-
-    Args:
-      error: what is to be raised.
-      raised: what the plan raised.
-      filename: the name that the plan's source was compiled under.
-      steps: those of the plan.
-      fed: what it was given.
+    A program that catches it may go on with a smaller batch. `error` is what is to be raised for
+    what the plan `raised`; `filename` is the name its source was compiled under, `fed` what it was
+    given.
     """
     traces = [each.__traceback__ for each in _chain(raised)]
     frames = [frame for trace in traces for frame, _ in traceback.walk_tb(trace)]
@@ -170,11 +165,7 @@ def line_of(op: Operation) -> str:
 
 
 def growing_graph(op: Operation) -> str:
-    """Return the message for a program whose graph grows between runs, again and again.
-
-    Args:
-      op: the newest operation.
-    """
+    """Return the message for a graph that grows between runs, last by `op`, again and again."""
     return (
         f"The graph has grown between runs {MANY_CHANGES} times, last by '{op.name}' "
         f"({line_of(op)}). Every such run makes a new plan, and operations made in a training "

@@ -33,11 +33,7 @@ def run_watched(
 ) -> list[Any]:
     """Run `fetches`, one operation after the other.
 
-    Args:
-      resources: the session's state.
-      fetches: the fetches.
-      feeds: arrays by tensor.
-      see: called with every tensor, its array and the iterations of the loops around it, in order.
+    `see` is called with every tensor, its array and the iterations of the loops around it.
     """
     dims = {tensor: array.shape for tensor, array in feeds.items()}
 

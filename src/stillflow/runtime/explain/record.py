@@ -203,8 +203,7 @@ _recordings: list[_Recording] = []  # the innermost counts
 def recorded(timed: bool = False) -> Iterator[list[PlanReport]]:
     """Have plans that are made inside report themselves into the list that is given.
 
-    Args:
-      timed: whether they also note how long each step takes, in every run.
+    If `timed`, they also note how long each step takes, in every run.
     """
     recording = _Recording(timed)
     _recordings.append(recording)

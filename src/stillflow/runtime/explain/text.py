@@ -15,9 +15,7 @@ _WIDEST = 44  # characters of a column
 def text_of(plan: PlanReport, times: bool = True) -> str:
     """Return a plan as text: its purpose, each pass's changes, its steps.
 
-    Args:
-      plan: the report.
-      times: whether to show how long things took, which differs from run to run.
+    `times` differ from run to run, and may be left out.
     """
     parts = [_title(plan, times), "", *_passes(plan, times), ""]
     if not plan.lines:

@@ -20,14 +20,8 @@ class TooManyCalls(Exception):
 def checked_calls(op: Any, graph: Graph, name: str, known: dict[str, int]) -> int:
     """Return how many calls one call of a function makes, itself included.
 
-    Args:
-      op: the operation that calls, for the error.
-      graph: where functions are looked up.
-      name: the function.
-      known: the known bounds by function names; more are added.
-
-    Raises:
-      ResourceExhaustedError: if there are too many, or too many inside each other.
+    The known bounds by function names grow. ResourceExhaustedError, for `op`, if there are too
+    many, or too many inside each other.
     """
     try:
         return _calls(graph, name, known, ())

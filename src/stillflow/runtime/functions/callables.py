@@ -66,12 +66,7 @@ class CompiledFunction:
         return all(op.card.foldable for op in self.body._operations if op._outputs)
 
     def __call__(self, *values: Any) -> list[Any]:
-        """Run it; give the results as run-time values.
-
-        Raises:
-          InvalidArgumentError: if the number of arguments is another.
-          tf.errors.OpError: if an operation fails.
-        """
+        """Run it; give the results as run-time values. OpError if an operation fails."""
         if len(values) != len(self.input_types):
             raise errors.InvalidArgumentError(
                 None,
@@ -202,15 +197,9 @@ def compile_function(
 ) -> CompiledFunction:
     """Make a callable of a function; the same one for the same function in the same session.
 
-    Args:
-      resources: the session's state.
-      graph: the graph in whose library the function is looked up.
-      function: a `NameAttrList`, the name of a function, or a body.
-      pruned: whether only those effects happen that its definition asks for.
-      on_host: whether it runs on the host, unless it names a GPU.
-
-    Raises:
-      NotFoundError: if the library has no such function.
+    `function` is a `NameAttrList`, a name in the graph's library or NotFoundError, or a body. If
+    `pruned`, only those effects happen that its definition asks for; `on_host` it runs on the host,
+    unless it names a GPU.
     """
     if isinstance(function, FuncGraph):
         body = function

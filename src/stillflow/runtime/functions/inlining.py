@@ -379,11 +379,7 @@ class Call:
 
 
 def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, FuncGraph]:
-    """Return a function that `op` names, and its body.
-
-    Raises:
-      NotFoundError: if the library has no such function.
-    """
+    """Return a function that `op` names, and its body; NotFoundError if there is none."""
     function = find_function(op.graph, name)
     if function is None:
         raise errors.NotFoundError(op.node_def, op, f"Function {name} is not defined.")
@@ -394,9 +390,7 @@ def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, Func
 def body_effects(body: FuncGraph, pruned: bool = False) -> list[Operation]:
     """Return the operations of a body that run whether or not a result needs them.
 
-    Args:
-      body: of a function.
-      pruned: whether these are only those that its definition asks for (`is_pruned`).
+    If `pruned`, they are those alone that its definition asks for (`is_pruned`).
     """
     if pruned:
         return list(body.control_outputs)
@@ -525,11 +519,7 @@ def inline(
 ) -> tuple[list[Operation], Scope]:
     """Return the operations of a run with all calls inlined, and the copies of the old ones.
 
-    Args:
-      ops: the operations.
-      fed: tensors that are fed.
-      tensors, targets: of what the run gives, and what it runs.
-      inliner: inlines them; one without devices by default.
+    The run gives `tensors` and runs `targets`; the default inliner is one without devices.
     """
     inliner = inliner or Inliner()
     scope = inliner.top(ops, fed)

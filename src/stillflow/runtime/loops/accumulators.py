@@ -34,14 +34,10 @@ SUMS = frozenset({"Add", "AddV2", "AddN"})
 
 
 def add_in_place(code: LoopCode, shapes: Shapes) -> set[str]:
-    """Join products of the body with the sums they go into.
+    """Join products of the body with the sums they go into; change the steps of `code`.
 
-    Args:
-      code: its steps are changed.
-      shapes: (dims, dtype) of values by name.
-
-    Returns:
-      The variables that are written into: they must start as copies.
+    `shapes` are (dims, dtype) of values by name. Returns the variables that are written into: they
+    must start as copies.
     """
     names = code.tracer.current
     made = {name: step for step in code.parts["body"] for name in step.outputs}

@@ -66,15 +66,10 @@ def inner_ops(ops: Sequence[Operation], fed: Collection[Tensor]) -> set[Operatio
 def find_frames(
     ops: Sequence[Operation], fed: Collection[Tensor], by_creation: bool = True
 ) -> Frame:
-    """Sorts operations into frames; gives the outermost one.
+    """Sort operations into frames; give the outermost one.
 
-    Args:
-      ops: in an order in which each comes after its inputs, but for what closes a loop.
-      fed: tensors whose values come from outside.
-      by_creation: True to run in the order of creation, instead of the order of `ops`.
-
-    Raises:
-      InvalidArgumentError: if an operation has inputs from different frames.
+    Each of `ops` comes after its inputs, but for what closes a loop, and runs in this order, or by
+    creation; `fed` values come from outside. InvalidArgumentError for inputs from different frames.
     """
     top = Frame("", None)
     inside: dict[Operation, Frame] = {}

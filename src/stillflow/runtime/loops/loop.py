@@ -142,8 +142,7 @@ class LoopTracer(Tracer):
 def trace_loop(outer: Tracer, frame: Frame) -> None:
     """Add the step that runs a whole loop, and the values that leave it.
 
-    Raises:
-      Unstructured: if the frame is no loop that `while` can express.
+    Unstructured if the frame is no loop that `while` can express.
     """
     loop = understand(frame)
     guard = _guard(outer, loop)

@@ -26,8 +26,7 @@ def escape(
 ) -> Callable[[Value], Roots]:
     """Record the contents of stacks and arrays after the loop in the outer plan.
 
-    Returns:
-      For a value inside, the memory outside that it may be part of.
+    Returns for a value inside the memory outside that it may be part of.
     """
     _own_carried(tracer, code)
     borders = _Borders(outer, tracer, code, entered)

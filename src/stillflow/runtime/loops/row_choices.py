@@ -56,10 +56,7 @@ def zeros_of(steps: Sequence[Step]) -> set[str]:
 def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[Step]:
     """Replace choices of rows, where they are large enough to pay.
 
-    Args:
-      steps: in the order in which they run.
-      shapes: (dims, dtype) of values by name.
-      zeros: names of values that are zero everywhere.
+    `shapes` are (dims, dtype) of values by name; those named in `zeros` are zero everywhere.
     """
     result: list[Step] = []
     masks: dict[tuple[Any, ...], str] = {}

@@ -50,11 +50,7 @@ class Loop:
 
 
 def understand(frame: Frame) -> Loop:
-    """Find the parts of a loop.
-
-    Raises:
-      Unstructured: if values go round in another way than `while_loop` makes them.
-    """
+    """Find the parts of a loop; Unstructured if values go round otherwise than by `while_loop`."""
     loop = Loop(frame)
     entered: set[Operation] = set()
     inside = set(frame.ops)

@@ -92,12 +92,9 @@ totals: defaultdict[str, Total] = defaultdict(Total)  # by the name of the pass
 
 
 def run(graph: StepGraph, traced: bool, report: PlanReport | None = None) -> None:
-    """Run all passes over a graph.
+    """Run all passes over a graph, and note the changes in `report`, if any.
 
-    Args:
-      graph: the steps of a plan.
-      traced: whether the plan is traced or watched step by step.
-      report: what notes the changes; None if nobody asks.
+    `traced` is of a plan that is traced or watched step by step.
     """
     if report is not None:
         report.note("trace", [], graph.steps, 0.0)
@@ -121,9 +118,7 @@ def run(graph: StepGraph, traced: bool, report: PlanReport | None = None) -> Non
 def in_loop(steps: list[Step], results: Sequence[str]) -> list[Step]:
     """Return the steps of one part of a loop after the passes that are for loops.
 
-    Args:
-      steps: in the order in which they run.
-      results: names of the values that are taken elsewhere.
+    `results` are the names of values that are taken elsewhere.
     """
     graph = StepGraph(steps, results=results)
     for each in PASSES:

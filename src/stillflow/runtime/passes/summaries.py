@@ -142,9 +142,7 @@ def _are_different(tags: Sequence[bytes]) -> bool:
 def _fuse_histograms(graph: StepGraph, tags: Mapping[int, bytes]) -> None:
     """Fuse histograms between which no variable changes and that nobody needs before the last.
 
-    Args:
-      graph: the steps of a plan.
-      tags: of the histograms, by `id` of the step.
+    `tags` are those of histograms, by `id` of the step.
     """
     moves = _brought(graph)
     waiting: list[Step] = []

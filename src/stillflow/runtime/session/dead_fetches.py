@@ -40,16 +40,9 @@ def plan_with_empty(
     fetches: Fetches,
     feeds: dict[Tensor, Dims],
 ) -> Callable[..., list[Any]] | None:
-    """Return a plan that gives float32 [0] for dead tensors.
+    """Return a plan that gives float32 [0] for dead tensors, by `make_plan` or the like.
 
-    Args:
-      make: makes a plan, as `make_plan` does.
-      resources: the session's state.
-      fetches: the fetches and targets.
-      feeds: fed tensors with the shapes that the plan may rely on.
-
-    Returns:
-      None if the fetches do not ask for it, or are computed in every run.
+    None if the fetches do not ask for it, or are computed in every run.
     """
     tensors = fetches.tensors
     if not fetches.empty_if_dead or not may_be_dead(tensors, feeds):

@@ -22,9 +22,7 @@ def counters_left(
 ) -> list[Operation]:
     """Return the operations after a failed one that count by a constant and need nothing else.
 
-    Args:
-      tensors, targets, fed: what the step was asked for.
-      failed: the operation that found no input.
+    The step was asked for `tensors` and `targets`; `failed` found no input.
     """
     ops = needed_ops(tensors, targets, fed)
     if failed not in ops:  # it is in the body of a function

@@ -19,12 +19,7 @@ class AnyShape(np.ndarray):
 
 
 def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
-    """Return a fed value as an array of the tensor's type; an array that fits is not copied.
-
-    Raises:
-      TypeError: if the value is a tensor or an integer that the type cannot hold.
-      ValueError: if its shape does not fit or the tensor may not be fed.
-    """
+    """Return a fed value as an array of the tensor's type; an array that fits is not copied."""
     if isinstance(value, Tensor):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "

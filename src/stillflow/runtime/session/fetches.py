@@ -26,10 +26,8 @@ def register_expansion(
 ) -> None:
     """Register how objects of a type are fetched and fed.
 
-    Args:
-      kind: the type.
-      fetch: `f(obj)` returns the elements to fetch and a function from their values to the result.
-      feed: `f(obj, value)` gives pairs of elements and values.
+    `fetch(obj)` returns the elements to fetch and a function from their values to the result,
+    `feed(obj, value)` pairs of elements and values.
     """
     _expansions.insert(0, (kind, fetch, None))  # type: ignore[arg-type]
     if feed is not None:
@@ -44,14 +42,8 @@ def register_session_run_conversion_functions(
 ) -> None:
     """Register how objects of a type are fetched and fed, as TF's session module has it.
 
-    Args:
-      tensor_type: the type.
-      fetch_function: returns the elements to fetch and a function from their values to the result.
-      feed_function: returns pairs of elements and values of the feeds.
-      feed_function_for_partial_run: gives the elements that will be fed.
-
-    Raises:
-      ValueError: if a base of the type was registered before.
+    The functions are those of `register_expansion`; that for a partial run gives the elements that
+    will be fed. ValueError if a base of the type was registered before.
     """
     for kind, _, _ in _expansions:
         if issubclass(tensor_type, kind):

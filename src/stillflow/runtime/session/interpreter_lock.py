@@ -62,10 +62,8 @@ def in_turns(
 ) -> list[Any]:
     """Run a plan on the present feeds, between two slots of other threads.
 
-    Args:
-      plan: a function of the feeds.
-      fetches: what the run gives back; of a tensor that is fed, the program's array.
-      feeds: arrays, which other threads may fill again while the run goes on.
+    Other threads may fill the arrays again while the run goes on; of a tensor that is fed and
+    fetched the result is the program's array.
     """
     if is_alone():
         return plan(*feeds.values())

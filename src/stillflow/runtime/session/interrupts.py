@@ -111,11 +111,7 @@ def interrupted_by(interrupt: Interrupt) -> Iterator[None]:
 
 @contextmanager
 def time_limit(milliseconds: int) -> Iterator[None]:
-    """Stop the computations of this thread after a while; 0 is no limit.
-
-    Raises:
-      DeadlineExceededError: where the run looks for it, once the time is over.
-    """
+    """Stop this thread's computations by DeadlineExceededError after a while; 0 is no limit."""
     if milliseconds <= 0:
         yield
         return

@@ -6,15 +6,7 @@ from typing import Any
 
 
 def check_options(options: Any, run_metadata: Any) -> None:
-    """Raise an error for unsupported options of `Session.run`.
-
-    Args:
-      options: a `RunOptions`, or None.
-      run_metadata: a `RunMetadata`, or None.
-
-    Raises:
-      TypeError: if one of them is something else.
-    """
+    """Raise TypeError unless options of `Session.run` are of their messages' types, or None."""
     for name, value, kind in (
         ("options", options, "RunOptions"),
         ("run_metadata", run_metadata, "RunMetadata"),

@@ -74,11 +74,7 @@ def two_part_plan(
 ) -> Plan | None:
     """Return the plan of a run that takes batches of any size from the host; None for others.
 
-    Args:
-      make: makes a plan, as `make_plan` does.
-      resources: the session's state.
-      fetches: the fetches and targets.
-      feeds: fed tensors with the shapes that the plan may rely on.
+    `make` makes a plan, as `make_plan` does, that may rely on the shapes of `feeds`.
     """
     tensors, targets = fetches.tensors, fetches.targets
     sources = sources_of(tensors, targets, feeds)

@@ -133,13 +133,7 @@ def partition_graphs(
     """Return the graph of a run, as a `GraphDef` for each device.
 
     Edges between devices stay unchanged: values are passed without send and receive operations.
-
-    Args:
-      placement: where operations are.
-      tensors: the fetches.
-      targets: operations that are run.
-      fed: the feeds.
-      with_fed: whether the operations of fed tensors are part of it, though they do not run.
+    `with_fed` adds the operations of fed tensors, though they do not run.
     """
     from stillflow.graph.graphdef import fill_node
     from stillflow.protos import GraphDef
