@@ -133,16 +133,7 @@ register_tensor_conversion_function(AggregatingVariable, _convert)
 def create_aggregating_variable(
     strategy: Any, next_creator: Callable[..., Any], **kwargs: Any
 ) -> AggregatingVariable:
-    """Make a variable that replicas share.
-
-    Args:
-      strategy: whose variable it is.
-      next_creator: `next_creator(**kwargs)` makes the variable itself.
-      kwargs: the arguments of `tf.Variable`.
-
-    Raises:
-      ValueError: if its aggregation is none that there is.
-    """
+    """Make a variable that replicas share, by `next_creator` with these arguments."""
     aggregation = aggregation_of(kwargs)
     collections = kwargs.pop("collections", None)
     v = next_creator(collections=[], **kwargs)

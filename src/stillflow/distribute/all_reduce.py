@@ -28,11 +28,7 @@ Tensors = list[Any]
 
 
 def flatten_tensors(tensors: Sequence[Any]) -> tuple[Any, Any]:
-    """Tensors of one shape as vectors, and the shape.
-
-    Raises:
-      ValueError: if there are none, or the shape is not known.
-    """
+    """Return tensors of one shape as vectors, and the shape, which must be known."""
     if not tensors:
         raise ValueError("tensors cannot be empty")
     shape = tensors[0].shape
@@ -85,11 +81,7 @@ def padded_split(tensor: Any, pieces: int) -> tuple[Tensors, int]:
 
 
 def strip_padding(tensors: Sequence[Any], pad_len: int) -> Tensors:
-    """Vectors without their last elements.
-
-    Raises:
-      ValueError: if there are none, or they are shorter.
-    """
+    """Return vectors without their last elements."""
     if not tensors:
         raise ValueError("tensors cannot be empty")
     if len(tensors[0].shape) > 1:
@@ -118,13 +110,8 @@ def ring_permutations(
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return for each ring and device its predecessor, and its place in the ring.
 
-    Args:
-      num_workers: how many workers there are.
-      num_subchunks: how many rings.
-      gpu_perm: the order of the devices of a worker.
-
-    Raises:
-      ValueError: if there are more rings than devices of a worker.
+    There are `num_subchunks` rings, at most as many as devices of a worker, whose order is
+    `gpu_perm`.
     """
     count = len(gpu_perm)
     if num_workers * count == 0:
@@ -178,20 +165,10 @@ def build_ring_all_reduce(
     input_tensors: Sequence[Any], num_workers: int, num_subchunks: int, gpu_perm: Sequence[int],
     red_op: Callable[[Any, Any], Any], un_op: Callable[[Any], Any] | None = None,
 ) -> Tensors:  # fmt: skip
-    """Add up along rings through all devices.
+    """Add up along rings through all devices; return the sum, on each.
 
-    Args:
-      input_tensors: one of each device, of one known shape.
-      num_workers: how many workers the devices are of.
-      num_subchunks: how many rings there are, at most as many as devices of a worker.
-      gpu_perm: the order of the devices of a worker.
-      red_op, un_op: see above.
-
-    Returns:
-      The sum, on each device.
-
-    Raises:
-      ValueError: if there are fewer than two tensors, or their shape is not known.
+    Tensors are one of each device, of one known shape; for the others see `ring_permutations`, and
+    above.
     """
     if len(input_tensors) < 2:
         raise ValueError("input_tensors must be length 2 or longer")
@@ -236,17 +213,9 @@ def build_recursive_hd_all_reduce(
     input_tensors: Sequence[Any], red_op: Callable[[Any, Any], Any],
     un_op: Callable[[Any], Any] | None = None,
 ) -> Tensors:  # fmt: skip
-    """Add up by halves that devices exchange, twice as far at each step.
+    """Add up by halves that devices exchange, twice as far at each step; return sums.
 
-    Args:
-      input_tensors: one of each device, of one known shape; their number is a power of 2.
-      red_op, un_op: see above.
-
-    Returns:
-      The sum, on each device.
-
-    Raises:
-      ValueError: if the number of devices is no power of 2.
+    Tensors are one of each device, of one known shape; their number is a power of 2.
     """
     names = [tensor.device for tensor in input_tensors]
     chunks, shape = flatten_tensors(input_tensors)
@@ -282,16 +251,7 @@ def build_shuffle_all_reduce(
     input_tensors: Sequence[Any], gather_devices: Sequence[str], red_op: Callable[[Any], Any],
     un_op: Callable[[Any], Any] | None = None,
 ) -> Tensors:  # fmt: skip
-    """Add up shards on some devices, and copy them back.
-
-    Args:
-      input_tensors: one of each device, of one known shape.
-      gather_devices: where the shards are added up.
-      red_op, un_op: see above.
-
-    Returns:
-      The sum, on each device.
-    """
+    """Add up shards on `gather_devices`, and copy them back; return the sum, on each device."""
     tensors, shape = flatten_tensors(input_tensors)
     names = [tensor.device for tensor in tensors]
     shards = _gathered(tensors, gather_devices, red_op, un_op)
@@ -324,11 +284,7 @@ def _scattered(shards: Sequence[Any], names: Sequence[str]) -> Tensors:
 def build_nccl_all_reduce(
     input_tensors: Sequence[Any], red_op: Any, un_op: Callable[[Any], Any] | None = None
 ) -> Tensors:
-    """Add up with NCCL.
-
-    Raises:
-      ValueError: if `red_op` is not `tf.add`.
-    """
+    """Add up with NCCL; ValueError if `red_op` is not `tf.add`."""
     if red_op is not add:
         raise ValueError("red_op not supported by NCCL all-reduce: ", red_op)
     outputs = nccl.all_sum(input_tensors)
@@ -338,11 +294,7 @@ def build_nccl_all_reduce(
 def split_by_task(
     devices: Sequence[str], values: Sequence[Any]
 ) -> tuple[list[list[str]], list[Tensors]]:
-    """Return the devices, and their values, of each task.
-
-    Raises:
-      ValueError: if there is not one value for each device.
-    """
+    """Return the devices, and their values, of each task."""
     if len(devices) != len(values):
         raise ValueError("len(devices) must equal len(values)")
     found: dict[Any, tuple[list[str], Tensors]] = {}

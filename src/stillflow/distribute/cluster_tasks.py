@@ -12,14 +12,7 @@ _TYPES = ("chief", "worker", "evaluator", "ps")
 
 
 def normalize_cluster_spec(cluster_spec: Any) -> ClusterSpec:
-    """Return a cluster as a `ClusterSpec`.
-
-    Args:
-      cluster_spec: a dict, a `ClusterDef` or a `ClusterSpec`.
-
-    Raises:
-      ValueError: if it is something else.
-    """
+    """Return a dict, a `ClusterDef` or a `ClusterSpec` as a `ClusterSpec`."""
     if isinstance(cluster_spec, (dict, ClusterDef)):
         return ClusterSpec(cluster_spec)
     if not isinstance(cluster_spec, ClusterSpec):
@@ -53,13 +46,7 @@ def _jobs(cluster_spec: Any, task_type: Any, task_id: Any) -> dict[str, Any]:
 def is_chief(cluster_spec: Any = None, task_type: Any = None, task_id: Any = None) -> bool:
     """Return True if a task initializes and saves: the chief, an evaluator, else the first worker.
 
-    Args:
-      cluster_spec: a cluster; where a coordinator runs the task, it knows the answer.
-      task_type: the job.
-      task_id: the index in the job.
-
-    Raises:
-      ValueError: if the cluster has no such task.
+    Where a coordinator runs the task, it knows the answer; ValueError for no such task.
     """
     current = worker_context.current()
     if current is not None:
@@ -71,11 +58,7 @@ def is_chief(cluster_spec: Any = None, task_type: Any = None, task_id: Any = Non
 
 
 def collective_leader(cluster_spec: Any, task_type: Any, task_id: Any) -> str:
-    """Return the device of the task that leads collective operations; "" for one on its own.
-
-    Raises:
-      ValueError: if the cluster has no such task.
-    """
+    """Return the device of the task that leads collective operations; "" for one on its own."""
     if not normalize_cluster_spec(cluster_spec).as_dict():
         return ""
     jobs = _jobs(cluster_spec, task_type, task_id)
@@ -86,11 +69,7 @@ def collective_leader(cluster_spec: Any, task_type: Any, task_id: Any) -> str:
 
 
 def worker_count(cluster_spec: Any, task_type: Any) -> int:
-    """Return the number of workers with a task: a chief is a worker, an evaluator is not.
-
-    Raises:
-      ValueError: if the cluster has no such job, or its tasks do not work.
-    """
+    """Return the number of workers with a task: a chief is a worker, an evaluator is not."""
     jobs = _jobs(cluster_spec, task_type, 0)
     if task_type not in ("chief", "worker", "evaluator"):
         raise ValueError(f"Unexpected `task_type` {task_type!r}")
@@ -99,11 +78,7 @@ def worker_count(cluster_spec: Any, task_type: Any) -> int:
 
 
 def id_in_cluster(cluster_spec: Any, task_type: Any, task_id: Any) -> int:
-    """Return the worker number of a task; the chief is the first.
-
-    Raises:
-      ValueError: if the cluster has no such task, or it does not work.
-    """
+    """Return the worker number of a task; the chief is the first."""
     jobs = _jobs(cluster_spec, task_type, task_id)
     if task_type == "chief":
         return 0

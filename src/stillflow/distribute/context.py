@@ -121,11 +121,7 @@ def updating(device: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def entered_or_required(strategy: StrategyV2) -> Iterator[None]:
-    """Return the scope of a strategy, entered if no strategy's is.
-
-    Raises:
-      RuntimeError: in the scope of another strategy.
-    """
+    """Return the scope of a strategy, entered if no strategy's is; RuntimeError in another's."""
     if not has_strategy():
         with strategy.scope():
             yield

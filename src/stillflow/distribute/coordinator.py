@@ -156,25 +156,13 @@ def run_distribute_coordinator(
     cluster_spec: Any = None, task_type: str | None = None, task_id: int | None = None,
     session_config: Any = None, rpc_layer: str | None = "grpc",
 ) -> Any:  # fmt: skip
-    """Return calls the functions of tasks, or lets this process serve, as its task asks for.
+    """Call the functions of tasks, or let this process serve, as its task asks for.
 
-    Args:
-      worker_fn: `worker_fn(strategy)` is what a worker does; `worker_context.current()` tells it
-        its place.
-      strategy: of workers; each gets a copy that is configured for it.
-      eval_fn: what an evaluator does; as a worker if None.
-      eval_strategy: of evaluators.
-      mode: a `CoordinatorMode`.
-      cluster_spec: the cluster; the one of TF_CONFIG if None.
-      task_type, task_id: this process's task; TF_CONFIG's if it names one.
-      session_config: a `ConfigProto`.
-      rpc_layer: the protocol of targets.
-
-    Returns:
-      What the function gives, where this process calls one for itself.
-
-    Raises:
-      ValueError: if the mode, the cluster or the task is none that there is.
+    `worker_fn(strategy)` is what a worker does, with a copy that is configured for it;
+    `worker_context.current()` tells it its place. An evaluator does the same without an `eval_fn`.
+    TF_CONFIG gives the cluster if None, and then this process's task if it names one. Returns what
+    the function gives, where this process calls one for itself; ValueError for a mode, cluster or
+    task that there is not.
     """
     settings = tf_config()
     if not cluster_spec:
@@ -305,11 +293,7 @@ def start_server(
 ) -> Any:
     """Return the server of a task; a thread that asks again is given the one it has.
 
-    Args:
-      spec: the `ClusterSpec`; an evaluator is a cluster of its own.
-      task_type, task_id: the task.
-      config: a `ConfigProto`.
-      rpc_layer: the protocol.
+    An evaluator of the `ClusterSpec` is a cluster of its own.
     """
     task = (spec, task_type, task_id, repr(config), rpc_layer)
     if _started.server is not None:

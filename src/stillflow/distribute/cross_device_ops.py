@@ -71,11 +71,7 @@ def _all_same_devices(pairs: Sequence[tuple[Any, Any]]) -> bool:
 def reduce_non_distributed_value(
     reduce_op: ReduceOp, device_map: DeviceMap, value: Any, destinations: Any
 ) -> Any:
-    """Return the reduction of a value that all replicas share.
-
-    Raises:
-      ValueError: if it has parts of its own, or would have to be added to itself.
-    """
+    """Return the reduction of a value that all replicas share; ValueError if it needs a sum."""
     if isinstance(value, DistributedValues):
         raise ValueError(
             "You are passing a `DistributedValue` to `reduce_non_distributed_value`, which is not "
@@ -356,10 +352,7 @@ def _nccl_sum(parts: Sequence[Any]) -> list[Any]:
 def hierarchical_sum(names: Sequence[str], parts: Sequence[Any], index: int) -> list[Any]:
     """Add values within two halves of the devices, then both sums, and copy the other way.
 
-    Args:
-      names: the devices.
-      parts: a tensor on each of them.
-      index: which tensor it is of several; they begin on different devices in turn.
+    `parts` has a tensor on each device; several begin on different ones in turn, by `index`.
     """
     half = len(names) // 2
     main = index % len(names)

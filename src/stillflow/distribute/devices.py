@@ -10,12 +10,7 @@ from stillflow.graph.graph import get_default_graph
 
 
 def canonicalize(name: str | None, default: str | None = None) -> str:
-    """Return a device's full name; missing parts are taken from `default`.
-
-    Args:
-      name: a device's name, whose type is written in capitals, or None.
-      default: another device's name.
-    """
+    """Return a device's full name, its type in capitals; missing parts come from `default`."""
     job = "localhost" if executing_eagerly_outside_functions() else None
     spec = DeviceSpecV2(job=job, replica=0, task=0, device_type="CPU", device_index=0)
     if default:

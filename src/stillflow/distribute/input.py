@@ -299,13 +299,7 @@ def input_function_iterator(
 ) -> DistributedIterator:  # fmt: skip
     """Return an iterator over the datasets of an input function for each worker.
 
-    Args:
-      input_fn: makes a dataset of a replica's batches, or a function that gives one.
-      workers: which devices make input.
-      contexts: one for each worker.
-
-    Raises:
-      ValueError: if `input_fn` makes something else.
+    `input_fn` makes a dataset of a replica's batches, or a function that gives one.
     """
     _check_contexts(workers, contexts)
     iterators: list[Any] = []

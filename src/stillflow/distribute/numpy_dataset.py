@@ -29,12 +29,9 @@ class SingleDevice(NamedTuple):
 
 
 def one_host_numpy_dataset(numpy_input: Any, colocate_with: SingleDevice, session: Any) -> Any:
-    """Return a dataset of the rows of arrays.
+    """Return a dataset of the rows of arrays, in variables that are made at `colocate_with`.
 
-    Args:
-      numpy_input: arrays in some structure.
-      colocate_with: where their variables are made.
-      session: a session that gives the variables their values; needed where graphs are built.
+    Where graphs are built, a session gives the variables their values.
     """
 
     def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:

@@ -127,11 +127,9 @@ class SmallTensorPacker:
 
 
 def runs(indices: Sequence[int], limit: int = 32) -> tuple[list[tuple[int, int]], list[int]]:
-    """Run of successive numbers as (first, last), and the numbers that stand alone.
+    """Return runs of increasing numbers as (first, last), and the numbers that stand alone.
 
-    Args:
-      indices: increasing numbers.
-      limit: a run that spans more than this ends.
+    A run that spans more than `limit` ends.
     """
     found: list[list[int]] = []
     for index in indices:

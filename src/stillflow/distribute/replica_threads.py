@@ -27,19 +27,10 @@ from stillflow.variables.variable_scope import get_variable_scope, variable_scop
 def call_for_each_replica(
     strategy: Any, device_map: DeviceMap, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
-    """Build `fn(*args, **kwargs)` for each replica.
+    """Build `fn(*args, **kwargs)` for each replica; return values with parts of all.
 
-    Args:
-      strategy: whose replicas they are.
-      device_map: their devices.
-      fn: the function.
-      args, kwargs: its arguments; values with a part for each replica are given as that part.
-
-    Returns:
-      The result of `fn`, as values with a part for each replica.
-
-    Raises:
-      RuntimeError: if some replicas meet the others more often than others.
+    Values with a part for each replica are given as that part. RuntimeError if some replicas meet
+    the others more often than others.
     """
     graph = get_default_graph()
     if not graph.runs_at_once:

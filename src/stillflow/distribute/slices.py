@@ -14,12 +14,7 @@ from stillflow.ops.math.reductions import add_n
 
 
 def aggregate(values: Sequence[Any], accumulate: Callable[[Any], Any] = add_n) -> Any:
-    """Return the sum of tensors, or of IndexedSlices.
-
-    Args:
-      values: tensors or IndexedSlices.
-      accumulate: adds up a list of tensors.
-    """
+    """Return the sum of tensors, by `accumulate`, or of IndexedSlices."""
     if not any(isinstance(value, IndexedSlices) for value in values):
         return accumulate(values)
     if len(values) == 1:

@@ -76,13 +76,7 @@ def run_steps(
 ) -> MultiStepContext:  # fmt: skip
     """Build a loop of `fn(context, inputs)` over the elements of an iterator.
 
-    Args:
-      extended: what libraries use of the strategy.
-      fn: the function of a step.
-      iterator: gives its inputs.
-      iterations: how many steps to run.
-      initial_loop_values: what the outputs are before the first step.
-      join: makes a value of those of all replicas.
+    Outputs are `initial_loop_values` before the first step; `join` makes one of all replicas'.
     """
     step = MultiStepContext()
     outputs = step.last_step_outputs

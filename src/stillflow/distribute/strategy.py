@@ -482,12 +482,9 @@ class StrategyExtended:
 
 
 def require_variable_of(strategy: Strategy, variable: Any, is_one: bool) -> None:
-    """Raise ValueError unless variables can be colocated with another.
+    """Raise ValueError unless variables can be colocated with `variable`, one of the strategy.
 
-    Args:
-      strategy: whose variable the other has to be.
-      variable: the other one.
-      is_one: whether it is a variable of any strategy at all.
+    `is_one` says whether it is a variable of any strategy at all.
     """
     refused = "`colocate_vars_with` must only be passed a variable created in this "
     refused += "tf.distribute.Strategy.scope(), not"

@@ -158,12 +158,9 @@ class Mirrored(DistributedDelegate):
 
 
 def regroup(device_map: DeviceMap, values: Sequence[Any], wrap: Any = PerReplica) -> Any:
-    """One structure of distributed values, of a structure for each replica.
+    """Return one structure of distributed values, of alike structures for each replica.
 
-    Args:
-      device_map: the devices of the replicas.
-      values: the structures of the replicas, which are alike.
-      wrap: makes a distributed value, of the device map and its parts.
+    `wrap` makes a distributed value, of the device map and its parts.
     """
     assert len(values) == device_map.num_replicas_in_graph
     first = values[0]
@@ -217,11 +214,7 @@ def select_replica(replica: int, structure: Any) -> Any:
 
 
 def select_device_mirrored(name: str, structure: Any) -> Any:
-    """Return a structure in which each mirrored value is replaced by its part on a device.
-
-    Raises:
-      TypeError: if a value differs between replicas.
-    """
+    """Return a structure in which each mirrored value is replaced by its part on a device."""
 
     def part(value: Any) -> Any:
         if not isinstance(value, DistributedValues):

@@ -241,15 +241,9 @@ def assign_in_all(
 ) -> Any:  # fmt: skip
     """Change a variable in all replicas, also where one of them asks for it.
 
-    Args:
-      variable: a distributed variable.
-      part: the part of the variable on a device.
-      change: `change(part, *args, **kwargs)` changes one part.
-      args, kwargs: of `change`; the first is one value, or one for each replica.
-      kind: its name in errors.
-
-    Raises:
-      ValueError: in a replica, if it is not said how values of replicas become one.
+    `part` gives it on a device; `change(part, *args, **kwargs)` changes one, by one value, or one
+    for each replica. ValueError, which calls it `kind`, in a replica, if it is not said how values
+    of replicas become one.
     """
     strategy = variable._distribute_strategy
     with context.entered_or_required(strategy):
@@ -407,17 +401,7 @@ def create_mirrored_variable(
     strategy: Any, device_map: DeviceMap, logical_device: int, make_parts: Callable[..., Any],
     **kwargs: Any,
 ) -> DistributedVariable:  # fmt: skip
-    """Make a variable with a part on each device.
-
-    Args:
-      strategy: whose variable it is.
-      device_map, logical_device: the devices.
-      make_parts: `make_parts(devices, **kwargs)` makes the parts.
-      kwargs: the arguments of `tf.Variable`.
-
-    Raises:
-      ValueError: if its synchronization or aggregation is none that there is.
-    """
+    """Make a variable with a part on each device, by `make_parts(devices, **kwargs)`."""
     from stillflow.graph import tapes
 
     collections = kwargs.pop("collections", None)
@@ -434,11 +418,7 @@ def create_mirrored_variable(
 
 
 def aggregation_of(kwargs: dict[str, Any]) -> Any:
-    """Remove and return the aggregation from a variable's arguments.
-
-    Raises:
-      ValueError: if it is none that there is.
-    """
+    """Remove and return the aggregation from a variable's arguments; ValueError if invalid."""
     aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
     if aggregation not in list(VariableAggregation):
         raise ValueError(
@@ -450,11 +430,7 @@ def aggregation_of(kwargs: dict[str, Any]) -> Any:
 def keep_whole(whole: Any, parts: Sequence[Any], collections: Any, is_trainable: bool) -> None:
     """Put a variable into collections instead of its parts.
 
-    Args:
-      whole: what programs are to find.
-      parts: the variables behind it.
-      collections: their names; None stands for that of all variables.
-      is_trainable: whether it is a trainable one.
+    None as `collections` stands for that of all variables.
     """
     from stillflow.graph.graph import get_default_graph
     from stillflow.graph.graph_keys import GraphKeys

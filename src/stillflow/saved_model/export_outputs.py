@@ -133,15 +133,9 @@ class EvalOutput(SupervisedOutput):
 
 
 def with_default_output(export_outputs: Any, predictions: Any) -> dict[str, Any]:
-    """Return outputs by signature; one of them is the default for serving.
+    """Return outputs by signature, for None all predictions; one is the default for serving.
 
-    Args:
-      export_outputs: {signature: `ExportOutput`}; None for all predictions.
-      predictions: a tensor, or {name: tensor}.
-
-    Raises:
-      TypeError: if it is no dict of outputs.
-      ValueError: if there are several, and none is the default.
+    `predictions` is a tensor, or {name: tensor}.
     """
     if export_outputs is None:
         export_outputs = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: PredictOutput(predictions)}

@@ -22,19 +22,11 @@ _METHODS = {
 def signatures_of(
     receivers: Any, outputs: Any, alternatives: Any = None, serving_only: bool = True
 ) -> dict[str, Any]:
-    """Return the signatures from a model's inputs to its outputs.
+    """Return the signatures from a model's inputs to its outputs; those that do not fit are left.
 
-    Those that do not fit are left.
-
-    Args:
-      receivers: {name: tensor}, or a tensor.
-      outputs: {signature: `ExportOutput`}.
-      alternatives: {name: receivers}, other ways into the graph; their signatures are named
-        "name:signature".
-      serving_only: whether only signatures that TensorFlow Serving knows stay.
-
-    Raises:
-      ValueError: if `outputs` is no dict.
+    Receivers are a tensor or {name: tensor}, outputs {signature: `ExportOutput`}; `alternatives`
+    are other ways into the graph, whose signatures are named "name:signature". If `serving_only`,
+    signatures that TensorFlow Serving knows alone stay.
     """
     if not isinstance(outputs, dict):
         raise ValueError(f"export_outputs must be a dict and not{type(outputs)}")

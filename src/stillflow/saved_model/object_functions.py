@@ -85,18 +85,11 @@ def argument_names(function: ConcreteFunction) -> list[str]:
 
 
 def signatures_to_export(root: Any, signatures: Any) -> dict[str, ConcreteFunction]:
-    """Return the signatures of a SavedModel.
+    """Return the signatures of a SavedModel: functions of tensors by name to tensors by name.
 
-    Args:
-      root: The object that is saved.
-      signatures: A function, functions by name, or None: the one that `root` says is its default,
-        or the only function that it has.
-
-    Returns:
-      Functions that take tensors by name and give them by name.
-
-    Raises:
-      ValueError: If one is no function of fixed arguments, or gives something else.
+    They are a function, functions by name, or None: the one that `root`, the saved object, says is
+    its default, or the only function that it has. ValueError if one is no function of fixed
+    arguments, or gives something else.
     """
     if signatures is None:
         signatures = _only_function(root)
@@ -176,11 +169,7 @@ def _outputs_by_name(outputs: Any, function: str, key: str) -> dict[str, Any]:
 
 
 def placeholders_of(key: str, function: ConcreteFunction) -> dict[str, Tensor]:
-    """Return placeholders in the default graph for a signature's inputs, by name, in order.
-
-    Raises:
-      ValueError: If two arguments have the same name.
-    """
+    """Return placeholders in the default graph for a signature's inputs, by name, in order."""
     from stillflow.ops.constants import placeholder
 
     made: dict[str, Tensor] = {}

@@ -89,12 +89,7 @@ class _Resource(AutoTrackable):
 
 
 class _Objects:
-    """The objects of a SavedModel, each made of its message.
-
-    Args:
-      meta_graph: The `MetaGraphDef`.
-      export_dir: The directory.
-    """
+    """The objects of a SavedModel's `MetaGraphDef`, each made of its message."""
 
     def __init__(self, meta_graph: Any, export_dir: str) -> None:
         self._message = meta_graph.object_graph_def

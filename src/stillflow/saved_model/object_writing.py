@@ -111,11 +111,7 @@ def _write(obj: Any, export_dir: str, found: dict[str, ConcreteFunction]) -> Non
 
 
 def _has_signatures(obj: Any) -> bool:
-    """Return True if an object that was loaded has its signatures with it.
-
-    Raises:
-      ValueError: If it has something else of that name.
-    """
+    """Return True if an object was loaded with signatures; ValueError for others of that name."""
     own = {part.name: part.ref for part in parts_of(obj)}.get(SIGNATURES)
     if own is not None and not isinstance(own, SignatureMap):
         raise ValueError(
@@ -128,12 +124,7 @@ def _has_signatures(obj: Any) -> bool:
 
 
 class _Export:
-    """Numbered objects, including functions, and a graph for all of them.
-
-    Args:
-      objects: The objects.
-      signatures: Functions by name.
-    """
+    """Numbered objects, including functions, and a graph for all of them; signatures by name."""
 
     def __init__(self, objects: ObjectGraph, signatures: dict[str, ConcreteFunction]) -> None:
         self._objects = objects

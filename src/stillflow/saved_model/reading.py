@@ -22,11 +22,7 @@ from stillflow.variables.collections import all_saveable_objects
 
 
 def parse_saved_model(export_dir: Any) -> Any:
-    """Read the `SavedModel` message of a directory.
-
-    Raises:
-      IOError: If there is none, or it is damaged.
-    """
+    """Read the `SavedModel` message of a directory; IOError if there is none, or it is damaged."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 

@@ -69,11 +69,7 @@ class RestoredConcreteFunction(ConcreteFunction):
         return list(self.graph.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a call of a signature.
-
-        Raises:
-          TypeError: If there are too many arguments, or others than it takes.
-        """
+        """Add a call of a signature."""
         if self.argument_keywords is None:
             return super().__call__(*args, **kwargs)
         names = sorted(self.argument_keywords)
@@ -130,12 +126,7 @@ class RestoredFunction:
         self.concrete_functions = list(functions)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a call of the function that takes such arguments.
-
-        Raises:
-          TypeError: If there are more arguments than its signature has.
-          ValueError: If no function takes them.
-        """
+        """Add a call of the function that takes such arguments, or raise ValueError."""
         inputs = self._canonical(args, kwargs)
         for converted in (False, True):
             for function in self.concrete_functions:
@@ -242,14 +233,7 @@ def _call(function: ConcreteFunction, inputs: Any) -> Any:
 
 
 def load_library(library: Any) -> dict[str, RestoredConcreteFunction]:
-    """Return the functions of a SavedModel, under names of their own in the default graph.
-
-    Args:
-      library: A `FunctionDefLibrary`.
-
-    Returns:
-      The functions by the names that they had.
-    """
+    """Return a library's functions, with new names in the default graph, by the names they had."""
     graph = get_default_graph()
     copy = type(library)()
     copy.CopyFrom(library)

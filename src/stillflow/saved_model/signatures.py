@@ -212,11 +212,7 @@ def predict_signature_def(inputs: Any, outputs: Any) -> Any:
 def supervised_signature_def(
     method_name: str, inputs: Any, loss: Any, predictions: Any = None, metrics: Any = None
 ) -> Any:
-    """Return the signature of training or evaluation: inputs, loss, predictions and metrics.
-
-    Raises:
-      ValueError: If there are no inputs.
-    """
+    """Return the signature of training or evaluation: inputs, loss, predictions and metrics."""
     if inputs is None or not inputs:
         raise ValueError(f"{method_name} inputs cannot be None or empty.")
     outputs = {**(loss or {}), **(predictions or {}), **(metrics or {})}
@@ -267,11 +263,7 @@ def op_signature_def(op: Operation, key: str) -> Any:
 
 
 def load_op_from_signature_def(signature: Any, key: str, import_scope: str | None = None) -> Any:
-    """Return the operation that such a signature names.
-
-    Raises:
-      NotFoundError: If it is missing in the graph.
-    """
+    """Return the operation that such a signature names, or raise NotFoundError."""
     from stillflow import errors
 
     name = signature.outputs[key].name

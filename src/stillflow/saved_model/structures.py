@@ -85,11 +85,7 @@ _KINDS: list[tuple[str, _Is, Callable[[Any], Any], Callable[[Any], Any]]] = [
 
 
 def encode(structure: Any) -> Any:
-    """Return a `StructuredValue` that describes `structure`.
-
-    Raises:
-      NotEncodableError: if there is something in it that has no such form.
-    """
+    """Return a `StructuredValue` that describes `structure`, or raise NotEncodableError."""
     for kind, is_it, form, _ in _KINDS:
         if is_it(structure):
             return StructuredValue(**{kind: form(structure)})
@@ -97,11 +93,9 @@ def encode(structure: Any) -> Any:
 
 
 def decode(message: Any) -> Any:
-    """Return the structure that a `StructuredValue` describes.
+    """Return the structure that a `StructuredValue` describes, or raise NotEncodableError.
 
-    Raises:
-      NotEncodableError: if it describes none.
-      ValueError: if it has a type in it that is not known.
+    ValueError if it has a type in it that is not known.
     """
     found = message.WhichOneof("kind")
     for kind, _, _, back in _KINDS:

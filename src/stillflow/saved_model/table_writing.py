@@ -32,8 +32,7 @@ def is_table(thing: Any) -> bool:
 def table_functions(table: Any) -> dict[str, Any]:
     """Return functions without arguments that create, fill and remove a table, by name.
 
-    Raises:
-      ValueError: If it is filled otherwise, key by key.
+    ValueError if it is filled otherwise, key by key.
     """
     if not hasattr(table, "_initialize"):
         raise ValueError(

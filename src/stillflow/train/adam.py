@@ -138,14 +138,8 @@ def update_of_rows(
 ) -> Operation:
     """Return the operation that changes a variable by gradients of some of its rows.
 
-    Args:
-      grad: of the rows.
-      var: the variable.
-      indices: of the rows.
-      scatter_add: (variable, indices, values) -> the variable, afterwards.
-      slots: the averages of gradients and of squares.
-      scalars: the hyperparameters in the order of the training op.
-      use_locking: whether updates hold the variable's lock.
+    `scatter_add` is (variable, indices, values) -> the variable, afterwards. Slots are the averages
+    of gradients and of squares; scalars are in the order of the training op.
     """
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = scalars
     rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)

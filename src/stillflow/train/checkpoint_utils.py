@@ -52,11 +52,7 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
 
 
 def checkpoint_filename(ckpt_dir_or_file: Any) -> str:
-    """Return a checkpoint's prefix: the given one, or the latest in a directory.
-
-    Raises:
-      ValueError: If the directory has none.
-    """
+    """Return a checkpoint's prefix: the given one, or the latest in a directory, or ValueError."""
     path = name_of(ckpt_dir_or_file)
     if not whole_file.is_directory(path):
         return path

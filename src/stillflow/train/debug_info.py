@@ -12,8 +12,7 @@ from stillflow.protos import GraphDebugInfo
 def create_graph_debug_info_def(operations: Iterable[tuple[str, Operation]]) -> Any:
     """Return the stack of calls that made each of some operations.
 
-    Args:
-      operations: Each with the name of the function that it is in; "" for the graph itself.
+    Each has the name of the function that it is in; "" for the graph itself.
     """
     message = GraphDebugInfo()
     files: dict[str, int] = {}

@@ -12,11 +12,7 @@ from stillflow.variables.state_ops import assign_add
 
 
 def apply_in_replica(optimizer: Any, grads_and_vars: Any, global_step: Any, name: Any) -> Any:
-    """Ask for an update of all variables, as `apply_gradients()` does in a replica.
-
-    Raises:
-      RuntimeError: outside of a replica.
-    """
+    """Ask for an update of all variables, as `apply_gradients()` does in a replica."""
     if in_cross_replica_context():
         raise RuntimeError(
             "Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context."

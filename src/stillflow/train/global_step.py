@@ -106,11 +106,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 
 def get_global_step_read(graph: Graph | None = None) -> Any:
-    """Return the tensor with which hooks read the global step, if it was made.
-
-    Raises:
-      RuntimeError: if there are several.
-    """
+    """Return the one tensor with which hooks read the global step, if it was made."""
     graph = graph or get_default_graph()
     reads = graph.get_collection(GLOBAL_STEP_READ_KEY)
     if len(reads) > 1:
@@ -137,11 +133,7 @@ def get_or_create_global_step_read(graph: Graph | None = None) -> Any:
 
 
 def increment_global_step(increment: Any, graph: Graph | None = None) -> Any:
-    """Add to the global step when run, after `get_or_create_global_step_read` was.
-
-    Raises:
-      ValueError: if there is no global step.
-    """
+    """Add to the global step when run, after `get_or_create_global_step_read` was."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     if step is None:

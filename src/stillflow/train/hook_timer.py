@@ -92,11 +92,7 @@ class NeverTriggerTimer(HookTimer):
 
 
 def global_step_for(hook: str) -> Any:
-    """Return the tensor a hook reads the global step from.
-
-    Raises:
-      RuntimeError: the graph has no global step.
-    """
+    """Return the tensor a hook reads the global step from; RuntimeError if there is none."""
     from stillflow.train.global_step import get_or_create_global_step_read
 
     tensor = get_or_create_global_step_read()

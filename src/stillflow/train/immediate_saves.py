@@ -18,11 +18,7 @@ def save_now(saveables: Sequence[SaveableObject], prefix: str, version: int = 2)
 
 
 def restore_now(saveables: Sequence[SaveableObject], prefix: str) -> None:
-    """Restore saveables from a checkpoint.
-
-    Raises:
-      NotFoundError: if one of them is missing in it.
-    """
+    """Restore saveables from a checkpoint; NotFoundError if one of them is missing in it."""
     builder = saver_builder.BaseSaverBuilder()
     with device("/cpu:0"):
         path = constant(prefix)

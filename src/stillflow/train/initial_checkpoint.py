@@ -113,11 +113,7 @@ def _variables_of_scope(
 
 
 def _set_initial_value(variable: Any, file: str, name: str) -> None:
-    """Set the initial value of a variable, or of its parts, to the value of a tensor.
-
-    Raises:
-      ValueError: If the parts are not of one variable.
-    """
+    """Set the initial value of a variable, or of its parts, to the value of a tensor."""
     pieces = [(variable, "")]
     if isinstance(variable, (list, tuple)):
         infos = [part._save_slice_info for part in variable]

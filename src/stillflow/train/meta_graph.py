@@ -144,11 +144,7 @@ def as_meta_graph(meta_graph_or_file: Any) -> Any:
 
 
 def read_meta_graph_file(filename: str) -> Any:
-    """Read a `MetaGraphDef` from a file, binary or text.
-
-    Raises:
-      IOError: If there is no such file, or it is no such message.
-    """
+    """Read a `MetaGraphDef` from a file, binary or text; IOError if there is none."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -181,19 +177,10 @@ def import_scoped_meta_graph(
     unbound_inputs_col_name: str | None = "unbound_inputs",
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
 ) -> dict[str, Any]:
-    """Add a `MetaGraphDef` to a graph; give its variables, by the names they have in it.
+    """Add a `MetaGraphDef`, or that in a file, to a graph; give variables by their names in it.
 
-    Args:
-      meta_graph_or_file: The message, or the file that holds it.
-      clear_devices: Whether devices are left out.
-      graph: The graph, by default the default one.
-      import_scope: A name scope to add.
-      input_map: Tensors for inputs, by their names.
-      unbound_inputs_col_name: The collection that names the inputs that need one.
-      restore_collections_predicate: Which collections are taken over.
-
-    Raises:
-      ValueError: If an input has no tensor.
+    `input_map` has tensors for inputs, by name; a collection names the inputs that need one, or
+    ValueError. `restore_collections_predicate` says which collections are taken over.
     """
     return import_scoped_meta_graph_with_return_elements(
         meta_graph_or_file,
@@ -343,11 +330,7 @@ def copy_scoped_meta_graph(
     from_graph: Graph | None = None,
     to_graph: Graph | None = None,
 ) -> dict[str, Any]:
-    """Copy a name scope of a graph to another scope or graph; return the new variables.
-
-    Raises:
-      ValueError: If it is the same scope of the same graph.
-    """
+    """Copy a name scope of a graph to another scope or graph; return the new variables."""
     source, target = (graph or get_default_graph() for graph in (from_graph, to_graph))
     if (source, from_scope) == (target, to_scope):
         raise ValueError(

@@ -44,14 +44,9 @@ def export_scoped_meta_graph(
 ) -> tuple[Any, dict[str, Any]]:
     """Return a graph or one of its scopes as a `MetaGraphDef`, written to a file if one is named.
 
-    Args:
-      unbound_inputs_col_name: The collection that names inputs from outside of `export_scope`.
-      kwargs: More arguments of `create_meta_graph_def`.
-      filename, graph_def, graph, export_scope, as_text, clear_devices, saver_def,
-        clear_extraneous_savers, strip_default_attrs, save_debug_info: See `export_meta_graph`.
-
-    Returns:
-      The message, and the variables that it holds, by their names there.
+    A collection names inputs from outside of `export_scope`; the other arguments are those of
+    `export_meta_graph` and `create_meta_graph_def`. Returns the message, and the variables that it
+    holds, by their names there.
     """
     graph = graph or get_default_graph()
     excluded: Collection[str] | None = None
@@ -110,15 +105,9 @@ def create_meta_graph_def(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
 ) -> Any:
-    """Return a `MetaGraphDef` of a graph and its collections.
+    """Return a `MetaGraphDef` of a graph and its collections, without `exclude_nodes` in these.
 
-    Args:
-      exclude_nodes: Names of nodes that collections leave out.
-      meta_info_def, graph_def, saver_def, collection_list, graph, export_scope,
-        clear_extraneous_savers, strip_default_attrs: See `export_meta_graph`.
-
-    Raises:
-      TypeError: If an argument is no such message, or no graph.
+    See `export_meta_graph`. TypeError if an argument is no such message, or no graph.
     """
     _check_type("graph", graph, Graph, "Graph")
     _check_type("meta_info_def", meta_info_def, MetaGraphDef.MetaInfoDef, "MetaInfoDef")
@@ -300,12 +289,7 @@ def add_collection_def(
 ) -> None:
     """Write a collection of a graph into a `MetaGraphDef`; one that cannot be is left out.
 
-    Args:
-      key: The collection's name.
-      graph: The graph, by default the default one.
-      export_scope: The scope whose things are written.
-      exclude_nodes: Names of nodes to leave out.
-      override_contents: What to write instead of the collection.
+    Things of `export_scope` are written, `exclude_nodes` aside; or `override_contents`.
     """
     _check_type("graph", graph, Graph, "Graph")
     if not isinstance(key, (str, bytes)):

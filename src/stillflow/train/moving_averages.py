@@ -35,18 +35,10 @@ _FLOATS = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
 def assign_moving_average(
     variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
-    """Update a variable to `variable * decay + value * (1 - decay)` when run.
+    """Update a variable to `variable * decay + value * (1 - decay)` when run; return it read then.
 
-    Args:
-      variable: the moving average.
-      value: a tensor of its shape.
-      decay: a float or scalar tensor.
-      zero_debias: whether an average that started with zeros is corrected for that, as in
-        section 3 of Kingma and Ba (2015). This makes variables `biased` and `local_step`.
-      name: of the operations.
-
-    Returns:
-      The variable, read after the update.
+    `zero_debias` corrects an average that started with zeros, as in section 3 of Kingma and Ba
+    (2015). This makes variables `biased` and `local_step`.
     """
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         rate = convert_to_tensor(1.0 - decay, name="decay")
@@ -81,13 +73,8 @@ def weighted_moving_average(
 ) -> Any:
     """Return the moving average of `value * weight`, divided by that of `weight`.
 
-    Args:
-      value: a tensor of known shape.
-      decay: a float or scalar tensor.
-      weight: a tensor of known shape.
-      truediv: whether integers are divided as floats.
-      collections: of the variables that keep the two averages; GLOBAL_VARIABLES by default.
-      name: of the operations.
+    Both are of known shape; integers are divided as floats if `truediv`. `collections` are of the
+    variables that keep the averages; GLOBAL_VARIABLES by default.
     """
     collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
     with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:

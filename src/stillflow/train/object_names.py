@@ -15,8 +15,7 @@ OBJECT_GRAPH_PROTO_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 def object_graph_key_mapping(checkpoint_path: str) -> dict[str, str]:
     """Return the keys of variables in a checkpoint of objects, by the names they had.
 
-    Raises:
-      NotFoundError: If it is no such checkpoint.
+    NotFoundError if it is no such checkpoint.
     """
     content = CheckpointReader(checkpoint_path).get_tensor(OBJECT_GRAPH_PROTO_KEY)
     graph = TrackableObjectGraph.FromString(content)
@@ -34,18 +33,11 @@ def saver_from_object_based_checkpoint(
     names_to_keys: dict[str, str] | None = None,
     cached_saver: Any = None,
 ) -> Any:
-    """Return a `Saver` that restores variables from a checkpoint of objects.
+    """Return a `Saver` that restores variables, by default all, from a checkpoint of objects.
 
-    Args:
-      checkpoint_path: The checkpoint.
-      var_list: The variables, by default all.
-      builder: Has no effect.
-      names_to_keys: The result of `object_graph_key_mapping`, by default for this checkpoint.
-      cached_saver: A saver that this has made before, for a checkpoint of the same kind.
-
-    Raises:
-      ValueError: If it is no checkpoint of objects.
-      NotFoundError: If a variable is missing.
+    `builder` has no effect; `names_to_keys` is the result of `object_graph_key_mapping`,
+    `cached_saver` one made before for a checkpoint of the same kind. ValueError if it is no
+    checkpoint of objects, NotFoundError if a variable is missing.
     """
     from stillflow.train.saver import Saver
     from stillflow.variables.collections import all_saveable_objects

@@ -340,10 +340,7 @@ def gradients_of_function(
 ) -> list[tuple[Any, Any]]:
     """Return gradients of `loss()`; by default by the trainable variables that it reads.
 
-    Args:
-      loss: a function of no arguments.
-      var_list: the variables.
-      grad_loss: the gradient that the loss receives, ones if None.
+    `grad_loss` is the gradient that the loss receives, ones if None.
     """
     graph = get_default_graph()
     if not graph.runs_at_once and not graph.building_function:

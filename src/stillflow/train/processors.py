@@ -74,11 +74,7 @@ class _TensorProcessor(_OptimizableVariable):
 
 
 def get_processor(v: Any) -> _OptimizableVariable:
-    """Return the processor for a variable or tensor.
-
-    Raises:
-      NotImplementedError: if `v` is neither.
-    """
+    """Return the processor for a variable or tensor."""
     if isinstance(v, Tensor) and v.holds_value:
         return _TensorProcessor(v)
     if (is_resource_variable(v) and v.handle.holds_value) or v.op.type == "VarHandleOp":

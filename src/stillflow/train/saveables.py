@@ -165,13 +165,7 @@ def _is_trackable(item: Any) -> bool:
 def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
     """Yield the saveables that a variable, a list of its parts, or another object consists of.
 
-    Args:
-      op: The object.
-      name: Its name in the checkpoint.
-
-    Raises:
-      TypeError: If the name is no string, or a tensor is not a variable's.
-      ValueError: If parts do not belong together.
+    ValueError if parts do not belong together, TypeError for a tensor of no variable.
     """
     if not isinstance(name, str):
         raise TypeError(
@@ -229,18 +223,10 @@ def _is_of_variable(tensor: Any) -> bool:
 
 
 def op_list_to_dict(op_list: Any, convert_variable_to_tensor: bool = True) -> dict[str, Any]:
-    """Variables and other saveables by the names they get in a checkpoint.
+    """Return variables and other saveables by the names they get in a checkpoint.
 
-    Args:
-      op_list: A list, tuple or set of variables, their parts, saveables.
-      convert_variable_to_tensor: Whether variables that are not parts are given as tensors.
-
-    Returns:
-      A dict; parts of one variable are a list under its name.
-
-    Raises:
-      TypeError: If something is no such thing.
-      ValueError: If two of them have one name.
+    Parts of one variable are a list under its name; other variables are given as tensors if so
+    asked. TypeError for other things, ValueError for two of one name.
     """
     if not isinstance(op_list, (list, tuple, set)):
         raise TypeError(f"Variables to save should be passed in a dict or a list: {op_list}")
@@ -305,9 +291,7 @@ def _add_part(result: dict[str, Any], var: Any) -> None:
 def validate_and_slice_inputs(names_to_saveables: Any) -> list[SaveableObject]:
     """Return the saveables of a dict or list, in the order of their names.
 
-    Raises:
-      TypeError: If something cannot be saved.
-      ValueError: If something is to be saved twice.
+    TypeError if something cannot be saved, ValueError if it is to be saved twice.
     """
     named = names_to_saveables
     if not isinstance(named, dict):

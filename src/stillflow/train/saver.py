@@ -502,11 +502,7 @@ def _explained(error: errors.OpError, missing: str) -> errors.OpError:
 
 
 def get_saver_or_default() -> Any:
-    """Return the graph's saver, or a new one of all variables.
-
-    Raises:
-      RuntimeError: If there are several.
-    """
+    """Return the graph's saver, or a new one of all variables; RuntimeError if several."""
     savers = get_collection(GraphKeys.SAVERS)
     if savers:
         if len(savers) > 1:

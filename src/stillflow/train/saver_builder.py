@@ -180,11 +180,7 @@ class BaseSaverBuilder:
         return group(*restores, name="restore_all")
 
     def _GroupByDevices(self, saveables: Sequence[Saveable]) -> PerDevice:
-        """Return the saveables of each device, by its name.
-
-        Raises:
-          ValueError: If the tensors of one saveable are on several devices.
-        """
+        """Return the saveables of each device, by name; ValueError if one is on several."""
         per_device: dict[str, list[Saveable]] = {}
         for saveable in saveables:
             devices = {canonical_name(spec.tensor.device) for spec in saveable.specs}

@@ -106,14 +106,10 @@ def store_sparse(
 ) -> tuple[list[Any], list[SparseMetaData]]:
     """Put sparse ones among some tensors into the session.
 
-    Args:
-      tensors: the components of an element, or of a batch of them.
-      enqueue_many: whether they are batches.
-      keep: whether to store at all: a scalar, or a vector of one bool for each row.
-      shared: the operations to share stores with, None for dense components.
-
-    Returns:
-      The tensors, numbers [..., 1] instead of sparse ones, and the storage of each.
+    The tensors are components of an element, or of a batch if `enqueue_many`. `keep` says whether
+    to store at all: a scalar, or a bool for each row. `shared` are operations to share stores with,
+    None for dense components. Returns the tensors, numbers [..., 1] instead of sparse ones, and the
+    storage of each.
     """
     shared = shared or [None] * len(tensors)
     pairs = list(zip(tensors, shared, strict=True))
@@ -136,11 +132,7 @@ def store_sparse(
 def store_sparse_join(
     lists: Sequence[Sequence[Any]], enqueue_many: bool, keep: Any
 ) -> tuple[list[list[Any]], list[SparseMetaData]]:
-    """`store_sparse` of several lists of components that go into one queue.
-
-    Raises:
-      ValueError: if the lists differ in what is sparse.
-    """
+    """`store_sparse` of several lists of components, sparse alike, that go into one queue."""
     stored: list[list[Any]] = []
     infos: list[SparseMetaData] = []
     for tensors in lists:

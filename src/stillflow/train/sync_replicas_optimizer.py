@@ -269,13 +269,7 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 class _SyncReplicasOptimizerHook(SessionRunHook):
-    """Prepares the session of a replica.
-
-    Args:
-      sync_optimizer: the `SyncReplicasOptimizer`.
-      is_chief: whether the replica is the chief.
-      num_tokens: see `get_init_tokens_op`.
-    """
+    """Prepares the session of a replica; for `num_tokens` see `get_init_tokens_op`."""
 
     def __init__(
         self, sync_optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int

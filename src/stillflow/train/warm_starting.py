@@ -76,11 +76,7 @@ class VocabInfo(_Vocabularies):
 
 
 def infer_var_name(var: list[Any]) -> str:
-    """Return the name that a variable, or the parts of one, has in a checkpoint.
-
-    Raises:
-      TypeError: If these are several variables.
-    """
+    """Return the name that a variable, or the parts of one, has in a checkpoint."""
     named = op_list_to_dict(var)
     if len(named) > 1:
         raise TypeError(
@@ -90,11 +86,7 @@ def infer_var_name(var: list[Any]) -> str:
 
 
 def parts_of(var: Any) -> list[Any]:
-    """Return a variable, a list of the parts of one, or a `PartitionedVariable`, as a list.
-
-    Raises:
-      TypeError: If it is none of these.
-    """
+    """Return a variable, a list of the parts of one, or a `PartitionedVariable`, as a list."""
     if is_variable(var):
         return [var]
     if isinstance(var, list) and all(map(is_variable, var)):
@@ -184,12 +176,8 @@ def warm_start_var_with_vocab(
 def get_grouped_variables(vars_to_warm_start: Any) -> dict[str, list[Any]]:
     """Return the variables to start, by the name of the whole that they are parts of.
 
-    Args:
-      vars_to_warm_start: a regular expression for names of trainable variables, None for all of
-        them, a list of expressions for names of global ones, or a list of variables.
-
-    Raises:
-      ValueError: If it is none of these.
+    They are given by a regular expression for names of trainable variables, None for all of them, a
+    list of expressions for names of global ones, or a list of variables.
     """
     if isinstance(vars_to_warm_start, str) or vars_to_warm_start is None:
         logging.info("Warm-starting variables only in TRAINABLE_VARIABLES.")
@@ -221,11 +209,7 @@ def get_grouped_variables(vars_to_warm_start: Any) -> dict[str, list[Any]]:
 
 
 def get_object_checkpoint_renames(path: Any, variable_names: Collection[str]) -> dict[str, str]:
-    """Return the keys of variables in a checkpoint of objects; none if it is one of names.
-
-    Raises:
-      ValueError: If one is missing.
-    """
+    """Return the keys of variables in a checkpoint of objects; none if it is one of names."""
     try:
         keys = object_graph_key_mapping(checkpoint_filename(path))
     except errors.NotFoundError:

@@ -46,11 +46,7 @@ class VariableAggregation(enum.Enum):
 def check_distribution(
     synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
 ) -> tuple[Any, Any, bool]:
-    """Fill in the defaults of how a variable is distributed.
-
-    Raises:
-      ValueError: if a value is not one of the enums'.
-    """
+    """Fill in the defaults of how a variable is distributed."""
     try:
         aggregation = VariableAggregation(
             VariableAggregation.NONE if aggregation is None else aggregation
@@ -73,11 +69,7 @@ def check_distribution(
 
 
 def check_arguments(collections: Any, constraint: Any, trainable: bool) -> Any:
-    """Return the collections that a variable is added to.
-
-    Raises:
-      ValueError: if `collections` is no collection of names or `constraint` no function.
-    """
+    """Return the collections that a variable is added to."""
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
     if not isinstance(collections, (list, tuple, set)):

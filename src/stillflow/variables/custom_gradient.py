@@ -159,12 +159,7 @@ def _check_signature(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
 
 
 def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
-    """Return the trainable variables that tensors depend on, not counting those behind others.
-
-    Args:
-      input_ops: the others, one or a structure of them.
-      output_ops: the tensors, one or a structure of them.
-    """
+    """Return the trainable variables that `output_ops` depend on, but those behind `input_ops`."""
     ends = nest.flatten(nest.map_structure(identity, output_ops))
     stop = {arg.op for arg in nest.flatten(input_ops)}
     seen: dict[Operation, None] = {}

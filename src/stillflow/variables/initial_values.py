@@ -10,12 +10,9 @@ from stillflow.graph.operation import Operation, Tensor
 
 
 def guarded(name: str, initial_value: Tensor) -> Tensor:
-    """`initial_value` with every variable replaced by its `initialized_value()`.
+    """Return `initial_value`, a tensor, with variables replaced by their `initialized_value()`.
 
     Where the expression has a cycle, or the variables are in no collection, it stays as it is.
-
-    Raises:
-      TypeError: if `initial_value` is not a tensor.
     """
     if not isinstance(initial_value, Tensor):
         raise TypeError(f"initial_value needs to be a Tensor: {initial_value}")

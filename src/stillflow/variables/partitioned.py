@@ -78,11 +78,7 @@ class PartitionInfo:
 
 
 def partition(partitioner: Callable[..., Any], shape: TensorShape, dtype: DType) -> Any:
-    """Asks a partitioner into how many parts each dimension is split.
-
-    Raises:
-      ValueError: if the shape is not known or the answer makes no sense.
-    """
+    """Ask a partitioner into how many parts each dimension of a known shape is split."""
     if not shape.is_fully_defined():
         raise ValueError(
             f"Shape of a new partitioned variable must be fully defined, but instead was {shape}."

@@ -301,11 +301,7 @@ def _regularize(variable: Any, name: str, regularizer: Any) -> None:
 
 
 def default_initializer(name: str, dtype: DType) -> Any:
-    """Return the initializer of variables that are given none.
-
-    Raises:
-      ValueError: if there is none for the type.
-    """
+    """Return the initializer of variables that are given none."""
     from stillflow.variables import initializers
 
     if dtype.is_floating:

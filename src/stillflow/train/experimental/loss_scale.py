@@ -68,11 +68,7 @@ class LossScale(Trackable):
         return self._weights.get((name, get_default_graph())) if found is None else found
 
     def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
-        """Make a variable of the loss scale.
-
-        Raises:
-          RuntimeError: if there is one of that name in the graph.
-        """
+        """Make a variable of the loss scale; RuntimeError if the graph has one of that name."""
         variable = Variable(
             initial_value=initial_value, name=name, dtype=dtype, trainable=False, use_resource=True
         )
@@ -223,11 +219,7 @@ def _assign_if_finite(variable: Any, value: Tensor) -> Any:
 
 
 def get(identifier: Any) -> LossScale | None:
-    """Return the loss scale that a number, "dynamic" or a loss scale itself stands for.
-
-    Raises:
-      ValueError: if it is none of these nor None.
-    """
+    """Return the loss scale that a number, "dynamic", a loss scale or None stands for."""
     if isinstance(identifier, (int, float)):
         return FixedLossScale(identifier)
     if isinstance(identifier, str) and identifier == "dynamic":

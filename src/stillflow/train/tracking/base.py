@@ -109,19 +109,10 @@ class Trackable:
         return self._tracked.get(name)
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        """Make an object a part of this one, and restore it from checkpoints.
+        """Make an object a part of this one, restore it from checkpoints, and return it.
 
-        Args:
-          trackable: The object.
-          name: The part's name.
-          overwrite: Whether there may be another object of this name.
-
-        Returns:
-          The object.
-
-        Raises:
-          TypeError: If it is nothing that can be saved.
-          ValueError: If there is another part of this name.
+        TypeError if it cannot be saved, ValueError if there is another part of this name, unless to
+        `overwrite`.
         """
         self._maybe_initialize_trackable()
         if not is_trackable(trackable):
@@ -235,11 +226,7 @@ def is_trackable(thing: Any) -> bool:
 
 
 def parts_of(thing: Any) -> Iterator[TrackableReference]:
-    """Yield the parts of an object, by name.
-
-    Raises:
-      NotImplementedError: If it is said of the object that it has none.
-    """
+    """Yield the parts of an object, by name; NotImplementedError for a `NotTrackable`."""
     if isinstance(thing, NotTrackable):
         raise NotImplementedError(
             f"The object {thing} does not support object-based saving. File a feature request if "

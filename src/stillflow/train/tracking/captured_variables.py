@@ -14,9 +14,6 @@ def capture_dependencies(template: Any) -> Iterator[None]:
     """Return a context in which variables become parts of a template, named from its scope on.
 
     A template inside is a part itself, and owns the variables made in it.
-
-    Args:
-      template: an object that can be saved, with the `variable_scope` that is open.
     """
     scope = template.variable_scope.name
 

@@ -177,18 +177,10 @@ def add_variable(
     initializer: Any = None,
     trainable: bool = True,
 ) -> Any:
-    """Make a resource variable that is a part of an object.
+    """Make a resource variable that is a part of an object, of the same name.
 
-    Args:
-      trackable: The object.
-      name: The variable's name, and that of the part.
-      shape: Its shape, if `initializer` does not tell it.
-      dtype: Its type.
-      initializer: A value, or an initializer; by default as `tf.get_variable` has it.
-      trainable: Whether optimizers change it.
-
-    Raises:
-      ValueError: If a value and a shape are given.
+    `initializer` is a value, without `shape`, or an initializer; by default as `tf.get_variable`
+    has it.
     """
     from stillflow.variables.initializers import GlorotUniform, Zeros
 

@@ -28,16 +28,7 @@ def wrap_or_unwrap(value: Any) -> Any:
 
 
 def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
-    """Make an attribute's value a part of its object, if it can be one.
-
-    Args:
-      trackable: the object.
-      name: of the attribute.
-      value: what is assigned.
-
-    Returns:
-      What the attribute holds.
-    """
+    """Make an attribute's value a part of its object, if it can be one; return what it holds."""
     held = wrap_or_unwrap(value)
     if not isinstance(value, NoDependency) and is_trackable(held):
         trackable._track_trackable(held, name=name, overwrite=True)
@@ -61,11 +52,7 @@ class TrackableDataStructure(Trackable):
         return list(self._tracked.values())
 
     def _track_value(self, value: Any, name: str) -> Any:
-        """Make an element a part; return its stored form.
-
-        Raises:
-          ValueError: if it cannot be saved.
-        """
+        """Make an element a part; return its stored form, or raise ValueError if it has none."""
         held = sticky_attribute_assignment(self, name, value)
         if not is_trackable(held):
             raise _UntrackableError(

@@ -38,8 +38,7 @@ _Found = dict[str, tuple[Any, list[SaveableObject]]]
 def read_object_graph(reader: CheckpointReader) -> Any:
     """Return the `TrackableObjectGraph` in a checkpoint; None in one of names.
 
-    Raises:
-      DataLossError: If it is damaged.
+    DataLossError if it is damaged.
     """
     from google.protobuf.message import DecodeError
 

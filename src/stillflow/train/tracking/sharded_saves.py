@@ -17,12 +17,7 @@ from stillflow.train.saveables import SaveableObject, set_cpu0
 def save_in_shards(prefix: Any, saveables: Iterable[SaveableObject]) -> Any:
     """Add save operations of objects, a shard for each device.
 
-    Args:
-      prefix: The prefix of the checkpoint's files, a string tensor.
-      saveables: The objects to save.
-
-    Returns:
-      The prefix, once all is saved.
+    Returns the prefix of the checkpoint's files, a string tensor, once all is saved.
     """
     with device("cpu:0"):
         temporary = string_join([prefix, f"_temp_{uuid.uuid4().hex}/part"])
@@ -45,12 +40,7 @@ def restore_from_shards(
 ) -> list[tuple[SaveableObject, Any]]:
     """Add restore operations of objects, one read for each device.
 
-    Args:
-      prefix: The prefix of the checkpoint's files, a string tensor.
-      saveables: The objects to restore.
-
-    Returns:
-      Each of them with the operation that gives it its values.
+    Returns each object with the operation that gives it its values.
     """
     restored = []
     for where, share in _by_device(saveables):
