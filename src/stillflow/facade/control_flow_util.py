@@ -102,11 +102,7 @@ def InXlaContext(graph: Any) -> bool:
 
 
 def CheckInputFromValidContext(op: Operation, input_op: Operation) -> None:
-    """Raise an error for an operation that takes a value from a loop it is not in.
-
-    Raises:
-      ValueError: if `input_op` is an input that `op` may not have.
-    """
+    """Raise ValueError for an input of `op` from a loop it is not in."""
     if any(tensor.op is input_op for tensor in op.inputs):
         check_inputs(op)
 

@@ -17,21 +17,11 @@ from stillflow.graph.tensor_shape import TensorShape
 def execute(
     op_name: Any, num_outputs: int, inputs: Sequence[Any], attrs: Any, ctx: Any, name: Any = None
 ) -> list[Any]:
-    """Run an operation.
+    """Run an operation; return its outputs.
 
-    Args:
-      op_name: of the operation, text or bytes.
-      num_outputs: how many outputs it is expected to have at most.
-      inputs: tensors; those of list arguments stand among the others.
-      attrs: names and values in turn, types as numbers of `types.proto`; None for none.
-      ctx: the context, which is the only one.
-      name: of the operation.
-
-    Returns:
-      The outputs.
-
-    Raises:
-      InvalidArgumentError: an operation of this name has other inputs, outputs or attributes.
+    Tensors of list arguments stand among the others in `inputs`; `attrs` are names and values in
+    turn, types as numbers of `types.proto`. InvalidArgumentError for another operation of the name,
+    or more outputs than `num_outputs`.
     """
     del ctx
     card = get(op_name.decode() if isinstance(op_name, bytes) else op_name)
@@ -62,14 +52,9 @@ def forward_gradient(
     outputs: Sequence[Tensor],
     tangents: Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """Return the tangents of an operation's results.
+    """Return the tangents of an operation's results by running it again.
 
-    Args:
-      op_name: the type of the operation.
-      attr_tuple: names and values of its attributes in turn.
-      inputs: the tensors that it takes.
-      outputs: its results; the operation runs again.
-      tangents: one for each input.
+    `attr_tuple` has names and values in turn; there is one tangent for each input.
     """
     from stillflow.eager.forwardprop import tangents_of
 
@@ -82,16 +67,7 @@ def forward_gradient(
 def args_to_matching_eager(
     values: Sequence[Any], ctx: Any, default_dtype: Any = None
 ) -> tuple[int, list[Any]]:
-    """Make tensors of one type of values.
-
-    Args:
-      values: tensors and what can become such.
-      ctx: the context, which is the only one.
-      default_dtype: the type if none of the values has one.
-
-    Returns:
-      The number of the type in `types.proto`, and the tensors.
-    """
+    """Make tensors of one type, by default `default_dtype`; return its number and them."""
     del ctx
     given = [value.dtype for value in values if isinstance(value, Tensor)]
     dtype = given[0] if given else None
@@ -112,11 +88,7 @@ def convert_to_mixed_eager_tensors(values: Any, ctx: Any) -> tuple[list[int], li
 
 
 def make_type(v: Any, arg_name: str) -> int:
-    """Return the number of a type in `types.proto`.
-
-    Raises:
-      TypeError: `v` is no type.
-    """
+    """Return the number of a type in `types.proto`."""
     try:
         number: int = dtypes.as_dtype(v).base_dtype.as_datatype_enum
     except TypeError:
@@ -125,11 +97,7 @@ def make_type(v: Any, arg_name: str) -> int:
 
 
 def make_shape(v: Any, arg_name: str) -> Any:
-    """Return a shape as a list, None where the rank is unknown.
-
-    Raises:
-      TypeError, ValueError: `v` is no shape.
-    """
+    """Return a shape as a list, None where the rank is unknown."""
     try:
         shape = TensorShape(v)
     except TypeError as error:
@@ -140,22 +108,14 @@ def make_shape(v: Any, arg_name: str) -> Any:
 
 
 def make_str(v: Any, arg_name: str) -> bytes:
-    """Return a string attribute as bytes.
-
-    Raises:
-      TypeError: `v` is neither text nor bytes.
-    """
+    """Return a string attribute as bytes."""
     if not isinstance(v, (str, bytes)):
         raise TypeError(f"Expected string for argument '{arg_name}' not {v!r}.")
     return v.encode() if isinstance(v, str) else v
 
 
 def make_int(v: Any, arg_name: str) -> int:
-    """Return an integer attribute.
-
-    Raises:
-      TypeError: `v` is no integer.
-    """
+    """Return an integer attribute."""
     if isinstance(v, str):
         raise TypeError(f"Expected int for argument '{arg_name}' not {v!r}.")
     try:
@@ -165,33 +125,21 @@ def make_int(v: Any, arg_name: str) -> int:
 
 
 def make_float(v: Any, arg_name: str) -> float:
-    """Return a floating attribute.
-
-    Raises:
-      TypeError: `v` is no number.
-    """
+    """Return a floating attribute."""
     if isinstance(v, (str, bytes)) or not hasattr(v, "__float__"):
         raise TypeError(f"Expected float for argument '{arg_name}' not {v!r}.")
     return float(v)
 
 
 def make_bool(v: Any, arg_name: str) -> bool:
-    """Return a boolean attribute.
-
-    Raises:
-      TypeError: `v` is no boolean.
-    """
+    """Return a boolean attribute."""
     if not isinstance(v, bool):
         raise TypeError(f"Expected bool for argument '{arg_name}' not {v!r}.")
     return v
 
 
 def attributes(card: Card, attrs: Sequence[Any]) -> dict[str, Any]:
-    """Attributes by their names.
-
-    Raises:
-      InvalidArgumentError: one of them is of another kind.
-    """
+    """Return attributes by their names; InvalidArgumentError for one of another kind."""
     known: dict[str, Any] = {}
     declared = card.signature.attrs
     for name, value in zip(attrs[::2], attrs[1::2], strict=True):
@@ -231,11 +179,7 @@ def _described(kind: str) -> str:
 
 
 def _arguments(card: Card, inputs: list[Any], known: dict[str, Any]) -> Iterator[Any]:
-    """Yield the inputs of each argument: a list of as many as attributes say for lists.
-
-    Raises:
-      InvalidArgumentError: there are too few or too many.
-    """
+    """Yield the inputs of each argument: a list of as many as attributes say for lists."""
     wanted = []
     for arg in card.signature.inputs:
         count = 1

@@ -49,12 +49,7 @@ def status_to_exception(code: int, message: str) -> Exception:
 
 
 def tensor_shape_slice(tensors: Any, slice_dim: int) -> Any:
-    """Return how many elements each tensor has in one dimension, as an int32 tensor.
-
-    Raises:
-      TypeError: they are no list of tensors with values.
-      ValueError, IndexError: there is no such dimension.
-    """
+    """Return how many elements each tensor has in one dimension, as an int32 tensor."""
     from stillflow.eager.eager_tensor import EagerTensor
     from stillflow.ops.constants import constant
 

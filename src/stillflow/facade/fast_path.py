@@ -15,19 +15,11 @@ _BEFORE = 5  # context, device, operation, name, callbacks
 def fast_path_execute(*args: Any) -> Any:
     """Run an operation on tensors with values.
 
-    Args:
-      *args: the context, a device's name, the operation's type, a name or None, callbacks or None,
-        its inputs (lists for list arguments), then names and values of attributes in turn.
-
-    Returns:
-      The result of an operation with one; a list of several; None without results.
-
-    Raises:
-      ValueError: there are too few arguments.
-      TypeError: the operation's type is no string.
-      FallbackException: an argument is a tensor of a graph, or an attribute is wrong; the caller
-        has a slower way, which gives the error.
-      NotOkStatusException: the operation fails.
+    Arguments are the context, a device's name, the operation's type, a name or None, callbacks or
+    None, its inputs (lists for list arguments), then names and values of attributes in turn.
+    Returns a single result, a list of several, or None. FallbackException: an argument is a tensor
+    of a graph, or an attribute is wrong; the caller has a slower way, which gives the error.
+    NotOkStatusException: the operation fails.
     """
     from stillflow.eager.immediate import context as eager_graph
     from stillflow.graph.attrs import check

@@ -38,22 +38,10 @@ def enqueue_data(
 ) -> Any:
     """Return a queue of rows, and threads that fill it once a session runs.
 
-    Args:
-      data: an array, an `OrderedDict` of arrays, or a `DataFrame` of pandas.
-      capacity: of the queue.
-      shuffle: whether rows come in random order.
-      min_after_dequeue: how many rows stay behind to shuffle; a quarter if None.
-      num_threads: how many threads fill it.
-      name: of the scope.
-      enqueue_size: how many rows a thread puts in at a time.
-      num_epochs: how often a thread puts in each row; without end if None.
-
-    Returns:
-      The queue; its elements are the row's name, then the columns.
-
-    Raises:
-      TypeError: data of another kind.
-      NotImplementedError: generators, padding, and seeds are not supported.
+    The data are an array, an `OrderedDict` of arrays, or a `DataFrame` of pandas; elements are the
+    row's name, then the columns. `min_after_dequeue` rows stay behind to shuffle, a quarter if
+    None; `enqueue_size` go in at a time, each `num_epochs` times, or without end. Generators,
+    padding, and seeds are not supported.
     """
     if callable(data) or pad_value is not None or seed is not None:
         raise NotImplementedError(

@@ -7,12 +7,7 @@ from types import TracebackType
 
 
 def cut(error: BaseException | None, is_hidden: Callable[[str], bool]) -> None:
-    """Cut frames out of the tracebacks of an exception and of those it goes back to.
-
-    Args:
-      error: the exception.
-      is_hidden: tells by the file of its code whether a frame is to go.
-    """
+    """Cut frames of hidden files from the tracebacks of an exception and of its causes."""
     for one in _chain(error):
         one.__traceback__ = _cut(one.__traceback__, is_hidden)
 

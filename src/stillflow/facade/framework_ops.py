@@ -50,11 +50,7 @@ def scalar_shape(unused_op: Any) -> list[TensorShape]:
 
 
 def broadcast_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
-    """Return the shape of the result of two shapes broadcast to each other.
-
-    Raises:
-      ValueError: they do not fit.
-    """
+    """Return the shape of the result of two shapes broadcast to each other."""
     if shape_x.ndims is None or shape_y.ndims is None:
         return TensorShape(None)
     sizes = _broadcast(shape_x, shape_y)

@@ -26,16 +26,8 @@ def OptimizeGraph(
 ) -> Any:  # fmt: skip
     """Return a graph with constants instead of nodes that depend on constants only.
 
-    Args:
-      config_proto: a `ConfigProto`.
-      metagraph: a `MetaGraphDef`, whose collection "train_op" names the fetches.
-      verbose: ignored, as are the others.
-
-    Returns:
-      A `GraphDef` of the operations that the fetches need.
-
-    Raises:
-      TypeError: `config_proto` is something else.
+    The collection "train_op" of the `MetaGraphDef` names the fetches; the `GraphDef` has the
+    operations that these need. The other arguments are ignored.
     """
     if type(config_proto).__name__ != "ConfigProto":
         raise TypeError(f"Expected config_proto to be a ConfigProto, saw type {type(config_proto)}")

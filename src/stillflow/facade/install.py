@@ -88,11 +88,7 @@ def _name_errors(before: str, now: str) -> None:
 
 
 def _probe(name: str, package: str | None = None) -> ModuleSpec | None:
-    """Find a module's spec as usual, except that probes for TensorFlow find none.
-
-    Without this a library that looks after the program has imported tensorflow would see it in
-    ``sys.modules``, where no finder is asked.
-    """
+    """Find a module's spec as usual, except that probes for TensorFlow find none."""
     if (name == ROOT or name.startswith(ROOT + ".")) and callers.denied():
         return None
     return _find_spec(name, package)

@@ -26,12 +26,7 @@ _V2 = "compat.v2."
 
 
 def lookup(module: str, name: str) -> Any:
-    """Return the object, or MISSING.
-
-    Args:
-      module: an internal module, e.g. ``tensorflow.python.ops.array_ops``.
-      name: the attribute asked for.
-    """
+    """Return the object `name` of ``tensorflow.python.ops.array_ops`` or the like, or MISSING."""
     for rule in _RULES:
         value = rule(module, name)
         if value is not MISSING:

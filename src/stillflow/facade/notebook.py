@@ -9,11 +9,7 @@ from stillflow.facade import frames
 
 
 def load(shell: Any) -> None:
-    """Serve tensorflow in an IPython shell, register the magic, and show errors in few lines.
-
-    Args:
-      shell: the shell, as IPython hands it to an extension.
-    """
+    """Serve tensorflow in an IPython shell, register the magic, and show errors in few lines."""
     from stillflow.facade.install import install_and_revive
 
     install_and_revive()
@@ -24,18 +20,7 @@ def load(shell: Any) -> None:
 
 
 def show(shell: Any, kind: type, error: Exception, traceback: Any, tb_offset: Any = None) -> Any:
-    """Show an error that a cell ends with, without our frames unless `%xmode Verbose` holds.
-
-    Args:
-      shell: the shell.
-      kind: the class of the error.
-      error: the error.
-      traceback: its traceback.
-      tb_offset: how many frames at its beginning are the shell's.
-
-    Returns:
-      What the shell's own way to show it returns.
-    """
+    """Show an error that a cell ends with, without our frames unless `%xmode Verbose` holds."""
     if shell.InteractiveTB.mode != "Verbose":
         own = traceback.tb_frame.f_code.co_filename if traceback else ""
         frames.cut(error, lambda path: path != own and _is_ours(path))
@@ -49,11 +34,7 @@ def _is_ours(path: str) -> bool:
 
 
 def tensorflow_version(line: str) -> None:
-    """Choose a version of TensorFlow: ``%tensorflow_version 1.x``.
-
-    Raises:
-      ValueError: any other than 1.x is asked for.
-    """
+    """Choose a version of TensorFlow: ``%tensorflow_version 1.x``."""
     wanted = line.partition("#")[0].strip()
     if wanted and not (wanted == "1" or wanted.startswith("1.")):
         raise ValueError(f"Stillflow serves TensorFlow 1.15.5, not {wanted}")

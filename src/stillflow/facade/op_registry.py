@@ -40,13 +40,7 @@ def get_registered_ops() -> Mapping[str, Any]:
 
 
 def register_op_list(op_list: Any) -> None:
-    """Compare definitions with those there are.
-
-    Raises:
-      TypeError: if it is no ``OpList``.
-      ValueError: if an operation is defined otherwise.
-      NotImplementedError: if there is no such operation.
-    """
+    """Compare definitions in an ``OpList`` with those there are; errors for others."""
     from stillflow.protos import OpList
 
     if not isinstance(op_list, OpList):

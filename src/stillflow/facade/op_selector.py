@@ -30,12 +30,9 @@ def get_backward_walk_ops(
     control_inputs: bool = False,
     only_differentiable: bool = False,
 ) -> list[Operation]:
-    """Return the operations that some others depend on, as the function of the graph editor.
+    """Return operations that some others depend on, as the graph editor's function of the name.
 
-    Args:
-      only_differentiable: whether to follow the inputs of operations with gradients only, and no
-        edges of control.
-      seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, control_inputs: as there.
+    `only_differentiable` follows inputs of operations with gradients only, and no controls.
     """
     return select.behind(
         seed_ops,

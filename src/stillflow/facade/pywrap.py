@@ -25,33 +25,21 @@ def TF_GetAllOpList() -> TF_Buffer:
 
 
 def TF_GetBuffer(buffer: TF_Buffer) -> bytes:
-    """Return the bytes in a buffer.
-
-    Raises:
-      TypeError: it is no buffer.
-    """
+    """Return the bytes in a buffer."""
     if not isinstance(buffer, TF_Buffer):
         raise TypeError("in method 'TF_GetBuffer', argument 1 of type 'TF_Buffer *'")
     return buffer._data
 
 
 def DeleteFile(filename: Any) -> None:
-    """Delete a file.
-
-    Raises:
-      NotFoundError: it is not there.
-    """
+    """Delete a file; NotFoundError if it is not there."""
     from stillflow.files import gfile
 
     gfile.delete_file(filename)
 
 
 def EqualGraphDefWrapper(actual: bytes, expected: bytes) -> bytes:
-    """Return the first difference of two serialized GraphDefs, empty if there is none.
-
-    Raises:
-      TypeError: one of them is not bytes.
-    """
+    """Return the first difference of two serialized GraphDefs, empty if there is none."""
     from stillflow.protos import GraphDef
     from stillflow.testing.graph_differences import difference
 
@@ -62,11 +50,9 @@ def EqualGraphDefWrapper(actual: bytes, expected: bytes) -> bytes:
 
 
 def ProfilerFromFile(filename: Any) -> None:
-    """Has profilers that are made without a graph show the `ProfileProto` in a file.
+    """Make profilers without a graph show the `ProfileProto` in a file.
 
-    Raises:
-      NotFoundError: there is no such file.
-      DecodeError: it holds no such message.
+    NotFoundError if there is no such file, DecodeError if it holds no such message.
     """
     from stillflow.files import gfile
     from stillflow.profiler.profiler import Profiler
@@ -95,12 +81,7 @@ def TF_bfloat16_type() -> Any:
 def TF_TryEvaluateConstant_wrapper(graph: Any, output: Any) -> Any:
     """Return the value of a tensor that depends on constants and static shapes alone, else None.
 
-    Args:
-      graph: the graph, as `Graph._c_graph` gives it.
-      output: the tensor, as `Tensor._as_tf_output()` gives it.
-
-    Returns:
-      An array; bytes for a single string.
+    A single string gives bytes. The arguments are of `_c_graph` and `_as_tf_output()`.
     """
     from stillflow.graph.evaluate import evaluated
 

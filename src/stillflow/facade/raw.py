@@ -11,9 +11,7 @@ from stillflow.ops import raw_ops
 def generated(name: str, default: Any) -> Any:
     """Return the function for an operation's name in either spelling, or `default`.
 
-    Args:
-      name: "l2_loss", whose arguments may go by position, or "L2Loss", as in ``tf.raw_ops``.
-      default: what to return when there is no such operation.
+    "l2_loss" takes arguments by position, "L2Loss" as in ``tf.raw_ops``.
     """
     camel = _index().get(name.replace("_", "").lower())
     if camel is None or name not in (camel, name.lower()):

@@ -17,14 +17,7 @@ def say(message: str) -> None:
 
 
 def say_to_program(message: str) -> bool:
-    """Say it if a program's own module is the cause, not a library, which looks after itself.
-
-    Args:
-      message: as of `say`.
-
-    Returns:
-      Whether the module that calls, or imports, is a program's own.
-    """
+    """Say it, and return True, if a program's own module is the cause, not a library."""
     from stillflow.facade.revive.program_files import own
 
     frame = sys._getframe(1)

@@ -68,12 +68,8 @@ def embedding_lookup_sparse_with_distributed_aggregation(
 class _Sums:
     """Sums of embeddings by segment.
 
-    Args:
-      tables: the parts of the table.
-      segments: (n,) int32, the row of each id.
-      index: (n,) which of the unique ids each id is; None where there are weights.
-      weights: (n,), or None.
-      max_norm: the greatest length of an embedding, or None.
+    `segments`, (n,) int32, has the row of each id; `index`, (n,), which of the unique ids each is,
+    None where there are `weights`, (n,).
     """
 
     def __init__(

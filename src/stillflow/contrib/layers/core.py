@@ -135,17 +135,7 @@ def _dense_inner_flatten(inputs: Any, new_rank: Any) -> Any:
 def inner_flatten(
     inputs: Any, new_rank: Any, output_collections: Any = None, scope: Any = None
 ) -> Any:
-    """Flattens the last axes until a rank is left.
-
-    Args:
-      inputs: a tensor or a SparseTensor.
-      new_rank: the rank.
-      output_collections: collections of the outputs.
-      scope: a name scope.
-
-    Raises:
-      ValueError: if the rank is less.
-    """
+    """Flatten the last axes, sparse or dense, until a rank is left; ValueError if it is less."""
     with tf.name_scope(scope, "InnerFlatten", [inputs, new_rank]) as sc:
         if isinstance(inputs, SparseTensor):
             flattened = _sparse_inner_flatten(inputs, new_rank)

@@ -60,11 +60,7 @@ def _normalized(
 
 
 def fused_batch_norm(inputs: Any, given: dict[str, Any]) -> Any:
-    """`batch_norm` of rows or images, given its arguments.
-
-    Raises:
-      ValueError: if the rank or the number of channels is not known.
-    """
+    """`batch_norm` of rows or images, given its arguments."""
     data_format = given["data_format"]
     assert_images(data_format)
     with tf.variable_scope(given["scope"], "BatchNorm", [inputs], reuse=given["reuse"]) as sc:

@@ -263,13 +263,9 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -
 def poincare_normalize(
     x: Any, axis: Any = 1, epsilon: float = 1e-5, name: str | None = None
 ) -> tf.Tensor:
-    """Vectors cut down to a length of `1 - epsilon`, into the ball of Poincare embeddings.
+    """Cut vectors down to a length of `1 - epsilon`, into the ball of Poincare embeddings.
 
-    Args:
-      x: a float tensor.
-      axis: along which vectors lie, a number or several.
-      epsilon: how far from the edge of the ball they stay.
-      name: of the operation.
+    They lie along `axis`, a number or several.
     """
     with tf.name_scope(name, "poincare_normalize", [x]) as name:
         x = tf.convert_to_tensor(x, name="x")

@@ -18,9 +18,7 @@ def _nothing(dtype: Any, ignore_value: Any) -> Any:
 def dense_to_sparse_tensor(dense_tensor: Any, ignore_value: Any = None) -> tf.SparseTensor:
     """Return a dense tensor's values that are not `ignore_value`, in their places.
 
-    Args:
-      dense_tensor: of any type and rank.
-      ignore_value: what to leave out: zeros or empty strings by default.
+    Zeros or empty strings are left out by default.
     """
     with tf.name_scope("DenseToSparseTensor"):
         dense_tensor = tf.convert_to_tensor(dense_tensor)
@@ -32,13 +30,7 @@ def indicators_to_sparse_ids(
 ) -> tf.SparseTensor:
     """Return the places of a dense tensor's values that are not `ignore_value`, moved to the left.
 
-    Args:
-      indicators: [..., n], of any type.
-      ignore_value: value of empty cells: zeros or empty strings by default.
-      dtype: the type of the ids.
-
-    Raises:
-      ValueError: if `dtype` is no integer.
+    Indicators are [..., n], of any type; zeros or empty strings are empty by default.
     """
     if not dtype.is_integer:
         raise ValueError(f"Invalid dtype {dtype} not integer.")
@@ -65,16 +57,7 @@ def indicators_to_sparse_ids(
 def sparse_row_envelope(
     sparse_input: Any, row_axis: int = 0, col_axis: int = 1, name: str | None = None
 ) -> Any:
-    """Return the width of each row of a SparseTensor: the last column's number, plus one.
-
-    Args:
-      sparse_input: of rank 2 or more.
-      row_axis, col_axis: which axes are rows and columns.
-      name: a name scope.
-
-    Raises:
-      ValueError: if the axes are the same, or no integers.
-    """
+    """Return the width of each row of a SparseTensor: the last column's number, plus one."""
     if not (isinstance(row_axis, int) and isinstance(col_axis, int)):
         raise ValueError("`row_axis` and `col_axis` must be integers.")
     if row_axis == col_axis:

@@ -55,11 +55,7 @@ def _moments(
 
 
 def unfused_batch_norm(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
-    """`batch_norm` in the scope `sc`, given its arguments.
-
-    Raises:
-      ValueError: if the rank or the number of channels is not known.
-    """
+    """`batch_norm` in the scope `sc`, given its arguments."""
     shape = inputs.get_shape()
     if shape.ndims is None:
         raise ValueError(f"Inputs {inputs.name} has undefined rank.")

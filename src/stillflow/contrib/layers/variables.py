@@ -97,15 +97,7 @@ def finished(
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
 ) -> Any:
-    """Return a layer's outputs, normalized, activated and collected.
-
-    Args:
-      outputs: what the layer gave.
-      scope_name: the alias by which collections know it.
-      outputs_collections: the collections.
-      activation_fn, normalizer_fn: functions, or None.
-      normalizer_params: arguments of the latter.
-    """
+    """Return a layer's outputs, normalized, activated and collected as `scope_name`."""
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
     if activation_fn is not None:
@@ -118,13 +110,9 @@ def outputs_of(
 ) -> Any:
     """Return the finished outputs of a layer with a kernel and perhaps a bias.
 
-    Args:
-      kind: the class of the layer, of `tf.layers` or like those.
-      sc: its variable scope.
-      inputs: a tensor.
-      given: the arguments of the function that makes it, as all such functions call them.
-      alias: by which collections know the outputs; the scope's name by default.
-      options: other arguments of `kind`.
+    `kind` is a class of `tf.layers` or the like, `sc` its variable scope. `given` are the arguments
+    of the function that makes it, as all such functions call them; outputs are collected as
+    `alias`, by default the scope's name.
     """
     use_bias = not given["normalizer_fn"] and given["biases_initializer"]
     layer = kind(

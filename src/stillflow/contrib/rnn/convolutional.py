@@ -100,11 +100,7 @@ class Conv3DLSTMCell(ConvLSTMCell):
 
 
 def convolve(args: list[Any], filter_size: list[int], features: int, bias: bool) -> Any:
-    """Convolves tensors that are joined along their channels, with variables of the scope around.
-
-    Raises:
-      ValueError: if they have not 3, 4 or 5 dimensions each.
-    """
+    """Convolve tensors that are joined along their channels, with variables of the scope around."""
     shapes = [value.get_shape().as_list() for value in args]
     rank = len(shapes[0])
     for shape in shapes:

@@ -16,11 +16,7 @@ tanh = tf.tanh
 
 
 def sharded_variable(name: str, shape: list[int], dtype: Any, num_shards: int) -> Any:
-    """Return a variable that lies in parts along its rows, joined once in every variable scope.
-
-    Raises:
-      ValueError: if there are more parts than rows.
-    """
+    """Return a variable that lies in parts along its rows, joined once in every variable scope."""
     if num_shards > shape[0]:
         raise ValueError(f"Too many shards: shape={shape}, num_shards={num_shards}")
     rows, more = divmod(shape[0], num_shards)

@@ -16,11 +16,9 @@ from stillflow.nn.rnn_cell.base import RNNCell, warn_of_joined_state
 class _Memory:
     """The memory along one of the two axes.
 
-    Args:
-      kernel, bias: of its gates.
-      peepholes: two weights for each gate that has them, for the memories along frequency and time.
-      forget_bias: added to the gate that forgets, unless it is the input gate's complement.
-      clip: how large the memory may become, or None.
+    `peepholes` are two weights for each gate that has them, for the memories along frequency and
+    time. `forget_bias` is added to the gate that forgets, unless it is the input gate's complement;
+    `clip` is None or how large the memory may become.
     """
 
     def __init__(

@@ -32,11 +32,7 @@ class _Sizes:
 
 
 def known_input_size(inputs: Any) -> int:
-    """Return the number of columns of the inputs.
-
-    Raises:
-      ValueError: if it is unknown.
-    """
+    """Return the number of columns of the inputs; ValueError if it is unknown."""
     size = inputs.get_shape().with_rank(2).dims[1].value
     if size is None:
         raise ValueError("Could not infer input size from inputs.get_shape()[-1]")

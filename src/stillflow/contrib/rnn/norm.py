@@ -8,14 +8,7 @@ import stillflow as tf
 
 
 def layer_norm(inputs: Any, gain: float, shift: float, scope: str, dtype: Any) -> Any:
-    """Normalize rows; make the variables `gamma` and `beta` in the variable scope `scope`.
-
-    Args:
-      inputs: [batch, n].
-      gain, shift: the first values of the variables.
-      scope: the name of the scope.
-      dtype: of the variables.
-    """
+    """Normalize rows [batch, n]; make `gamma` and `beta`, of these values, in a variable scope."""
     shape = inputs.get_shape()[-1:]
     with tf.variable_scope(scope):
         for name, value in (("gamma", gain), ("beta", shift)):

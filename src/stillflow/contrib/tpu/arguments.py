@@ -9,12 +9,9 @@ from stillflow.util.tf_inspect import getargspec
 
 
 def argument_error(function: Callable[..., Any], count: int, queue: Any) -> str | None:
-    """Return the number of arguments that a function needs; None if it accepts the given ones.
+    """Return the number of arguments that a function needs; None if it accepts `count` of them.
 
-    Args:
-      function: the function.
-      count: how many inputs there are.
-      queue: an `InfeedQueue` that gives further ones, or None.
+    An `InfeedQueue` may give further ones.
     """
     if queue is not None:
         count += queue.number_of_tuple_elements

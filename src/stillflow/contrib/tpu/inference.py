@@ -56,11 +56,7 @@ def under_tpu_inference_context() -> bool:
 
 
 def validate_inference_rewrite_for_variables(graph: Graph) -> None:
-    """Check that variables are read outside of the computation.
-
-    Raises:
-      RuntimeError: if none is.
-    """
+    """Raise RuntimeError unless variables are read outside of the computation."""
     if not any(op.type == "GuaranteeConst" for op in graph.get_operations()):
         raise RuntimeError(
             "No GuaranteeConst ops found in the graph after running "
@@ -73,14 +69,7 @@ def rewrite_for_inference(
     computation: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     device_assignment: Any = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Rewrite like `rewrite`; `get_variable`'s variables are read outside, as constants.
-
-    Args:
-      computation, inputs, infeed_queue, device_assignment, name: as in `rewrite`.
-
-    Returns:
-      The computation's outputs.
-    """
+    """Rewrite like `rewrite`; `get_variable`'s variables are read outside, as constants."""
 
     def constant_getter(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
         with control_dependencies(None):

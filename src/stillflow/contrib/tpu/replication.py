@@ -84,15 +84,9 @@ def split_compile_and_replicate(
     device_assignment: Any = None, name: str | None = None, use_tpu: bool = True,
     maximum_shapes: Any = None,
 ) -> Any:  # fmt: skip
-    """Replicate like `replicate`, and return the result of the compilation.
+    """Replicate like `replicate`; return the result of the compilation, and the replicas'.
 
-    Args:
-      computation, inputs, infeed_queue, device_assignment, name, maximum_shapes: as in
-        `replicate`.
-      use_tpu: whether for TPUs, or for what XLA compiles for otherwise.
-
-    Returns:
-      The result of compiling, and the result of `replicate`.
+    `use_tpu` is False for what XLA compiles for otherwise.
     """
     _refuse(device_assignment, maximum_shapes)
     soft = get_soft_device_placement()

@@ -34,11 +34,7 @@ class Loop(NamedTuple):
 
 
 def parse_iterations_per_loop(iterations: Any) -> Loop:
-    """Return a count of steps, or a time as in "30s", "10m", "1h".
-
-    Raises:
-      ValueError: if it is neither.
-    """
+    """Return a count of steps, or a time as in "30s", "10m", "1h"; ValueError for others."""
     match = re.match(r"([1-9]\d*)([smh]?)$", str(iterations))
     if match is None:
         raise ValueError(

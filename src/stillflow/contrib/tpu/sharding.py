@@ -20,15 +20,7 @@ def split_compile_and_shard(
     output_shard_axes: Any = None, infeed_queue: Any = None, device_assignment: Any = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Shard like `shard`, and return the result of the compilation.
-
-    Args:
-      computation, inputs, num_shards, input_shard_axes, outputs_from_all_shards,
-        output_shard_axes, infeed_queue, device_assignment, name: as in `shard`.
-
-    Returns:
-      The result of compiling, and the result of `shard`.
-    """
+    """Shard like `shard`; return the result of the compilation, and the results."""
     if num_shards <= 0:
         raise ValueError("num_shards must be a positive integer.")
     inputs = [] if inputs is None else inputs

@@ -24,12 +24,8 @@ _INT32 = tf.int32.min, tf.int32.max
 class _Buckets:
     """Queues of examples, one for each kind, and the queue of the batches made of them.
 
-    Args:
-      sizes: of the batches of each kind, ints or tensors.
-      capacities: of the queues of examples.
-      capacity: of the queue of batches.
-      smaller: whether a last batch may be smaller.
-      shared_name: under which sessions share the queues.
+    `sizes` are of the batches of each kind, ints or tensors, the last perhaps `smaller`;
+    `capacities` are of the queues of examples, `capacity` of that of batches.
     """
 
     def __init__(

@@ -27,8 +27,7 @@ def _kind_of(kind: type, is_list: bool) -> str:
 def _cast(name: str, kind: Any, value: Any) -> Any:
     """Return the value in the type of its hyperparameter, if nothing is lost by that.
 
-    Raises:
-      ValueError: text for a number, a number for text, a bool for a number, a float for an int.
+    ValueError: text for a number, a number for text, a bool for a number, a float for an int.
     """
     if type(value) is kind or issubclass(kind, type(None)):
         return value

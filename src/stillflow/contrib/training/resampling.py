@@ -13,12 +13,7 @@ from stillflow.variables.variable_scope import get_local_variable
 
 
 def repeat_range(counts: Any, name: str | None = None) -> Any:
-    """Return the integers from 0, the i-th `counts[i]` times.
-
-    Args:
-      counts: an integer vector.
-      name: of the scope.
-    """
+    """Return the integers from 0, the i-th `counts[i]` times."""
     with tf.name_scope(name, "repeat_range", [counts]) as scope:
         counts = convert_to_tensor(counts, name="counts")
         size = tf.shape(counts)[0]

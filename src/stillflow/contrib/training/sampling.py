@@ -149,8 +149,7 @@ def estimate_data_distribution(
 ) -> Any:
     """Return the frequency of classes among all labels so far, counted in a variable.
 
-    Raises:
-      ValueError: `smoothing_constant`, how often each class counts as seen before, is not positive.
+    `smoothing_constant` is how often each class counts as seen before.
     """
     if smoothing_constant <= 0:
         raise ValueError("smoothing_constant must be nonzero.")
@@ -178,11 +177,7 @@ def _checked(probabilities: Any) -> Any:
 def verify_input(
     tensors: Sequence[Any], labels: Any, probabilities: Sequence[Any]
 ) -> tuple[list[Any], Any, list[Any]]:
-    """Return the same tensors, which are checked to go together.
-
-    Raises:
-      ValueError: known sizes do not go together.
-    """
+    """Return the same tensors, checked to go together, by ValueError if sizes are known."""
     checked = [_checked(probs) for probs in probabilities]
     count = checked[0].get_shape().num_elements()
     if any(probs.get_shape().num_elements() != count for probs in checked):
@@ -204,12 +199,7 @@ def verify_input(
 
 
 def calculate_acceptance_probabilities(init_probs: Any, target_probs: Any) -> Any:
-    """Return each class's probability of acceptance, 1 for the rarest.
-
-    Args:
-      init_probs: how frequent classes are.
-      target_probs: how frequent they are to be; 0 where they do not occur.
-    """
+    """Return classes' probability of acceptance, 1 for the rarest, 0 where none are wanted."""
     ratio = target_probs / init_probs
     ratio = tf.where_v2(tf.is_nan(ratio), tf.zeros_like(ratio), ratio)
     return ratio / tf.reduce_max(ratio)

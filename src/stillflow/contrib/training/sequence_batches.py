@@ -134,12 +134,7 @@ def _whole_segments(key: str, value: Any, unroll: Any) -> Any:
 def padding(sequences: Any, num_unroll: Any) -> tuple[Any, dict[str, Any]]:
     """Fill sequences up to a multiple of a number of steps, with zeros or empty strings.
 
-    Returns:
-      The length of the sequences, and {name: the longer sequence}.
-
-    Raises:
-      TypeError: no dict of names.
-      ValueError: the number is no int.
+    Returns the length of the sequences, and {name: the longer sequence}.
     """
     if not isinstance(num_unroll, numbers.Integral):
         raise ValueError(f"Unsupported num_unroll expected int, got: {num_unroll}")

@@ -14,12 +14,7 @@ _looking: set[str] = set()
 
 
 def after_import(name: str, action: Action) -> None:
-    """Call `action` with the module `name`: now, if it is imported, otherwise when it has been.
-
-    Args:
-      name: the full name of a module.
-      action: what to do with it.
-    """
+    """Call `action` with the module `name`: now, if it is imported, otherwise when it has been."""
     module = sys.modules.get(name)
     spec = getattr(module, "__spec__", None)
     if module is not None and not getattr(spec, "_initializing", False):

@@ -8,13 +8,7 @@ from typing import Any
 
 
 def by_place(function: Callable[..., Any], count: int, named: Sequence[str]) -> Callable[..., Any]:
-    """Return a function that also takes by place arguments that have to be named.
-
-    Args:
-      function: the function of today.
-      count: how many arguments it takes by place.
-      named: the names of those that followed them, in their old order.
-    """
+    """Return a function that takes `named` arguments by place, too, after the first `count`."""
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:

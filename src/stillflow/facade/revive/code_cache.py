@@ -44,12 +44,7 @@ class Repaired(NamedTuple):
 
 
 def read(loader: SourceFileLoader, state: tuple[Any, ...]) -> Repaired | None:
-    """Return the cached code of a module; None if there is none, or of another source.
-
-    Args:
-      loader: that of the module.
-      state: what else the code depends on.
-    """
+    """Return the cached code of a module; None if there is none, or of another source or state."""
     place = _place(loader.path)
     if place is None:
         return None

@@ -61,11 +61,7 @@ def _lists_of_slices(tree: ast.Module) -> Iterator[str]:
 
 
 def _handed_on(tree: ast.Module, names: set[str]) -> Iterator[str]:
-    """Yield the names of results of the module's functions and iterators, if they may be one.
-
-    Args:
-      names: those that stand for lists with slices.
-    """
+    """Yield the names of results of the module's functions and iterators, if they may be one."""
     makers = set(_makers(tree, names))
     if not makers:
         return

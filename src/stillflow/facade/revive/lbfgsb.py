@@ -43,11 +43,7 @@ _progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
 
 
 def patch(module: Any) -> None:
-    """Have ``scipy.optimize._lbfgsb_py`` print, unless it does so itself.
-
-    Args:
-      module: the module.
-    """
+    """Have ``scipy.optimize._lbfgsb_py`` print, unless it does so itself."""
     native = getattr(module, "_lbfgsb", None)
     plain = getattr(module, "_minimize_lbfgsb", None)
     if native is None or plain is None or hasattr(native, "types"):  # of Fortran
@@ -90,11 +86,7 @@ def _printing(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Progress:
-    """Progress of one minimisation, printed as the code in Fortran did.
-
-    Args:
-      every: an iteration of so many is printed; none if 0.
-    """
+    """Progress of one minimisation, printed as Fortran did: one of `every` iterations, or none."""
 
     def __init__(self, every: int) -> None:
         self.every = every

@@ -49,12 +49,7 @@ _PASSES = 10
 
 
 def rewritten(tree: ast.Module, values: Values | None = None) -> ast.Module | None:
-    """Return a module's tree after its repair, None if it needs none.
-
-    Args:
-      tree: the module.
-      values: its values of NumPy's; found in the tree if None.
-    """
+    """Return a module's tree after its repair, None if it needs none."""
     repair = _Repair(values or Values(tree))
     tree = repair.visit(tree)
     return ast.fix_missing_locations(tree) if repair.changed else None

@@ -26,9 +26,8 @@ _ANYMAPS = {"1": "pbm", "4": "pbm", "2": "pgm", "5": "pgm", "3": "ppm", "6": "pp
 def what(file: Any, h: bytes | None = None) -> str | None:
     """Return the kind of a picture, e.g. ``jpeg``; None if it is no known one.
 
-    Args:
-      file: a path, or a file open for reading bytes, whose position stays.
-      h: the first bytes, if they are known; `file` is not looked at then.
+    `file` is a path, or an open file, whose position stays; it is not looked at if `h`, the first
+    bytes, is given.
     """
     head = _head(file) if h is None else h
     if head[6:10] in (b"JFIF", b"Exif") or head[:4] == b"\xff\xd8\xff\xdb":

@@ -80,11 +80,7 @@ def release_lock() -> None:
 def find_module(
     name: str, path: Sequence[str] | None = None
 ) -> tuple[IO[Any] | None, str, tuple[str, str, int]]:
-    """Return (open file, path, (suffix, mode, kind)) of a module.
-
-    Raises:
-      ImportError: there is no such module.
-    """
+    """Return (open file, path, (suffix, mode, kind)) of a module."""
     for folder in sys.path if path is None else path:
         package = os.path.join(folder, name)
         if os.path.isfile(os.path.join(package, "__init__.py")):
@@ -119,11 +115,7 @@ def load_package(name: str, path: str) -> ModuleType:
 def load_module(
     name: str, file: IO[Any] | None, filename: str, details: tuple[str, str, int]
 ) -> ModuleType:
-    """Load the result of `find_module`.
-
-    Raises:
-      ImportError: the kind of module is unknown.
-    """
+    """Load the result of `find_module`."""
     loaders: dict[int, Any] = {
         PY_SOURCE: load_source,
         PY_COMPILED: load_compiled,

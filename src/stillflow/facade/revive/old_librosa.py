@@ -9,16 +9,9 @@ import numpy as np
 
 
 def write_wav(path: Any, y: Any, sr: int, norm: bool = False) -> None:
-    """Write sound to a .wav file.
+    """Write `[samples]`, or `[2, samples]`, to a .wav file; `sr` is in Hertz.
 
-    Args:
-      path: the file.
-      y: `[samples]`, or `[2, samples]` of two channels.
-      sr: the sampling rate, in Hertz.
-      norm: whether to scale to a maximum of 1 before.
-
-    Raises:
-      ParameterError: `y` is no sound: of another rank, not floating, or not finite.
+    If `norm`, sound is scaled to a maximum of 1. ParameterError if `y` is no sound.
     """
     from scipy.io import wavfile
 

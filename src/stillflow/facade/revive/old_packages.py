@@ -52,11 +52,7 @@ def parse_version(version: str) -> Any:
 
 
 def get_distribution(dist: Any) -> Distribution:
-    """Return the installed distribution of a name; other requirements are not checked.
-
-    Raises:
-      DistributionNotFound: if there is none.
-    """
+    """Return the installed distribution of a name; other requirements are not checked."""
     if isinstance(dist, Distribution):
         return dist
     found = _NAME.match(dist)

@@ -47,11 +47,7 @@ _ROLLED = ("mean", "sum", "std", "var", "median", "max", "min", "count")
 
 
 def patch(pandas: Any) -> None:
-    """Bring the calls back; each only where the installed pandas has not got it.
-
-    Args:
-      pandas: the module.
-    """
+    """Bring the calls back; each only where the installed pandas has not got it."""
     for kind in (pandas.DataFrame, pandas.Series):
         for name, order in _BY_PLACE.items():
             if hasattr(kind, name):
@@ -154,11 +150,7 @@ def _reading(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chained(owner: Any, column: Any, index: Any, value: Any) -> bool:
-    """Do ``frame[column][index] = value``, which pandas 3 does on a copy.
-
-    Returns:
-      Whether the owner is a frame; nothing is done if not.
-    """
+    """Do ``frame[column][index] = value``, which pandas 3 does on a copy; False for no frame."""
     if not _is_frame(owner) or not _has(owner, column):
         return False
     say("frame[column][index] = value changes the frame here, as before pandas 3")

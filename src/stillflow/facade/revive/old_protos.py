@@ -73,11 +73,7 @@ def moved(tree: ast.Module) -> ast.Module:
 
 
 def rebuilt(tree: ast.Module) -> ast.Module:
-    """Return a module that makes the classes from the serialized file that an old one holds.
-
-    Args:
-      tree: the old module.
-    """
+    """Return a module that makes the classes from the serialized file that an old one holds."""
     serialized = next(
         keyword.value
         for call in ast.walk(tree)

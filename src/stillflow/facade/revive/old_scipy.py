@@ -15,13 +15,10 @@ def itemfreq(a: Any) -> np.ndarray:
 def binom_test(
     x: Any, n: int | None = None, p: float = 0.5, alternative: str = "two-sided"
 ) -> float:
-    """Return the p-value of a test that the probability of success is `p`.
+    """Return the p-value of a test that the probability of success is `p`, in `n` trials.
 
-    Args:
-      x: the number of successes; or those of successes and failures, `[2]`.
-      n: the number of trials.
-      p: the probability.
-      alternative: "two-sided", "greater" or "less".
+    `x` is the number of successes, or of successes and failures, `[2]`; `alternative` is
+    "two-sided", "greater" or "less".
     """
     from scipy import stats
 

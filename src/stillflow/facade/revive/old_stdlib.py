@@ -12,11 +12,7 @@ ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
 
 
 def getargspec(func: Callable[..., Any]) -> ArgSpec:
-    """Return the names and defaults of a function's arguments.
-
-    Raises:
-      ValueError: the function has keyword-only arguments.
-    """
+    """Return the names and defaults of a function's arguments."""
     full = inspect.getfullargspec(func)
     if full.kwonlyargs:
         raise ValueError(

@@ -28,15 +28,9 @@ _KEPT = frozenset({"StringIO", "cStringIO"})
 
 
 def translate(source: str, path: str, packaged: bool = False) -> str:
-    """Return a Python 2 source in Python 3.
+    """Return a Python 2 source in Python 3; SyntaxError if it is neither.
 
-    Args:
-      source: the text of a module.
-      path: the path it comes from; it tells the package's own modules from others.
-      packaged: whether it is a module of a package at all.
-
-    Raises:
-      SyntaxError: this is not Python 2 either.
+    `path` tells a package's own modules from others, if it is of one (`packaged`).
     """
     try:
         tree = _tool(packaged).refactor_string(_ends_with_newline(source), path)

@@ -37,8 +37,7 @@ class Habit(NamedTuple):
 def habits(tree: ast.Module) -> list[Habit]:
     """Return the lines of a module that Python 3 takes for something else, in their order.
 
-    Args:
-      tree: the module; if it has syntax that Python 2 does not know, nothing is found.
+    Nothing is found if it has syntax that Python 2 does not know.
     """
     from stillflow.facade.revive import python2
 

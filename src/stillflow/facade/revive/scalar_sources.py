@@ -79,12 +79,7 @@ _ALIASES = {"bool": "bool", "long": "int"}
 
 
 def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, dict[str, str]]]:
-    """Return a module's tree after its repair, and the required imports.
-
-    Args:
-      tree: the module.
-      values: its values of NumPy's.
-    """
+    """Return a module's tree after its repair, and the required imports."""
     from stillflow.facade.revive import comparisons, scalars
 
     wanted: dict[str, dict[str, str]] = {}

@@ -124,15 +124,7 @@ def percent(template: Any, values: Any) -> Any:
 
 
 def formattable(template: Any, values: Any) -> Any:
-    """Return the operand of a format with numbers for its arrays of one element.
-
-    Args:
-      template: text or bytes.
-      values: the right operand of ``%``.
-
-    Returns:
-      The operand; None if nothing changes, or the left operand is no text.
-    """
+    """Return a format's operand with numbers for arrays of one element; None if unchanged."""
     if isinstance(template, bytes):
         template = template.decode("latin-1")
     if not isinstance(template, str):
@@ -163,16 +155,7 @@ def _holds(values: Any, key: Any) -> bool:
 
 
 def stored(target: Any, index: Any, value: Any) -> bool:
-    """Store an item that an array has rejected, as it was stored formerly.
-
-    Args:
-      target: where ``target[index] = value`` has failed.
-      index: the index.
-      value: the value.
-
-    Returns:
-      Whether it is stored now; if not, the first error stands.
-    """
+    """Store an item that an array has rejected, as it was formerly; False if it is not stored."""
     if not isinstance(target, (np.ndarray, np.flatiter, np.void)):
         return False
     flat = target.base if isinstance(target, np.flatiter) else target
@@ -251,12 +234,7 @@ def typed(kind: Any, *args: Any) -> Any:
 def level(values: Any, rank: int | None = None) -> Any:
     """Return lists with the elements of arrays that are mixed with numbers or smaller arrays.
 
-    Args:
-      values: nested lists, tuples and arrays.
-      rank: the number of dimensions that are there for them, if it is known.
-
-    Returns:
-      Lists, or the same object if all is of one depth.
+    It is the same object if all is of one depth; `rank` dimensions are there, if known.
     """
     depth = _depth(values) if rank is None else min(rank, _depth(values))
     made = _cut(values, depth)

@@ -35,11 +35,7 @@ def _resample(interp: str) -> Any:
 def bytescale(
     data: Any, cmin: float | None = None, cmax: float | None = None, high: int = 255, low: int = 0
 ) -> np.ndarray:
-    """Scale values between `cmin` and `cmax` (by default those found) to [low, high] as uint8.
-
-    Raises:
-      ValueError: the limits are out of order or out of [0, 255].
-    """
+    """Scale values between `cmin` and `cmax` (by default those found) to [low, high] as uint8."""
     data = np.asarray(data)
     if data.dtype == np.uint8:
         return data
@@ -71,11 +67,7 @@ def toimage(
     mode: str | None = None,
     channel_axis: int | None = None,
 ) -> Any:
-    """Make a Pillow image of an array [height, width] or one with 3 or 4 channels on some axis.
-
-    Raises:
-      ValueError: the shape or the mode is not that of an image.
-    """
+    """Make a Pillow image of an array [height, width] or one with 3 or 4 channels on some axis."""
     data = np.asarray(arr)
     if np.iscomplexobj(data):
         raise ValueError("Cannot convert a complex-valued array.")
@@ -152,16 +144,10 @@ def imsave(name: Any, arr: Any, format: str | None = None) -> None:
 
 
 def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = None) -> np.ndarray:
-    """Resize an image.
+    """Resize an array [height, width(, channels)]; unless uint8 it is scaled to [0, 255] first.
 
-    Args:
-      arr: an array [height, width(, channels)]; unless uint8 it is scaled to [0, 255] first.
-      size: percent (an integer), a factor (a float), or (height, width).
-      interp: nearest, lanczos, bilinear, bicubic or cubic.
-      mode: the Pillow mode to work in, e.g. "F" for float32.
-
-    Returns:
-      The resized image, uint8 unless `mode` says otherwise.
+    `size` is percent (an integer), a factor (a float), or (height, width); `interp` nearest,
+    lanczos, bilinear, bicubic or cubic. The result is of the Pillow mode `mode`, or uint8.
     """
     image = toimage(arr, mode=mode)
     if isinstance(size, (int, np.integer)):
@@ -184,11 +170,7 @@ def imshow(arr: Any) -> None:
 
 
 def imfilter(arr: Any, ftype: str) -> np.ndarray:
-    """Apply one of Pillow's filters: blur, contour, detail, edge_enhance, emboss, sharpen ...
-
-    Raises:
-      ValueError: there is no such filter.
-    """
+    """Apply one of Pillow's filters: blur, contour, detail, edge_enhance, emboss, sharpen ..."""
     from PIL import ImageFilter
 
     kinds = (
@@ -209,11 +191,7 @@ def imfilter(arr: Any, ftype: str) -> np.ndarray:
 
 
 def central_diff_weights(Np: int, ndiv: int = 1) -> np.ndarray:
-    """Return the weights of a central difference over `Np` points for the derivative `ndiv`.
-
-    Raises:
-      ValueError: the number of points is even or too small.
-    """
+    """Return the weights of a central difference over `Np` points for the derivative `ndiv`."""
     if Np < ndiv + 1:
         raise ValueError("Number of points must be at least the derivative order + 1.")
     if Np % 2 == 0:
@@ -233,11 +211,7 @@ def derivative(
     args: Sequence[Any] = (),
     order: int = 3,
 ) -> Any:
-    """Return the n-th derivative of `func` at `x0` by a central difference over `order` points.
-
-    Raises:
-      ValueError: `order` is even or too small.
-    """
+    """Return the n-th derivative of `func` at `x0` by a central difference over `order` points."""
     if order < n + 1:
         raise ValueError(
             "'order' (the number of points used to compute the derivative), must be at least the "

@@ -91,15 +91,9 @@ def activate() -> None:
 
 
 def compiled(source: bytes, path: str, packaged: bool = False) -> CodeType:
-    """Compile the source of a program or of one of its modules.
+    """Compile the source of a program or of one of its modules, of a package if `packaged`.
 
-    Args:
-      source: what is in the file.
-      path: its path.
-      packaged: whether it is a module of a package, in which Python 2 looks for what it imports.
-
-    Raises:
-      SyntaxError: it is neither Python 3 nor, if the old world was brought back, Python 2.
+    SyntaxError if it is neither Python 3 nor, if the old world was brought back, Python 2.
     """
     return _used(repair(source, path, packaged), path)
 

@@ -17,14 +17,7 @@ _LATEST = "0.12"
 
 
 def activate(version: str = _LATEST) -> None:
-    """Serve 0.x from now on, in this process and in those that it starts.
-
-    Args:
-      version: "0.5" to "0.12".
-
-    Raises:
-      ValueError: there was no such version.
-    """
+    """Serve 0.x, "0.5" to "0.12", from now on in this process and in those that it starts."""
     if version not in {f"0.{minor}" for minor in range(5, 13)}:
         raise ValueError(f"--tf0={version}: give a version from 0.5 to {_LATEST}")
     os.environ[_SWITCH] = version

@@ -18,13 +18,9 @@ _OPS = "tensorflow.python.ops."
 
 
 def kind(name: str) -> type[ModuleType] | str | None:
-    """Return how a module is served.
+    """Return how a module is served: a class of modules, or the name of one of ours.
 
-    Args:
-      name: of a module, "tensorflow" or below it.
-
-    Returns:
-      A class of modules, or the name of a module of ours; None where 0.x does not differ.
+    None where 0.x does not differ.
     """
     if name in MODULES:
         return MODULES[name]

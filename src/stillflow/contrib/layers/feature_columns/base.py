@@ -114,11 +114,7 @@ class Transformed:
 
 
 def config_of(column: Any) -> dict[str, Any]:
-    """Return the features that a column parses.
-
-    Raises:
-      TypeError: if it is no column of this package.
-    """
+    """Return the features that a column parses; TypeError if it is none of this package."""
     if not isinstance(column, _FeatureColumn):
         raise TypeError(
             "feature_columns should only contain instances of _FeatureColumn. "

@@ -33,9 +33,7 @@ def sequence_feature_spec(
 ) -> dict[str, Any]:
     """Return the features of steps that columns parse, for `tf.parse_single_sequence_example`.
 
-    Args:
-      sequence_feature_columns: columns, or a dict of them.
-      allow_missing_by_default: whether features without a default may be missing.
+    Features without a default may be missing if `allow_missing_by_default`.
     """
     features = create_feature_spec_for_parsing(sequence_feature_columns)
     for key, feature in features.items():

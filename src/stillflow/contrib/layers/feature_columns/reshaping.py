@@ -18,16 +18,7 @@ def _refuse(rank: int, output_rank: int) -> str:
 
 
 def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> Any:
-    """Return a dense feature with one more axis, or with its last axes made one.
-
-    Args:
-      tensor: the feature.
-      output_rank: the rank to give it.
-      column_name: for the message.
-
-    Raises:
-      ValueError: if more than one axis is missing.
-    """
+    """Return a dense feature with one more axis, or with its last axes made one."""
     rank = tensor.get_shape().ndims
     if rank is None or rank > output_rank:
         return inner_flatten(tensor, output_rank)
@@ -45,16 +36,7 @@ def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> 
 
 
 def transformed_with_rank(tensor: Any, column_name: str, output_rank: int) -> Any:
-    """Return a transformed feature, dense or sparse, with one more axis, or fewer, merged ones.
-
-    Args:
-      tensor: the feature.
-      column_name: for the messages.
-      output_rank: the rank to give it.
-
-    Raises:
-      ValueError: if its rank is unknown, or more than one axis is missing.
-    """
+    """Return a transformed feature, dense or sparse, with one more axis, or fewer, merged ones."""
     sparse = isinstance(tensor, tf.SparseTensor)
     rank = tensor.get_shape().ndims
     if rank is None and sparse:

@@ -20,11 +20,7 @@ def in_order(feature_columns: Any) -> list[Any]:
 
 
 class _Transformer:
-    """Transforms columns, each once, and adds their tensors to those of the features.
-
-    Args:
-      columns_to_tensors: the tensors of features, by name, which those of columns are added to.
-    """
+    """Transforms columns, each once, and adds their tensors to those of the features, by name."""
 
     def __init__(self, columns_to_tensors: dict[Any, Any]) -> None:
         self._columns_to_tensors = columns_to_tensors

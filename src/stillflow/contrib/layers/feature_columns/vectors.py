@@ -18,12 +18,7 @@ def parts_of(variable: Any) -> list[Any]:
 
 
 def restore(checkpoint_path: Any, parts: list[Any]) -> None:
-    """Make a variable start with a value from a checkpoint.
-
-    Args:
-      checkpoint_path: a checkpoint and a name in it, or None.
-      parts: the variable's.
-    """
+    """Make a variable's parts start with a value from (checkpoint, name), if that is not None."""
     if checkpoint_path is not None:
         checkpoint, name = checkpoint_path
         variable = parts[0] if len(parts) == 1 else parts
@@ -33,17 +28,9 @@ def restore(checkpoint_path: Any, parts: list[Any]) -> None:
 def embed(
     column: Any, args: Any, weight_collections: Any, trainable: Any, output_rank: int = 2
 ) -> Any:
-    """Vectors for a column.
+    """Return vectors for a column, [batch, dimension], or with steps if `output_rank` is 3.
 
-    Args:
-      column: a column of vectors.
-      args: its `_DeepEmbeddingLookupArguments`.
-      weight_collections: collections of the variable.
-      trainable: whether it is trained.
-      output_rank: 2 for [batch, dimension], 3 for [batch, steps, dimension].
-
-    Raises:
-      ValueError: if columns that share a variable need another shape of it.
+    ValueError if columns that share a variable need another shape of it.
     """
     ids = inner_flatten(args.input_tensor, output_rank)
     weights = args.weight_tensor

@@ -21,13 +21,7 @@ from stillflow.variables.partitioned import PartitionedVariable
 
 
 class _Weights:
-    """Creator of a linear model's variables.
-
-    Args:
-      num_outputs: how many sums there are.
-      trainable: whether weights are trained.
-      collections: collections of them.
-    """
+    """Creator of a linear model's variables, for `num_outputs` sums."""
 
     def __init__(self, num_outputs: int, trainable: bool, collections: Any) -> None:
         self.num_outputs, self.trainable, self.collections = num_outputs, trainable, collections

@@ -19,12 +19,7 @@ def trunc_normal(stddev: float) -> Any:
 
 
 def trained_arg_scope(weight_decay: float, biases_initializer: Any) -> Any:
-    """Return the arguments of layers that these networks were trained with.
-
-    Args:
-      weight_decay: of the L2 regularizer.
-      biases_initializer: of all biases.
-    """
+    """Return the arguments of layers that these networks were trained with."""
     with (
         arg_scope(
             [layers.conv2d, layers.fully_connected],
@@ -54,15 +49,10 @@ def fully_connected_layers(
     dropout_keep_prob: float,
     **last: Any,
 ) -> Any:
-    """Layers `fc6`, `fc7` and `fc8`, with dropout between them.
+    """Return layers `fc6`, `fc7` and `fc8`, with dropout between them, of a picture of features.
 
-    Args:
-      net: the picture of features, `[batch, height, width, channels]`.
-      depth, kernel_size: of `fc6`; `fc7` has 4096 channels.
-      num_classes: the channels of `fc8`.
-      is_training: whether anything is dropped.
-      dropout_keep_prob: the share that is kept then.
-      **last: more arguments of `fc8`.
+    `net` is `[batch, height, width, channels]`, `depth` and `kernel_size` are of `fc6`; `fc7` has
+    4096 channels, `fc8` `num_classes`, and the arguments `last`.
     """
     net = layers.conv2d(net, depth, kernel_size, padding="VALID", scope="fc6")
     net = layers.dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout6")

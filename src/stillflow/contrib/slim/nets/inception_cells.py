@@ -90,19 +90,10 @@ def features(
     final_endpoint: str,
     depth: Depth,
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the outputs of the stages up to one.
+    """Return the outputs of the stages up to one: the last, and all by end point.
 
-    Args:
-      inputs: images, `[batch, height, width, channels]`.
-      parts: the default padding of some stages, and these by their end points.
-      final_endpoint: the last end point that is made.
-      depth: how many channels a layer has, from the number that is written.
-
-    Returns:
-      The last output, and all by end point.
-
-    Raises:
-      ValueError: if there is no such end point.
+    Inputs are `[batch, height, width, channels]`; `parts` have the default padding of some stages,
+    and these by end points. `depth` says how many channels a layer has, from the number written.
     """
     net, end_points = inputs, {}
     padded = [layers.conv2d, layers.max_pool2d, layers.avg_pool2d, layers.separable_conv2d]
@@ -116,11 +107,7 @@ def features(
 
 
 def depth_of(depth_multiplier: float, min_depth: int) -> Depth:
-    """Return a layer's number of channels: a multiple of the nominal one, with a minimum.
-
-    Raises:
-      ValueError: if the multiplier is not greater than 0.
-    """
+    """Return a layer's number of channels: a multiple of the nominal one, with a minimum."""
     if depth_multiplier <= 0:
         raise ValueError("depth_multiplier is not greater than zero.")
     return lambda depth: max(int(depth * depth_multiplier), min_depth)
@@ -159,11 +146,7 @@ def normalized_arg_scope(
 ) -> Any:
     """Return the arguments of layers that these networks were trained with.
 
-    Args:
-      weight_decay: of the L2 regularizer.
-      moving_collection: where the moments of batch normalization are added.
-      use_batch_norm: whether there is batch normalization.
-      **normalization: its arguments.
+    Moments of batch normalization are added to `moving_collection`.
     """
     moving = {name: [moving_collection] for name in ("moving_mean", "moving_variance")}
     parameters = {

@@ -42,12 +42,10 @@ def _stride_after_root(output_stride: float | None) -> float | None:
 
 
 def network_of(name: str, unit_fn: Callable[..., Any], preactivated: bool) -> Callable[..., Any]:
-    """Return the function that makes a residual network of blocks.
+    """Return the function `name` that makes a residual network of blocks.
 
-    Args:
-      name: of the function and the default scope.
-      unit_fn: the function whose outputs are collected with those of layers.
-      preactivated: whether units normalize their inputs, so that the last output wants it too.
+    Outputs of `unit_fn` are collected with those of layers. If `preactivated`, units normalize
+    their inputs, so that the last output wants it too.
     """
 
     def network(

@@ -29,13 +29,9 @@ def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
 def _network(
     name: str, repetitions: tuple[int, ...], by_name_scope: bool = True
 ) -> Callable[..., Any]:
-    """Return a network with so many convolutions before each pooling.
+    """Return a network with so many convolutions, of each of `_DEPTHS`, before each pooling.
 
-    Args:
-      name: of the function and the default scope.
-      repetitions: one number for each of `_DEPTHS`.
-      by_name_scope: whether the collection of outputs is named after the name scope; the
-        variables' scope otherwise.
+    The collection of outputs is named after the name scope, or the variables' scope.
     """
 
     def network(

@@ -9,11 +9,7 @@ _FALSE = ("n", "no", "f", "false", "off", "0")
 
 
 def strtobool(val: str) -> int:
-    """Return 1 for a word that means yes, 0 for one that means no.
-
-    Raises:
-      ValueError: it means neither.
-    """
+    """Return 1 for a word that means yes, 0 for one that means no."""
     word = val.lower()
     if word in _TRUE:
         return 1
