@@ -24,18 +24,8 @@ _CO_OPTIMIZED = 1  # set for the body of a function, not for that of a module or
 def missing(message: str, module: ModuleType, name: str) -> Any:
     """Raise for a missing name, or return a stand-in; call it from the module's ``__getattr__``.
 
-    Args:
-      message: the text.
-      module: the module that was asked.
-      name: the name it was asked for.
-
-    Returns:
-      A stand-in, if the program runs under ``STILLFLOW_LENIENT=1`` or the module is one of those
-      where it is always so.
-
-    Raises:
-      AttributeError: with the message.
-      ImportError: the same, in ``from module import name``.
+    A stand-in is for a program under ``STILLFLOW_LENIENT=1``, and some modules. Otherwise it is an
+    AttributeError, or an ImportError in ``from module import name``.
     """
     asking = sys._getframe(2)
     lenient = os.environ.get("STILLFLOW_LENIENT", "0") not in ("", "0")

@@ -178,8 +178,7 @@ def is_ours(path: str) -> bool:
 def of_program(frames: list[Any]) -> list[Any]:
     """Return the program's frames of a stack: not of this package, nor of a launcher.
 
-    Args:
-      frames: (file, line, function, ...) each, outermost first.
+    Frames are (file, line, function, ...) each, outermost first.
     """
     # In a notebook, the cell is the program; the frames outside serve all cells.
     shell = [

@@ -143,12 +143,7 @@ def _mistyped(program: str) -> str | None:
 
 
 def takes_nothing(command: str, arguments: list[str]) -> None:
-    """Parse the command line of a command without arguments; --help and others end here.
-
-    Args:
-      command: its name.
-      arguments: what follows it.
-    """
+    """Parse the command line of a command without arguments; --help and others end here."""
     import argparse
 
     argparse.ArgumentParser(

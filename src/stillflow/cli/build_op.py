@@ -94,11 +94,7 @@ def main(arguments: list[str]) -> int:
 def _commands(
     sources: Sequence[str], output: str, flags: Sequence[str], folder: str
 ) -> list[list[str]]:
-    """Return the commands that compile files of CUDA, and then all others with their objects.
-
-    Raises:
-      FileNotFoundError: if there is no compiler.
-    """
+    """Return the commands that compile files of CUDA, and then all others with their objects."""
     commands, rest = [], []
     for number, source in enumerate(sources):
         if not source.endswith(_CUDA):

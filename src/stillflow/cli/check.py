@@ -51,17 +51,12 @@ def main(arguments: list[str]) -> int:
 
 
 def check(files: list[str]) -> dict[str, Any]:
-    """Return the report on some sources, as JSON can hold it.
+    """Return the report on Python files and notebooks, as JSON can hold it.
 
-    Args:
-      files: paths of Python files and notebooks.
-
-    Returns:
-      `files`; `unreadable`, {path: reason}; `names`, for each its status, the places that use it,
-      `optional` if the program can do without it everywhere, and for an unsupported one its
-      replacement; `tf0`, the code written for TensorFlow 0.x, with its places; `python2`, the
-      places that mean something else in Python 2, in files that Python 3 can read, each with the
-      reason.
+    It has `files`; `unreadable`, {path: reason}; `names`, for each its status, the places that use
+    it, `optional` if the program can do without it everywhere, and for an unsupported one its
+    replacement; `tf0`, the code written for TensorFlow 0.x, with its places; `python2`, the places
+    that mean something else in Python 2, in files that Python 3 can read, each with the reason.
     """
     import stillflow
 

@@ -107,20 +107,10 @@ def convert(
 ) -> dict[str, Any]:
     """Write the tensors of one file into another.
 
-    Args:
-      source: the file to read.
-      target: the file to write.
-      force: True to replace existing files.
-      is_wanted: tells by its name whether a tensor is to be written.
-      salvage: whether to leave out what cannot be read of a checkpoint.
-
-    Returns:
-      How many tensors were written, how many bytes they have, and why those that were left out
-      could not be read, by name.
-
-    Raises:
-      OpError: If it cannot be read or written, the target cannot hold one of the tensors, or no
-        tensor is left.
+    `is_wanted` tells by its name whether a tensor is to be written; `salvage` leaves out what
+    cannot be read of a checkpoint. Returns how many tensors were written, how many bytes they have,
+    and why those that were left out could not be read, by name. OpError if a file cannot be read or
+    written, the target cannot hold one of the tensors, or no tensor is left.
     """
     if not force and (os.path.exists(target) or os.path.exists(index_path(target))):
         raise errors.already_exists(f"{target} exists; --force replaces it")

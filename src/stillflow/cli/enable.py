@@ -64,8 +64,7 @@ def location() -> str:
 def take_over(hook: type) -> object:
     """Serve tensorflow, as `hook` was asked to; a TensorFlow that is installed goes first.
 
-    Returns:
-      The spec of tensorflow, None for a library that only probes or where a real one is installed.
+    Returns the spec, None for a library that only probes or where a real one is installed.
     """
     import stillflow
     from stillflow.facade import callers, install
@@ -83,11 +82,7 @@ def take_over(hook: type) -> object:
 def bring_back(name: str) -> object:
     """Bring the old world back where Stillflow is TensorFlow, before a program imports that.
 
-    Args:
-      name: the module that a program imports first.
-
-    Returns:
-      The spec of that module.
+    Returns the spec of the module that the program imports first.
     """
     import importlib.util
 

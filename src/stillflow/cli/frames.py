@@ -20,14 +20,9 @@ def without_ours(error: BaseException | None) -> None:
 
 
 def failing_line(error: BaseException, *, within_libraries: bool) -> tuple[str, int] | None:
-    """Return path and number of the line of the program's own code that failed.
+    """Return path and number of the line of the program's own code that failed, if any.
 
-    Args:
-      error: the error that ended the program.
-      within_libraries: also for an error that a library raised, which this line calls.
-
-    Returns:
-      None if there is no such line in a file of the program.
+    `within_libraries` is for an error that a library raised, which this line calls.
     """
     from stillflow.facade.revive.sources import own
 

@@ -54,9 +54,8 @@ def _is_bad(report: dict[str, Any]) -> bool:
 def inspect(path: str, verify: bool = True) -> dict[str, Any]:
     """Return the description of a file, as JSON can hold it.
 
-    Args:
-      path: the file, the directory of a SavedModel, or a checkpoint's prefix.
-      verify: whether to read the tensors of checkpoints to verify their checksums.
+    It may be the directory of a SavedModel, or a checkpoint's prefix, whose tensors are read to
+    `verify` their checksums.
     """
     report: dict[str, Any] = {"path": path, "kind": kinds.UNKNOWN}
     try:

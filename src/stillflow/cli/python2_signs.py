@@ -37,11 +37,7 @@ _SIGNS = re.compile(
 def hint(error: BaseException) -> str | None:
     """Return a hint for an error that is typical of Python 2's code in Python 3.
 
-    Args:
-      error: the error that ended the program.
-
-    Returns:
-      A sentence; None if nothing speaks for Python 2, or the lines are taken for Python 2 already.
+    None if nothing speaks for Python 2, or the lines are taken for Python 2 already.
     """
     from stillflow.facade import revive
     from stillflow.facade.revive import sources

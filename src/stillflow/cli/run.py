@@ -16,14 +16,9 @@ from stillflow.facade.say import say
 def run(arguments: list[str], revive: bool, find_nan: bool = False, python2: bool = False) -> None:
     """Run ``program.py``, ``-m module``, ``-c code`` or ``-`` with its arguments.
 
-    Args:
-      arguments: the command line, beginning with one of these.
-      revive: whether to bring back what Python and NumPy have removed.
-      find_nan: whether sessions look for the first NaN.
-      python2: whether sources that Python 3 can read are written in Python 2 all the same.
-
-    Raises:
-      BaseException: any error of the program, so that the interpreter ends as it always does.
+    `revive` brings back what Python and NumPy have removed; `find_nan` has sessions look for the
+    first NaN; `python2` is for sources that Python 3 can read, and are Python 2's all the same.
+    Errors of the program are raised, so that the interpreter ends as it always does.
     """
     import stillflow
 

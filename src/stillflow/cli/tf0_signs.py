@@ -7,13 +7,9 @@ from stillflow.cli.python2_signs import program
 
 
 def hint(error: BaseException) -> str | None:
-    """Return a sentence that offers ``--tf0``.
+    """Return a sentence that offers ``--tf0`` for the error that ended the program.
 
-    Args:
-      error: the error that ended the program.
-
-    Returns:
-      None if the line of the program that failed does not look like 0.x, or is served 0.x already.
+    None if the line of the program that failed does not look like 0.x, or is served 0.x already.
     """
     from stillflow.cli.checking.old_api import signs
     from stillflow.cli.checking.sources import parse

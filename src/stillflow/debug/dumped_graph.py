@@ -12,11 +12,7 @@ _REFERENCE_WRITERS = re.compile(r"Assign.*|Apply.*|Scatter.*|CountUpTo")
 
 
 def reconstruct_non_debug_graph_def(debug_graph_def: Any) -> Any:
-    """Return a `GraphDef` without the nodes by which TensorFlow's debugger watches others.
-
-    Args:
-      debug_graph_def: a `GraphDef` as a watched run of TensorFlow writes it.
-    """
+    """Return a `GraphDef` without the nodes by which TensorFlow's debugger watches others."""
     graph_def = type(debug_graph_def)()
     graph_def.CopyFrom(debug_graph_def)
     del graph_def.node[:]

@@ -15,15 +15,9 @@ from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 
 class _Folders:
-    """A folder for each run, under one root.
+    """A folder for each run, under one root, which must not exist, or be empty.
 
-    Args:
-      session_root: must not exist, or be empty.
-      watch_fn: takes fetches and feeds, gives a `WatchOptions`.
-
-    Raises:
-      ValueError: if `session_root` is a file, or not empty.
-      TypeError: if `watch_fn` cannot be called.
+    `watch_fn` takes fetches and feeds, and gives a `WatchOptions`.
     """
 
     def __init__(self, session_root: str, watch_fn: Callable[..., Any] | None) -> None:
@@ -119,15 +113,7 @@ def thread_filter(pattern: str | None) -> Callable[[], bool]:
 
 
 def check_folder(path: str, what: str) -> None:
-    """Raise an error for a path that is no place for dumps.
-
-    Args:
-      path: must not exist, or be an empty folder.
-      what: the name of the argument, for the message.
-
-    Raises:
-      ValueError: if it is a file, or not empty.
-    """
+    """Raise ValueError, naming `what`, for a path that is a file, or a folder with content."""
     path = os.path.expanduser(path)
     if os.path.isfile(path):
         raise ValueError(f"{what} path points to a file: {path}")

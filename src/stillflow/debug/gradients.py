@@ -196,18 +196,9 @@ def gradient_values_from_dump(
 ) -> list[Any]:
     """Return the values that a gradient had in a run that was dumped.
 
-    Args:
-      grad_debugger: knows the gradient.
-      x_tensor: what it is the gradient by: a tensor, a variable, or the name of one.
-      dump: of the run.
-
-    Returns:
-      Arrays: none if the gradient was not computed, several if it was in a loop.
-
-    Raises:
-      LookupError: if the debugger does not know the gradient.
-      TypeError: if `x_tensor` is something else.
-      ValueError: if the dump is of another graph.
+    `x_tensor` is what it is the gradient by: a tensor, a variable, or the name of one. There are no
+    arrays if it was not computed, several if it was in a loop. LookupError if the debugger does not
+    know it, ValueError if the dump is of another graph.
     """
     graph = dump.python_graph
     if graph is not None and grad_debugger.graph not in (None, graph):

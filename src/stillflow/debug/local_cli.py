@@ -25,10 +25,8 @@ _UI_TYPES = ("curses", "readline")
 class _Stops:
     """Decides which runs to stop at, and holds the conversation.
 
-    Args:
-      dump_root: the folder for dumps, each removed when it was looked at; a temporary one if None.
-      ui_type: "curses" or "readline"; both are the same line by line conversation here.
-      config_path: the file of what a person sets; `~/.tfdbg_config` if None.
+    Dumps are removed when they were looked at; their folder is a temporary one if None. "curses"
+    and "readline" are the same here; settings are in `~/.tfdbg_config` if None.
     """
 
     def __init__(self, dump_root: str | None, ui_type: str, config_path: str | None) -> None:

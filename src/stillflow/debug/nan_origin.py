@@ -19,12 +19,7 @@ _LONGEST_WAY = 12
 def explain(kind: str, op: Operation, result: Numbers, seen: Sightings, way: Iterable[str]) -> str:
     """Return the inputs and outputs of an operation, and its creation in the program.
 
-    Args:
-      kind: "NaN" or "infinity".
-      op: where it came from.
-      result: what the output was that had it.
-      seen: the tensors of the run.
-      way: the operations it went through from there.
+    Its output `result` had the first "NaN" or "infinity", which went through `way`.
     """
     lines = [f"The first {kind} came from operation '{op.name}' ({op.type}), made here:"]
     lines += ["  " + line for line in errors.defined_at(op).rstrip().splitlines()]
@@ -46,16 +41,9 @@ def explain(kind: str, op: Operation, result: Numbers, seen: Sightings, way: Ite
 def origin(
     sink: Tensor, result: Numbers, kind: str, seen: Sightings
 ) -> tuple[Operation, Numbers, list[str]]:
-    """Goes back from a tensor to where its NaN or infinity came from.
+    """Go back from a tensor to where its "NaN" or "infinity" came from.
 
-    Args:
-      sink: the tensor, which has it.
-      result: what it was then.
-      kind: "NaN" or "infinity".
-      seen: the tensors of the run.
-
-    Returns:
-      The operation that gave it first, what that gave, and the operations on a way to `sink`.
+    Returns the operation that gave it first, what that gave, and the operations on a way.
     """
     came: dict[int, tuple[Operation, Numbers, int | None]] = {result.order: (sink.op, result, None)}
     waiting, sources = [result.order], []

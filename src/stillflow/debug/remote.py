@@ -10,11 +10,7 @@ from stillflow.train.session_run_hook import SessionRunHook
 
 
 class _Refused:
-    """Base of unsupported classes: the constructor raises an error.
-
-    Raises:
-      tf.errors.UnimplementedError: always.
-    """
+    """Base of unsupported classes: the constructor raises UnimplementedError."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise errors.unimplemented(

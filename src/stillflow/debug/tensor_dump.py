@@ -42,11 +42,7 @@ def load_tensor_from_event_file(event_file_path: str) -> Any:
 
 
 def load_tensor_from_event(event: Any) -> Any:
-    """Return the value that an `Event` of the debugger holds.
-
-    Returns:
-      A numpy array, or an `InconvertibleTensorProto` if it holds none.
-    """
+    """Return the array in an `Event` of the debugger, or an `InconvertibleTensorProto`."""
     from stillflow.graph.tensor_proto import make_ndarray
 
     proto = event.summary.value[0].tensor
@@ -59,12 +55,7 @@ def load_tensor_from_event(event: Any) -> Any:
 
 
 def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
-    """Return True if a tensor has an infinite or undefined element; the usual tensor filter.
-
-    Args:
-      datum: the `DebugTensorDatum`; not used, but what filters take.
-      tensor: its value. What is no array of floats has none.
-    """
+    """Return True if floats have an infinite or undefined element; the usual tensor filter."""
     del datum
     if not isinstance(tensor, np.ndarray) or tensor.dtype.kind not in "fc":
         return False

@@ -127,13 +127,9 @@ class BaseDebugWrapperSession:
 
 
 def watched_options(options: Any, graph: Any, watch: Any, url: str) -> Any:
-    """Return `RunOptions` with the watches of `watch`, written to `url`.
+    """Return `RunOptions` with the watches of `watch`, written to `url`, "file://" and a folder.
 
-    Args:
-      options: the caller's `RunOptions`, or None.
-      graph: the graph of the run.
-      watch: a `WatchOptions`, or a tuple of its arguments.
-      url: "file://" and a folder.
+    `watch` is a `WatchOptions`, or a tuple of its arguments.
     """
     watch = WatchOptions(*watch) if isinstance(watch, tuple) else watch
     watched = RunOptions()

@@ -381,11 +381,7 @@ def _snake_case(name: str) -> str:
 
 
 def static_rank(event_ndims: Any) -> int | None:
-    """Return the rank of events as a number, None if it is not known.
-
-    Raises:
-      ValueError: if it is no integer.
-    """
+    """Return the rank of events, an integer, None if it is not known."""
     known = maybe_get_static_value(event_ndims)
     if not isinstance(known, (np.generic, np.ndarray)):
         return known  # type: ignore[no-any-return]

@@ -27,8 +27,7 @@ def assert_integer_form(
 ) -> Any:
     """Return an op that fails where an element has a fraction.
 
-    Raises:
-      TypeError: for types that have no integers of their size.
+    TypeError for types that have no integers of their size.
     """
     with tf.name_scope(name, values=[x, data]):
         x = convert_to_tensor(x, name="x")
@@ -70,11 +69,7 @@ def _known(dtype: Any) -> str:
 
 
 def largest_integer(dtype: Any) -> int:
-    """Return the largest n such that all integers up to n are numbers of the type.
-
-    Raises:
-      TypeError: for types that are no real numbers.
-    """
+    """Return the largest n such that all integers up to n are numbers of the real type."""
     if _known(dtype) == "bool":
         return 1
     if dtype.is_floating:
@@ -83,31 +78,22 @@ def largest_integer(dtype: Any) -> int:
 
 
 def smallest_integer(dtype: Any) -> int:
-    """Return the smallest n such that all integers down to n are numbers of the type.
-
-    Raises:
-      TypeError: for types that are no real numbers.
-    """
+    """Return the smallest n such that all integers down to n are numbers of the real type."""
     return 0 if _known(dtype) in _UNSIGNED else -largest_integer(dtype)
 
 
 def is_integer_like(dtype: Any) -> bool:
-    """Return True if the type is an integer or boolean.
-
-    Raises:
-      TypeError: for types that are no real numbers.
-    """
+    """Return True if the type, of real numbers, is an integer or boolean."""
     return _known(dtype) == "bool" or dtype.is_integer
 
 
 def embed_check_categorical_event_shape(
     categorical_param: Any, name: str = "embed_check_categorical_event_shape"
 ) -> Any:
-    """`categorical_param`, `[..., K]`; building or running fails unless K classes can be counted.
+    """Return `categorical_param`, `[..., K]`; fail unless K classes can be counted.
 
-    Raises:
-      TypeError: if it is not of a floating-point type.
-      ValueError: if it is known to be a scalar or K to be too small or too large.
+    TypeError unless it is floating-point. ValueError if it is known to be a scalar or K to be too
+    small or too large; else running fails.
     """
     with tf.name_scope(name, values=[categorical_param]):
         x = convert_to_tensor(categorical_param, name="categorical_param")
@@ -147,15 +133,9 @@ def embed_check_integer_casting_closed(
     assert_nonnegative: bool = True,
     name: str = "embed_check_casting_closed",
 ) -> Any:
-    """`x`; running fails where an element is no integer of `target_dtype`.
+    """Return `x`; running fails where an element is no integer of `target_dtype`.
 
-    Args:
-      x: integers, booleans or floating-point numbers.
-      target_dtype: a type; it or that of `x` must be an integer's.
-      assert_nonnegative: True to raise an error for negative numbers.
-
-    Raises:
-      TypeError: for other types.
+    That type or the type of `x` must be an integer's; negative numbers may be allowed.
     """
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")

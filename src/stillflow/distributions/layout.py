@@ -13,15 +13,7 @@ from stillflow.graph.tensor_shape import TensorShape, dimension_at_index, dimens
 
 
 def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
-    """Move the last `shift` dimensions to the front, or the first `-shift` to the end.
-
-    Args:
-      x: a tensor.
-      shift: an integer scalar.
-
-    Raises:
-      TypeError: if `shift` is no integer.
-    """
+    """Move the last `shift` dimensions to the front, or the first `-shift` to the end."""
     with tf.name_scope(name, values=[x, shift]):
         x = convert_to_tensor(x, name="x")
         shift = convert_to_tensor(shift, name="shift")
@@ -43,11 +35,7 @@ def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
 
 
 def pick_vector(cond: Any, true_vector: Any, false_vector: Any, name: str = "pick_vector") -> Any:
-    """One of two vectors, which may have different lengths, by a boolean scalar.
-
-    Raises:
-      TypeError: if `cond` is not boolean or the vectors' types differ.
-    """
+    """Return one of two vectors, which may have different lengths, by a boolean scalar."""
     with tf.name_scope(name, values=(cond, true_vector, false_vector)):
         cond = convert_to_tensor(cond, name="cond")
         if cond.dtype != tf.bool:
@@ -88,8 +76,7 @@ def prefer_static_broadcast_shape(
 ) -> Any:
     """Return the shape that two shapes broadcast to, static if both are known.
 
-    Raises:
-      ValueError: for a `TensorShape` that is partly known with one that is a tensor.
+    ValueError for a `TensorShape` that is partly known with one that is a tensor.
     """
     with tf.name_scope(name, values=[shape1, shape2]):
 
@@ -144,20 +131,7 @@ def pad(
     count: Any = 1,
     name: str | None = None,
 ) -> Any:
-    """Pad one axis at its front, its back or both.
-
-    Args:
-      x: a tensor.
-      axis: an integer scalar.
-      front: whether to pad there.
-      back: whether to pad there.
-      value: the padding value.
-      count: how many.
-
-    Raises:
-      TypeError: if `count` is no integer.
-      ValueError: if neither end is to be padded.
-    """
+    """Pad one axis, an integer scalar, at its front, its back or both, by `count` values."""
     with tf.name_scope(name, "pad", [x, value, count]):
         x = convert_to_tensor(x, name="x")
         value = convert_to_tensor(value, dtype=x.dtype, name="value")

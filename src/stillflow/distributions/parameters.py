@@ -27,17 +27,10 @@ def get_logits_and_probs(
     name: str = "get_logits_and_probs",
     dtype: Any = None,
 ) -> tuple[Any, Any]:
-    """Log-odds and probabilities, given one of them.
+    """Return log-odds and probabilities, given one of them.
 
-    Args:
-      logits: log-odds, or unnormalized log-probabilities if `multidimensional`.
-      probs: probabilities.
-      multidimensional: whether the last dimension is that of classes.
-      validate_args: whether the graph checks them.
-
-    Raises:
-      TypeError: if they are not of a floating-point type.
-      ValueError: if both or none are given.
+    If `multidimensional`, the last dimension is that of classes, and logits are unnormalized
+    log-probabilities. The graph checks them if `validate_args`.
     """
     with tf.name_scope(name, values=[probs, logits]):
         if (probs is None) == (logits is None):
@@ -267,11 +260,7 @@ def softplus_inverse(x: Any, name: str | None = None) -> Any:
 def process_quadrature_grid_and_probs(
     quadrature_grid_and_probs: Any, dtype: Any, validate_args: bool, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Return a grid and normalized probabilities; by default of Gauss-Hermite quadrature, degree 8.
-
-    Raises:
-      ValueError: if their lengths are known to differ.
-    """
+    """Return a grid and normalized probabilities; by default Gauss-Hermite's of degree 8."""
     with tf.name_scope(name, "process_quadrature_grid_and_probs", [quadrature_grid_and_probs]):
         if quadrature_grid_and_probs is None:
             points, weights = np.polynomial.hermite.hermgauss(deg=8)

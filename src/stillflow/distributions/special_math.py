@@ -101,11 +101,7 @@ def _float(value: Any, name: str) -> Any:
 
 
 def ndtr(x: Any, name: str = "ndtr") -> Any:
-    """Return the standard normal distribution function of float32 or float64.
-
-    Raises:
-      TypeError: for other types.
-    """
+    """Return the standard normal distribution function of float32 or float64."""
     with tf.name_scope(name, values=[x]):
         return _ndtr(_float(x, "x"))
 
@@ -121,11 +117,7 @@ def _ndtr(x: Any) -> Any:
 
 
 def ndtri(p: Any, name: str = "ndtri") -> Any:
-    """Return the inverse of `ndtr`.
-
-    Raises:
-      TypeError: for other types than float32 and float64.
-    """
+    """Return the inverse of `ndtr`, of float32 or float64."""
     with tf.name_scope(name, values=[p]):
         return _ndtri(_float(p, "p"))
 
@@ -165,15 +157,9 @@ def _ndtri(p: Any) -> Any:
 
 
 def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
-    """Return the logarithm of `ndtr`, precise far below zero.
+    """Return the logarithm of `ndtr`, precise far below zero, of float32 or float64.
 
-    Args:
-      x: float32 or float64.
-      series_order: terms of the asymptotic series, 0 to 30.
-
-    Raises:
-      TypeError: for other types.
-      ValueError: for other numbers of terms.
+    `series_order`, terms of the asymptotic series, is 0 to 30.
     """
     if not isinstance(series_order, int):
         raise TypeError("series_order must be a Python integer.")
@@ -213,11 +199,7 @@ def _asymptotic_series(x: Any, order: int) -> Any:
 
 
 def erfinv(x: Any, name: str = "erfinv") -> Any:
-    """Return the inverse of the error function.
-
-    Raises:
-      TypeError: for other types than float32 and float64.
-    """
+    """Return the inverse of the error function, of float32 or float64."""
     with tf.name_scope(name, values=[x]):
         x = _float(x, "x")
         return ndtri((x + 1.0) / 2.0) / np.sqrt(2)

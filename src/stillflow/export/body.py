@@ -412,11 +412,8 @@ class Body:
 def _blocks(records: Sequence[Any], place: int, depth: int, name_of: Any) -> list[str]:
     """Return a block's lines; lines under one predicate become one `if` and `else`.
 
-    Args:
-      records: guard, text and comment of each line.
-      place: the number of predicates around the block.
-      depth: its indentation.
-      name_of: gives the expression of a predicate.
+    Records are guard, text and comment of each line; `place` predicates are around the block,
+    `depth` indents it.
     """
     lines: list[str] = []
     indent = "    " * depth

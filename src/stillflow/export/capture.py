@@ -115,16 +115,10 @@ def capture(
     outputs: Sequence[Tensor],
     ranks: Mapping[Tensor, int] = MappingProxyType({}),
 ) -> Program:
-    """Trace the part of a graph between inputs and outputs.
+    """Trace the part of a graph between inputs and outputs, with variables of `resources`.
 
-    Args:
-      resources: the state of the session that holds the variables.
-      inputs: tensors that callers will give.
-      outputs: tensors that they want.
-      ranks: of inputs whose rank the graph does not know.
-
-    Raises:
-      ExportError: if operations cannot be exported, or placeholders are needed that are no inputs.
+    `ranks` are of inputs whose rank the graph does not know. ExportError if operations cannot be
+    exported, or placeholders are needed that are no inputs.
     """
     graph = outputs[0].graph
     feeds: dict[Tensor, Dims] = {tensor: tensor._dims for tensor in inputs}

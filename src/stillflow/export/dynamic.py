@@ -18,11 +18,7 @@ Names = Mapping[str, Mapping[int, str]]  # of dimensions, by input and place
 
 
 def parse_dynamic(texts: list[str]) -> dict[str, dict[int, str]]:
-    """Names of dimensions from a command line: "x:0=batch,height" names the first two of x:0.
-
-    Raises:
-      ExportError: if a text is not of this form.
-    """
+    """Return names of dimensions from a command line: "x:0=batch,height" for the first two."""
     found: dict[str, dict[int, str]] = {}
     for text in texts:
         name, equals, listed = text.partition("=")
@@ -38,9 +34,7 @@ def parse_dynamic(texts: list[str]) -> dict[str, dict[int, str]]:
 def dynamic_shapes(fed: Mapping[Tensor, np.ndarray], names: Names) -> tuple[dict[int, Any], ...]:
     """Return the dimensions of a module's arguments that the graph leaves open.
 
-    Args:
-      fed: inputs, in order, with samples.
-      names: of dimensions; equal names mean equal sizes.
+    `fed` has inputs, in order, with samples; equal names mean equal sizes.
     """
     made: dict[str, Any] = {}
     shapes = []
@@ -62,8 +56,7 @@ def to_program(
 ) -> torch.export.ExportedProgram:
     """Return the graph that `torch.export` makes of a module.
 
-    Raises:
-      ExportError: if it can make none: the module's Python depends on values.
+    ExportError if it can make none: the module's Python depends on values.
     """
     args = tuple(from_array(array) for array in fed.values())
     model = model.requires_grad_(False)

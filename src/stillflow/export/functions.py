@@ -65,11 +65,7 @@ class FunctionWriter:
     """
 
     def __init__(self, taken: Callable[[str], str]) -> None:
-        """Start with nothing.
-
-        Args:
-          taken: gives a name that nothing else in the module has, from a wish.
-        """
+        """Start with nothing; `taken` gives a name that the module has not, from a wish."""
         self.definitions: dict[str, str] = {}
         self.imports: dict[str, None] = {}
         self._name_for = taken
@@ -377,8 +373,7 @@ def _definition_of(kind: type) -> ast.stmt:
 def source_of(function: types.FunctionType) -> Any:
     """Return the definition of a function, a `def` or a lambda, in the tree of its module.
 
-    Raises:
-      UnwritableError: if its module is not Stillflow's.
+    UnwritableError if its module is not Stillflow's.
     """
     module = function.__globals__.get("__name__", "")
     wanted = ast.Lambda if function.__name__ == "<lambda>" else ast.FunctionDef

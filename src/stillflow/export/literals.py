@@ -92,9 +92,7 @@ def torch_name(function: Any) -> str | None:
 def library_name(value: Any, need: Callable[[str], None]) -> str | None:
     """Return the name under which a function, class or module of a library is known, or None.
 
-    Args:
-      value: the object.
-      need: called with the import statement that the name asks for.
+    `need` is called with the import statement that the name asks for.
     """
     if isinstance(value, ModuleType):
         return _module_name(value, need)
@@ -149,11 +147,7 @@ def sequence_text(items: Sequence[str], kind: type) -> str:
 
 
 def tensor_text(value: torch.Tensor) -> str:
-    """Return a small tensor as an expression.
-
-    Raises:
-      UnwritableError: if it is large.
-    """
+    """Return a small tensor as an expression; UnwritableError if it is large."""
     if value.numel() > MOST_ITEMS:
         raise UnwritableError(f"a tensor of {value.numel()} elements")
     items = value.detach().cpu()

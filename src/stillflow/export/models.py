@@ -48,14 +48,8 @@ def open_model(
 ) -> Iterator[OpenModel]:  # fmt: skip
     """Load a frozen graph, a SavedModel, a checkpoint with its `.meta`, or a model of Keras.
 
-    Args:
-      path: the file, the directory of a SavedModel, or a checkpoint's prefix.
-      tags: of the SavedModel's graph.
-      signature: of the SavedModel, which says what goes in and out.
-      trust: the effects that the graph may have, as in `stillflow.graph.trust`.
-
-    Raises:
-      OpError: if there is no model that can be loaded.
+    A SavedModel is named by its directory, a checkpoint by its prefix. `trust` are the effects that
+    the graph may have, as in `stillflow.graph.trust`. OpError if it cannot be loaded.
     """
     with trust_lib.limited(trust):
         if path.endswith((".h5", ".hdf5", ".keras")):
@@ -161,11 +155,7 @@ def _parsed_features(model: OpenModel, names: Sequence[str]) -> list[str]:
 
 
 def default_outputs(graph: Any) -> list[str]:
-    """Return the outputs of a graph that does not name them: the results that nothing else takes.
-
-    Raises:
-      ExportError: if there are several, or none.
-    """
+    """Return the only result of a graph that names no outputs and that nothing else takes."""
     results = [
         op._outputs[0] for op in graph.get_operations()
         if op._outputs and op.type not in ("Const", *_FED) and _is_result(op)

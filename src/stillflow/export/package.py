@@ -51,11 +51,7 @@ if __name__ == "__main__":
 
 @contextmanager
 def new_folder(path: str, force: bool = False) -> Iterator[str]:
-    """Return a folder that becomes `path` on success; on failure nothing is left.
-
-    Raises:
-      AlreadyExistsError: if there is something, and it is not to be replaced.
-    """
+    """Return a folder that becomes `path` on success; on failure nothing is left."""
     path = os.path.abspath(path)
     if os.path.lexists(path) and not force:
         raise errors.already_exists(f"{path} exists; --force replaces it")
@@ -76,11 +72,7 @@ def new_folder(path: str, force: bool = False) -> Iterator[str]:
 
 @contextmanager
 def new_file(path: str, force: bool = False) -> Iterator[str]:
-    """Return the path of a file that becomes `path` on success; on failure nothing is left.
-
-    Raises:
-      AlreadyExistsError: if there is something, and it is not to be replaced.
-    """
+    """Return the path of a file that becomes `path` on success; on failure nothing is left."""
     path = os.path.abspath(path)
     if os.path.lexists(path) and not (force and os.path.isfile(path)):
         raise errors.already_exists(f"{path} exists; --force replaces a file")
@@ -99,10 +91,8 @@ def write_package(
 ) -> None:
     """Write the folder of a model: its source, weights, and a test if it was compared.
 
-    A model that differs from the session is marked: its first line says so.
-
-    Raises:
-      OpError: if the folder cannot be written; then nothing has changed.
+    A model that differs from the session is marked: its first line says so. If the folder cannot be
+    written, OpError, nothing has changed.
     """
     text = written.text
     if comparison is None or not comparison.equal:

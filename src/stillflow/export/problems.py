@@ -42,12 +42,7 @@ class ExportError(UnimplementedError):
 
 
 def explained(problems: Sequence[Problem], inputs: Sequence[Tensor]) -> ExportError:
-    """Return the error of operations that cannot be exported.
-
-    Args:
-      problems: the operations.
-      inputs: those that were asked for, which the proposals keep.
-    """
+    """Return the error of operations that cannot be exported; its proposals keep `inputs`."""
     lines = ["these operations cannot be exported:"]
     for problem in problems[:_MOST]:
         place = place_of(problem.op)

@@ -100,11 +100,7 @@ def _ranks(inputs: Sequence[Tensor], samples: Mapping[str, Any]) -> dict[Tensor,
 
 
 def as_tensor(graph: Any, named: Any) -> Tensor:
-    """Return a tensor of a graph, from itself, its name, or the name of its operation.
-
-    Raises:
-      ExportError: if the graph has none of that name.
-    """
+    """Return a tensor of a graph, from itself, its name, or its operation's; else ExportError."""
     if isinstance(named, Tensor):
         return named
     if hasattr(named, "_as_graph_element"):  # a variable

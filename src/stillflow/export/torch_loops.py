@@ -20,9 +20,7 @@ def write_loop(body: Body, step: Step) -> None:
     """Write the `while` of a loop's step, with the values that it starts with.
 
     Integers that start as numbers of the host and are counted by such stay numbers of Python.
-
-    Raises:
-      UnwritableError: if an iteration asks which one it is, as no loop of TensorFlow's does.
+    UnwritableError if an iteration asks which one it is, as no loop of TensorFlow's does.
     """
     code, *arguments = step.arguments
     counters = _possible_counters(body, code, arguments)

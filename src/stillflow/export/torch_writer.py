@@ -193,9 +193,5 @@ def _op_name(tensor: Tensor | None) -> str:
 
 
 def to_source(program: Program) -> Written:
-    """Return the source of a program over PyTorch.
-
-    Raises:
-      ExportError: if operations have none.
-    """
+    """Return the source of a program over PyTorch; ExportError if operations have none."""
     return ModelWriter(program).write()

@@ -62,11 +62,7 @@ class Comparison:
 def sample_inputs(
     program: Program, samples: Mapping[str, Any] | None = None
 ) -> dict[Tensor, np.ndarray]:
-    """Arrays for a program's inputs: those that are given, others from shapes and types.
-
-    Raises:
-      ExportError: if a sample is for no input, or does not fit it.
-    """
+    """Return arrays for a program's inputs: samples that are given, others made up."""
     given = {_with_place(name): value for name, value in (samples or {}).items()}
     rng = np.random.default_rng(0)
     found: dict[Tensor, np.ndarray] = {}
@@ -127,11 +123,7 @@ def compare(
 ) -> Comparison:
     """Run a model and the session on the same inputs.
 
-    Args:
-      session: the session.
-      program: what was exported of its graph.
-      fed: the inputs.
-      run: the model, from tensors in the order of the inputs to a tensor or a tuple.
+    `run` goes from tensors in the order of the inputs to a tensor or a tuple.
     """
     fetched = [tensor for tensor, _ in program.outputs]
     feeds: dict[Any, Any] = dict(fed)

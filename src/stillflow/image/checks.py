@@ -18,11 +18,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def ensure(condition: Any, message: str) -> list[Any]:
-    """Return the assertion of a condition; None if it is known to hold.
-
-    Raises:
-      ValueError: the condition is known not to hold.
-    """
+    """Return the assertion of a condition; none if it is known to hold, ValueError if not to."""
     if is_tensor(condition):
         return [tf.Assert(condition, [message])]
     if not condition:

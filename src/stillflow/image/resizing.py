@@ -68,11 +68,7 @@ def resize_by(
     resizer: Callable[[Any, Any], Any], images: Any, size: Any, preserve_aspect_ratio: bool,
     name: str | None, even_if_same: bool = False,
 ) -> Any:  # fmt: skip
-    """Resizes images by a function of a batch and its new size.
-
-    Args:
-      even_if_same: whether images that already have the size are resized.
-    """
+    """Resize images by a function of a batch and its new size, if that is another, or always."""
     with tf.name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
         rank = images.get_shape().ndims

@@ -38,20 +38,9 @@ def add_operators(
     addition_tiers: Any = None,
     name: str | None = None,
 ) -> list[Any]:
-    """Add operators up, pair by pair, as far as the adders of the tiers can.
+    """Return operators with the same sum, added pair by pair as far as the tiers' adders can.
 
-    Args:
-      operators: `LinearOperator`s.
-      operator_name: of the sums.
-      addition_tiers: lists of `Adder`s, the cheapest first.
-      name: of the scope.
-
-    Returns:
-      Operators whose sum is the sum of the given ones.
-
-    Raises:
-      TypeError: for other objects.
-      ValueError: if there are none or their shapes do not fit.
+    Tiers are lists of `Adder`s, the cheapest first; `operator_name` is of the sums.
     """
     tiers = _DEFAULT_TIERS if addition_tiers is None else addition_tiers
     tf.debugging.assert_proper_iterable(operators)

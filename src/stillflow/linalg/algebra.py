@@ -100,12 +100,7 @@ def registered_solve(type_a: type, type_b: type) -> Callable[..., Any] | None:
 
 
 class _Register:
-    """A decorator that registers a function for classes of operators.
-
-    Raises:
-      TypeError: if the decorated object is not callable.
-      ValueError: if the classes have a function already.
-    """
+    """A decorator that registers a function for classes of operators that have none yet."""
 
     registry: _Registry = {}
     argument = ""

@@ -17,8 +17,7 @@ def convert_nonref_to_tensor(
 ) -> Any:
     """Return a tensor of `value`; variables, which change, and None stay as they are.
 
-    Raises:
-      TypeError: if a variable has another type than `dtype`.
+    TypeError if a variable has another type than `dtype`.
     """
     if value is None:
         return None
@@ -48,11 +47,7 @@ def is_ref(x: Any) -> bool:
 
 
 def assert_not_ref_type(x: Any, arg_name: str) -> None:
-    """Raise an error for variables.
-
-    Raises:
-      TypeError: if `x` is one.
-    """
+    """Raise TypeError for variables."""
     if is_ref(x):
         raise TypeError(f"Argument {arg_name} cannot be reference type. Found: {type(x)}")
 
@@ -116,11 +111,7 @@ def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Any:
 
 
 def assert_is_batch_matrix(tensor: Any) -> None:
-    """Raise an error for vectors and scalars.
-
-    Raises:
-      ValueError: if `tensor` is one.
-    """
+    """Raise ValueError for vectors and scalars."""
     if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
         raise ValueError(
             f"Expected [batch] matrix to have at least two dimensions.  Found: {tensor}"
@@ -134,11 +125,7 @@ def shape_tensor(shape: Any, name: str | None = None) -> Any:
 
 
 def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) -> list[Any]:
-    """Broadcasts the batch dimensions of matrices against each other.
-
-    Args:
-      batch_matrices: tensors `[..., rows, columns]`.
-    """
+    """Broadcast the batch dimensions of matrices `[..., rows, columns]` against each other."""
     with tf.name_scope(name or "broadcast_matrix_batch_dims", values=batch_matrices):
         tf.debugging.assert_proper_iterable(batch_matrices)
         matrices = list(batch_matrices)
@@ -253,11 +240,7 @@ def _reshape_for_efficiency(
 def use_operator_or_provided_hint_unless_contradicting(
     operator: Any, hint_attr_name: str, provided_hint_value: Any, message: str
 ) -> bool | None:
-    """Merge an operator's own hint with the user's.
-
-    Raises:
-      ValueError: with `message`, if they contradict each other.
-    """
+    """Merge an operator's own hint with the user's; ValueError if they contradict each other."""
     own = getattr(operator, hint_attr_name)
     hints = (own, provided_hint_value)
     if (own is False and provided_hint_value) or (own and provided_hint_value is False):
@@ -268,11 +251,7 @@ def use_operator_or_provided_hint_unless_contradicting(
 
 
 def common_dtype(operators: list[Any]) -> Any:
-    """Return the type that all operators have.
-
-    Raises:
-      TypeError: if they differ.
-    """
+    """Return the type that all operators have; TypeError if they differ."""
     dtype = operators[0].dtype
     if any(operator.dtype != dtype for operator in operators):
         found = "   ".join(str((operator.name, operator.dtype)) for operator in operators)
@@ -288,8 +267,7 @@ def graph_parents(operators: list[Any]) -> list[Any]:
 def implied(operators: list[Any], hint: str, given: bool | None, message: str) -> bool | None:
     """Return a hint that holds for a combination if it holds for all its operators.
 
-    Raises:
-      ValueError: with `message`, if the user denies it.
+    ValueError with `message`, if the user denies it.
     """
     if not all(getattr(operator, hint) for operator in operators):
         return given

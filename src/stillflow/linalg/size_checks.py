@@ -13,16 +13,7 @@ from stillflow.ops.control_flow.identity_and_group import with_dependencies
 def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bool) -> Any:
     """Return a size (rank 0) or shape (rank 1) tensor, with assertions if asked for.
 
-    Args:
-      value: the tensor.
-      static: its value if known, else None.
-      argument: its name in messages.
-      rank: what it must have.
-      assert_proper: whether the graph checks it.
-
-    Raises:
-      TypeError: if it is no integer.
-      ValueError: if it is known to be wrong.
+    `static` is its value if known, else None; ValueError if that is wrong.
     """
     wrong_rank = f"Argument {argument} must be a {rank}-D Tensor."
     negative = f"Argument {argument} must be non-negative."

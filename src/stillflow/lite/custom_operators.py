@@ -16,8 +16,7 @@ from stillflow.protos import GraphDef
 def split(graph_def: Any) -> tuple[Any, list[Any]]:
     """Return a graph without the operations that TensorFlow does not know, and these.
 
-    Raises:
-      ConverterError: If something else reads what they write: of what shape it is nobody knows.
+    ConverterError if something else reads what they write: of what shape it is nobody knows.
     """
     known, custom = GraphDef(), []
     known.versions.CopyFrom(graph_def.versions)

@@ -13,13 +13,9 @@ _BITS = 31  # of the integer that stands for a factor
 
 
 def fixed_point(factors: Any) -> tuple[Array, Array]:
-    """Return real factors as `multiplier * 2**(shift - 31)`.
+    """Return real factors, not negative, as `multiplier * 2**(shift - 31)`.
 
-    Args:
-      factors: reals, double precision, not negative.
-
-    Returns:
-      The multipliers, which have 31 bits, and the shifts, to the left if positive; int64.
+    The multipliers have 31 bits; the shifts are to the left if positive; int64.
     """
     fractions, shifts = np.frexp(np.asarray(factors, np.float64))
     multipliers = np.floor(fractions * 2.0**_BITS + 0.5).astype(np.int64)
@@ -30,13 +26,10 @@ def fixed_point(factors: Any) -> tuple[Array, Array]:
 
 
 def scaled(values: Any, factors: Any) -> Any:
-    """Return integers times real factors, rounded twice as fixed-point arithmetic does.
+    """Return int64 integers of 32 bits times real factors, rounded twice as in fixed point.
 
     The product is rounded to 31 fewer bits, halves upwards, then shifted, halves away from zero.
-
-    Args:
-      values: int64, 32 bits wide.
-      factors: reals, one or one for each index of the last dimension.
+    There is one factor, or one for each index of the last dimension.
     """
     multipliers, shifts = fixed_point(factors)
     left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
@@ -61,11 +54,7 @@ def rounded(reals: Any) -> Any:
 def activation_range(
     activation: str, quantization: Quantization, dtype: np.dtype[Any]
 ) -> tuple[int, int]:
-    """Return the least and the largest integer that an activation function lets through.
-
-    Raises:
-      ValueError: If the function cannot be computed so.
-    """
+    """Return the least and the largest integer that an activation function lets through."""
     limits = np.iinfo(dtype)
     bounds = {
         "NONE": (None, None),
@@ -93,9 +82,5 @@ def clamped(values: Any, low: int, high: int, dtype: np.dtype[Any]) -> Any:
 
 
 def exact_type(largest_sum: float) -> Any:
-    """Return the floating type in which sums of integers are exact.
-
-    Args:
-      largest_sum: what the magnitudes of the terms can add up to.
-    """
+    """Return the floating type in which sums of integers, up to a magnitude, are exact."""
     return tf.float32 if largest_sum < 2**24 else tf.float64

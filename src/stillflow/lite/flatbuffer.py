@@ -148,13 +148,7 @@ class _Reader:
 def read(schema: Schema, kind: str, data: bytes) -> Table:
     """Return the root table of a flat buffer, read whole; vectors of bytes are views into `data`.
 
-    Args:
-      schema: what tables there are.
-      kind: which one is the root.
-      data: the flat buffer.
-
-    Raises:
-      ValueError: If an offset or a length leads outside of it.
+    `kind` is that of the root. ValueError if an offset or a length leads outside.
     """
     reader = _Reader(schema, data)
     return reader.table(kind, reader.follow(0))
@@ -241,13 +235,7 @@ def _width(kind: str) -> int:
 
 
 def write(schema: Schema, root: Table, identifier: bytes) -> bytes:
-    """Return a table and all that it holds as a flat buffer.
-
-    Args:
-      schema: what tables there are.
-      root: the table.
-      identifier: four bytes that tell the format.
-    """
+    """Return a table and all that it holds as a flat buffer of a format, told by four bytes."""
     writer = _Writer(schema, bytes(4) + identifier)
     writer.align(8)
     writer.table(root, 0)

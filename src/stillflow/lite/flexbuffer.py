@@ -15,11 +15,7 @@ _FORMATS = {_INT: "bhiq", _UINT: "BHIQ", _BOOL: "BHIQ", _FLOAT: " efd"}
 def read_map(data: bytes) -> dict[str, Any]:
     """Return the numbers, strings and lists of numbers of a map, by name; no other values.
 
-    Args:
-      data: the flex buffer; the map is its root.
-
-    Raises:
-      ValueError: If it is no map, or damaged.
+    The map is the root of a flex buffer; ValueError if it is none, or damaged.
     """
     try:
         width, packed = data[-1], data[-2]
@@ -84,9 +80,8 @@ def _text(data: bytes, place: int) -> str:
 def write_map(values: dict[str, Any]) -> bytes:
     """Return a map of numbers, strings and lists of numbers as a flex buffer.
 
-    Args:
-      values: by name, whole numbers of at most 64 bits, reals in single precision, truth values,
-        bytes, and lists of whole numbers or of reals.
+    Numbers are whole ones of at most 64 bits, reals in single precision, and truth values; strings
+    are bytes.
     """
     return _Writer(values).content()
 

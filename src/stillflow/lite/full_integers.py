@@ -62,15 +62,7 @@ _MANNERS = {
 
 
 def measure(draft: Draft, samples: Iterable[Any]) -> Ranges:
-    """Return between which bounds the real values of a model lie.
-
-    Args:
-      draft: the model.
-      samples: lists with an array for each input.
-
-    Raises:
-      ValueError: If a sample does not fit the inputs.
-    """
+    """Return the bounds of a model's real values for samples, lists with an array per input."""
     graph = Subgraph(read_model(draft.content()))
     ranges: Ranges = {}
     with tf.Graph().as_default(), tf.Session() as session:
@@ -93,16 +85,10 @@ def measure(draft: Draft, samples: Iterable[Any]) -> Ranges:
 def quantize(
     draft: Draft, ranges: Ranges, keeps_reals: bool, input_type: Any, output_type: Any
 ) -> None:
-    """Make a model compute in integers.
+    """Make a model compute in integers; `ranges` are the bounds of its values.
 
-    Args:
-      draft: the model.
-      ranges: between which bounds its values lie.
-      keeps_reals: whether operators that cannot do so compute with reals.
-      input_type, output_type: float32, int8 or uint8: of feeds and fetches.
-
-    Raises:
-      RuntimeError: If an operator cannot do so, or nobody knows the bounds of a value.
+    Operators that cannot do so compute with reals if `keeps_reals`; else RuntimeError, as for a
+    value without bounds. The types, float32, int8 or uint8, are of feeds and fetches.
     """
     for step in draft.steps:  # inputs first: a reader of one then knows that it holds integers
         manner = _MANNERS.get(step.kind)

@@ -51,16 +51,9 @@ def lower(
     outputs: Sequence[str],
     allows_custom: bool = False,
 ) -> Draft:
-    """Return a draft that is equivalent to a graph.
+    """Return a draft that is equivalent to a frozen graph, from inputs of known types and shapes.
 
-    Args:
-      graph_def: a frozen graph.
-      inputs: of each tensor that is fed its type and shape, which is known.
-      outputs: the tensors that are asked for.
-      allows_custom: True if operations missing in TensorFlow Lite become custom operators.
-
-    Raises:
-      ConverterError: If TensorFlow Lite does not have an operation, or its form.
+    Operations missing in TensorFlow Lite become custom operators if allowed; else ConverterError.
     """
     cut, custom = _cut(graph_def, inputs, outputs), []
     if allows_custom:
@@ -234,11 +227,7 @@ class _Lowering:
         return True
 
     def _declare(self, tensor: Tensor, has_any_shape: bool) -> None:
-        """Declare a result of an operation.
-
-        Raises:
-          ConverterError: If its shape has to be known and is not.
-        """
+        """Declare a result of an operation; ConverterError for an unknown shape, if not allowed."""
         name, is_known = tensor_name(tensor.name), tensor.shape.is_fully_defined()
         if not is_known and not has_any_shape:
             if not tensor.consumers():

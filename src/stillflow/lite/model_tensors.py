@@ -57,11 +57,7 @@ class ModelTensor(NamedTuple):
 
 
 def read_tensor(model: Table, tensor: Table) -> ModelTensor:
-    """Return a tensor with its constant value.
-
-    Raises:
-      ValueError: If its type is unknown, or its buffer is not there or of another size.
-    """
+    """Return a tensor with its constant value, or raise ValueError."""
     if not 0 <= tensor.type < len(TENSOR_TYPES):
         raise ValueError(f"Unsupported data type {tensor.type} in tensor\n")
     kind = TENSOR_TYPES[tensor.type]

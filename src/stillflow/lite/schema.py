@@ -112,11 +112,7 @@ def table(kind: str, **fields: object) -> Table:
 
 
 def read_model(data: bytes) -> Table:
-    """Return the model in the bytes of a file.
-
-    Raises:
-      ValueError: If they are none, or damaged.
-    """
+    """Return the model in the bytes of a file; ValueError if they are none, or damaged."""
     found = bytes(data[4:8])
     if found != IDENTIFIER:
         raise ValueError(

@@ -37,11 +37,9 @@ def quantize_weights(draft: Draft) -> None:
 
 
 def symmetric(values: Array, axis: int | None = None) -> tuple[Array, Quantization]:
-    """Return reals as integers up to 127 on both sides of zero.
+    """Return float32 as integers up to 127 on both sides of zero.
 
-    Args:
-      values: float32.
-      axis: the dimension whose indices have a scale each; None for one scale of all.
+    Indices of the dimension `axis` have a scale each; None for one scale of all.
     """
     others = tuple(i for i in range(values.ndim) if i != axis)
     largest = np.abs(values).max(others if axis is not None else None, keepdims=True)

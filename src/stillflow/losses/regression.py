@@ -35,11 +35,7 @@ from stillflow.util.renamed import renamed_argument
 
 
 def require_both(**given: Any) -> None:
-    """Raise an error for labels or predictions that are None.
-
-    Raises:
-      ValueError: naming the one that is.
-    """
+    """Raise ValueError for labels or predictions that are None."""
     for name, value in given.items():
         if value is None:
             raise ValueError(f"{name} must not be None.")

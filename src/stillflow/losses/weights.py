@@ -73,8 +73,7 @@ def _check_known(weights: Tensor, values: Tensor, shapes: tuple[Any, Any]) -> An
 def assert_broadcastable(weights: Any, values: Any) -> Any:
     """Return an assertion that `weights` is a scalar or fits `values` in every dimension.
 
-    Raises:
-      ValueError: if the shapes are known and do not fit.
+    ValueError if the shapes are known and do not fit.
     """
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         weights, weights_shape, weights_rank = _described(weights, "weights")
@@ -98,11 +97,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
 
 
 def broadcast_weights(weights: Any, values: Any) -> Tensor:
-    """`weights` in the shape of `values`.
-
-    Raises:
-      ValueError: if the shapes are known and do not fit.
-    """
+    """Return `weights` in the shape of `values`; ValueError if known shapes do not fit."""
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
         weights = convert_to_tensor(weights, dtype=values.dtype.base_dtype, name="weights")

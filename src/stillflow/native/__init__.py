@@ -223,10 +223,9 @@ def fingerprint() -> int:
 
 
 def share_threads(package: Path) -> None:
-    """Run loops on the threads of an OpenMP runtime instead of one.
+    """Run loops on the OpenMP threads of torch, which is in `package`, instead of one.
 
-    Args:
-      package: the folder of torch, which brings the runtime with it on Linux.
+    On Linux torch brings the runtime with it.
     """
     functions = library()
     if functions is None:

@@ -150,11 +150,9 @@ def ctc_loss_dense(
 
 
 def dense_labels_to_sparse(dense: Any, length: Any) -> SparseTensor:
-    """Return the first labels of every row as a SparseTensor.
+    """Return the first labels of every row, int [batch, labels], as a SparseTensor.
 
-    Args:
-      dense: int [batch, labels].
-      length: int [batch], how many labels each row has.
+    `length`, int [batch], says how many labels each row has.
     """
     values = tf.reshape(dense, [-1])
     positions = tf.range(tf.shape(values, out_type=tf.int64)[0])

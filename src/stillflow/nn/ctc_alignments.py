@@ -25,17 +25,10 @@ def size(tensor: Any, axis: int) -> Any:
 def loss_and_gradient(
     logits: Any, labels: Any, label_length: Any, logit_length: Any, unique: Any = None
 ) -> tuple[Any, Any]:
-    """Return the losses, and their gradient by the logits.
+    """Return the losses [batch], and their gradient by the logits, [time, batch, classes].
 
-    Args:
-      logits: [time, batch, classes]; the first class is the blank.
-      labels: int [batch, labels].
-      label_length: int [batch], how many labels each row has.
-      logit_length: int [batch], how many steps each row has.
-      unique: the result of `ctc_unique_labels` for the labels, or None.
-
-    Returns:
-      [batch], and [time, batch, classes].
+    The first class is the blank. Labels are int [batch, labels]; lengths are int [batch]. `unique`
+    is the result of `ctc_unique_labels` for the labels, or None.
     """
     classes = size(logits, 2)
     longest = size(labels, 1)
@@ -149,17 +142,8 @@ def forward_backward(
 ) -> tuple[Any, Any]:
     """Return the probability of each state at each step, and of the labels.
 
-    Args:
-      moves: [states, states], or [batch, states, states].
-      start, end: [batch, states].
-      observed: [time, batch, states].
-      lengths: int [batch].
-
-    Returns:
-      [time, batch, states], and [batch].
-
-    Raises:
-      ValueError: if the rank of `moves` is another or not known.
+    `moves` are [states, states], or [batch, states, states], of known rank; `start` and `end`
+    [batch, states]; `observed` [time, batch, states], as the first result; the second is [batch].
     """
     orders = {2: [1, 0], 3: [0, 2, 1]}
     rank = moves.shape.ndims
@@ -207,13 +191,8 @@ def scan(
 ) -> Any:
     """`tf.scan` by a `While` operation, which cannot be differentiated.
 
-    Args:
-      fn: of the sums so far and the rows of one step; gives the next sums.
-      elems: tensors [steps, ...], one or a structure of them.
-      initial: the first sums, one or a structure of them.
-      reverse: whether it begins at the last step.
-      inclusive: whether the results have the first sums too.
-      final_only: whether only the last sums are results.
+    `fn` takes the sums so far and the rows of one step of `elems`, [steps, ...]; both are one or a
+    structure. Results have the first sums, too, if `inclusive`, or the last alone.
     """
     flat = [tf.convert_to_tensor(x) for x in nest.flatten(elems)]
     count = tf.shape(flat[0])[0]

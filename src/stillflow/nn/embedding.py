@@ -168,11 +168,7 @@ def embedding_lookup_and_transform(
     max_norm: Any = None,
     transform_fn: Any = None,
 ) -> Tensor:
-    """Look up embeddings like `embedding_lookup`, with a function applied to each part's rows.
-
-    Raises:
-      ValueError: if there is no table or the strategy is unknown.
-    """
+    """Look up embeddings like `embedding_lookup`, with a function applied to each part's rows."""
     if params is None:
         raise ValueError("params must be specified")
     if isinstance(params, (list, tuple)) and not params:

@@ -76,12 +76,10 @@ def compute_sampled_logits(
     name: str | None = None,
     seed: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits and labels of an example's own classes and of sampled ones.
+    """Return logits and labels of an example's own classes and of sampled ones.
 
     Arguments are those of `nce_loss`; `subtract_log_q` corrects for how often a class is drawn.
-
-    Returns:
-      Two tensors [batch, num_true + num_sampled].
+    Both are [batch, num_true + num_sampled].
     """
     weights = as_list(weights)
     with name_scope(name, "compute_sampled_logits", [*weights, biases, inputs, labels]):

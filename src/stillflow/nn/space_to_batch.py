@@ -29,11 +29,7 @@ Operation = Callable[[Tensor, Any], Tensor]
 def strides_and_dilation_rate(
     count: int, strides: Any, dilation_rate: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both as int32 vectors with one number per spatial dimension.
-
-    Raises:
-      ValueError: if a length is wrong, a number not positive, or both go above 1.
-    """
+    """Return both as int32 vectors with one number per spatial dimension, or raise ValueError."""
     rate = _positive(count, dilation_rate, "dilation_rate")
     steps = _positive(count, strides, "strides")
     if np.any(steps > 1) and np.any(rate > 1):

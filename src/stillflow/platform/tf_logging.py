@@ -205,10 +205,7 @@ def google2_log_prefix(
 ) -> str:
     """Return the beginning of a line in Google's style: `W0131 12:00:00.000000  1234 file.py:1] `.
 
-    Args:
-      level: the level of the message.
-      timestamp: seconds since 1970; by default now.
-      file_and_line: where the message comes from; by default the caller.
+    The time is by default now, file and line the caller's.
     """
     now = timestamp or time.time()
     then = time.localtime(now)

@@ -26,12 +26,7 @@ _NOTICED = 1000  # microseconds, from which on a line is named
 def advice(model: Model, options: dict[str, Any] | None) -> Any:
     """Return an `AdviceProto`, which is printed, too.
 
-    Args:
-      model: the operations.
-      options: {name of a checker: its options, none of which there are}.
-
-    Raises:
-      TypeError: if a checker is given an option.
+    `options` are {name of a checker: its options}, of which there are none: TypeError.
     """
     result = AdviceProto()
     for name, given in (options or {}).items():

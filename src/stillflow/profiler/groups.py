@@ -202,11 +202,7 @@ def _display(root: Group, options: Any) -> None:
 def multi_message(root: Group, model: Model, options: Any, makes: tuple[Any, Any]) -> Any:
     """Return a group as a `MultiGraphNodeProto`; types stand inside each other, lines in a tree.
 
-    Args:
-      root: of the groups.
-      model: the operations.
-      options: of the profile.
-      makes: the messages of groups and of operations.
+    `makes` are the messages of groups and of operations.
     """
     result = makes[0]()
     _fill(result, root, model, options, makes[1])

@@ -103,11 +103,8 @@ class Model:
 def model_of(graph: Graph, run_meta: Any, op_log: Any, add_trace: bool) -> Model:
     """Return the operations of a graph and of at most one traced run.
 
-    Args:
-      graph: the graph; shapes that the run found become known to it.
-      run_meta: a `RunMetadata`, or None.
-      op_log: an `OpLogProto` with more marks and counts, or None.
-      add_trace: whether the lines that made the operations are wanted.
+    Shapes that the run, a `RunMetadata`, found become known to the graph. An `OpLogProto` has more
+    marks and counts; `add_trace` adds the lines that made the operations.
     """
     log = merged(graph, op_log, run_meta, add_trace)
     model = Model(graph)

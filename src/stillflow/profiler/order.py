@@ -14,12 +14,7 @@ _FEW = 16  # so many are left to the insertion sort at the end, which is stable
 
 
 def in_order(values: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
-    """Return the values, smallest key first.
-
-    Args:
-      values: what to sort.
-      key: what is compared.
-    """
+    """Return the values, smallest key first."""
     keyed = [(key(value), value) for value in values]
     _partition(keyed, 0, len(keyed), 2 * (len(keyed).bit_length() - 1))
     return [value for _, value in sorted(keyed, key=itemgetter(0))]

@@ -25,11 +25,7 @@ class Output(NamedTuple):
 
 
 def options_proto(options: dict[str, Any]) -> Any:
-    """Options as an `OptionsProto`; names that it does not know are left out.
-
-    Raises:
-      TypeError: if a value is of a wrong type.
-    """
+    """Return options as an `OptionsProto`; names that it does not know are left out."""
     known = OptionsProto.DESCRIPTOR.fields_by_name
     given = {name: value for name, value in options.items() if name in known}
     return OptionsProto(**{**_DEFAULTS, **given})

@@ -63,15 +63,9 @@ class RegisterStatistics:
 
 
 def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStats:
-    """Return the registered statistics of a node's type, without a value if there are none.
+    """Return the registered statistics of a NodeDef's type, e.g. "flops", or no value.
 
-    Args:
-      graph: the graph that the node belongs to.
-      node: a NodeDef.
-      statistic_type: e.g. "flops".
-
-    Raises:
-      ValueError: flops are asked for, and a shape or the data format does not let them be counted.
+    ValueError if a shape or the data format does not let flops be counted.
     """
     function = _functions.get((node.op, statistic_type))
     if function is not None:
@@ -84,9 +78,7 @@ def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStat
 def flops_of(op: Operation) -> int:
     """Return the floating-point operations of an operation; 0 for types that are not counted.
 
-    Raises:
-      UnknownShape: if it depends on a shape that is not known.
-      ValueError: if the data format is not NHWC.
+    UnknownShape if it depends on one, ValueError if the data format is not NHWC.
     """
     if (op.type, _FLOPS) in _functions:
         return int(get_stats_for_node_def(op.graph, op.node_def, _FLOPS).value or 0)

@@ -163,10 +163,7 @@ def by_graph(model: Model, options: Any) -> Entry:
 def _accounted(root: Entry, options: Any, scopes: bool) -> Entry:
     """Add up counted entries, leave out those without counts below them, and hide others.
 
-    Args:
-      root: the tree.
-      options: of the profile.
-      scopes: whether entries that do not count themselves stay where something below does.
+    With `scopes`, entries that do not count themselves stay where something below does.
     """
     root.shown = _account(root.children, options, scopes)
     for child in root.shown:
@@ -184,13 +181,8 @@ def gather(
 ) -> list[Any]:
     """Return the results for the entries of trees, from the leaves up; trees may be very deep.
 
-    Args:
-      roots: the topmost entries, of depth 1.
-      enter: gives what is below an entry of a depth; None leaves the entry out.
-      leave: makes a list of an entry, its depth and what has become of all below it.
-
-    Returns:
-      What has become of the roots.
+    `enter` gives what is below an entry of a depth, 1 for roots; None leaves the entry out. `leave`
+    makes a list of an entry, its depth and what has become of all below it.
     """
     stack: list[tuple[Any, Iterator[Any], list[Any]]] = [(None, iter(roots), [])]
     while True:

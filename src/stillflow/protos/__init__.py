@@ -96,17 +96,8 @@ def add(serialized: bytes) -> FileDescriptor:
     """Put another library's file into the pool of TensorFlow's, for it imports some of them.
 
     Its messages then hold TensorFlow's, of the same classes as everywhere. The caller makes the
-    classes of the file itself.
-
-    Args:
-      serialized: the `FileDescriptorProto`.
-
-    Returns:
-      The descriptor of the file.
-
-    Raises:
-      KeyError: nobody has registered a file that it imports.
-      TypeError: protobuf found the file to be wrong.
+    classes of the file itself, by its descriptor, which is returned. KeyError if nobody has
+    registered a file that it imports, TypeError if protobuf found it to be wrong.
     """
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
@@ -127,16 +118,10 @@ def paths() -> list[str]:
 
 
 def file(path: str) -> Mapping[str, Any]:
-    """Return the contents of the generated module of a ``.proto`` file.
+    """Return the contents of a generated module: messages, enums, values and ``DESCRIPTOR``.
 
-    Args:
-      path: the file's path, e.g. ``tensorflow/core/framework/graph.proto``.
-
-    Returns:
-      Its messages, enums, top-level enum values and ``DESCRIPTOR``, by name.
-
-    Raises:
-      KeyError: TensorFlow 1.15 has no such file.
+    The path is that of a file such as ``tensorflow/core/framework/graph.proto``; KeyError if
+    TensorFlow 1.15 has no such file.
     """
     if path not in _schema().sections:
         raise KeyError(path)
@@ -145,11 +130,7 @@ def file(path: str) -> Mapping[str, Any]:
 
 
 def find_message(full_name: str) -> Any:
-    """Return the descriptor of a message of TensorFlow's, or None if there is none.
-
-    Args:
-      full_name: with the package, e.g. ``tensorflow.Features.FeatureEntry``.
-    """
+    """Return the descriptor of ``tensorflow.Features.FeatureEntry`` or the like, or None."""
     table = _schema()
     for path in table.sections:
         package = table.packages[path] + "."

@@ -21,17 +21,9 @@ from stillflow.ragged.tiling import tile
 
 
 def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = True) -> Any:
-    """Return a tensor in a shape that its own can be broadcast to.
+    """Return a tensor in a shape that its own can be broadcast to, a `RaggedTensorDynamicShape`.
 
-    Args:
-      rt_input: dense or ragged.
-      shape: a `RaggedTensorDynamicShape`.
-      broadcast_inner_dimensions: whether inner dimensions are broadcast, too; an operation that
-        broadcasts need not have that done.
-
-    Raises:
-      TypeError: if `shape` is of another class.
-      ValueError: if ranks are unknown or do not fit.
+    An operation that broadcasts need not have inner dimensions broadcast.
     """
     if not isinstance(shape, RaggedTensorDynamicShape):
         raise TypeError("shape must be a RaggedTensorDynamicShape")

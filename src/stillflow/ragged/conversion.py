@@ -26,14 +26,7 @@ def convert_to_tensor_or_ragged_tensor(
 ) -> Any:
     """Convert `value` to a `RaggedTensor` if it is ragged, else to a `Tensor`.
 
-    Args:
-      value: a `RaggedTensor`, `RaggedTensorValue`, or an argument of `tf.convert_to_tensor`.
-      dtype: the element type it must have.
-      preferred_dtype: the element type it gets where `value` leaves a choice.
-      name: of the op made, if one is made.
-
-    Raises:
-      ValueError: if a `RaggedTensor` is of another element type.
+    `preferred_dtype` is the element type where `value` leaves a choice.
     """
     wanted = {"dtype": dtype, "preferred_dtype": preferred_dtype}
     if isinstance(value, RaggedTensor):
@@ -52,11 +45,7 @@ def convert_to_tensor_or_ragged_tensor(
 
 
 def common_splits_dtype(*tensors: Any) -> Any:
-    """Return the type of the splits of the ragged ones of several tensors; int64 if there are none.
-
-    Raises:
-      ValueError: if they are not of one type.
-    """
+    """Return the type of ragged tensors' splits, int64 if there are none; ValueError if several."""
     kinds = {tensor.row_splits.dtype for tensor in tensors if isinstance(tensor, RaggedTensor)}
     if len(kinds) > 1:
         raise ValueError(MISMATCH)
@@ -64,14 +53,6 @@ def common_splits_dtype(*tensors: Any) -> Any:
 
 
 def match_row_splits_dtypes(*tensors: Any, return_dtype: bool = False) -> Any:
-    """Several tensors, the ragged ones of which have splits of one type.
-
-    Args:
-      *tensors: dense or ragged.
-      return_dtype: whether to return a pair, of that type and the tensors.
-
-    Raises:
-      ValueError: if their splits are not of one type.
-    """
+    """Return tensors, the ragged ones of which have splits of one type, after it if asked for."""
     kind = common_splits_dtype(*tensors)
     return (kind, tensors) if return_dtype else tensors

@@ -27,16 +27,10 @@ from stillflow.ragged.selecting import where
 def batch_gather_with_default(
     params: Any, indices: Any, default_value: Any = "", name: str | None = None
 ) -> Any:
-    """Elements of each row by number, and a default for numbers without an element.
+    """Return elements of each row by number, and a default for numbers without an element.
 
-    Args:
-      params: of known rank, dense or ragged.
-      indices: of known rank, dense or ragged, all dimensions but the last as in `params`.
-      default_value: a scalar or vector.
-      name: of the scope.
-
-    Raises:
-      ValueError: if a rank is not known, or that of the default is another.
+    Both are of known rank, dense or ragged, with the same dimensions but the last of `indices`; the
+    default is a scalar or vector.
     """
     with name_scope(name, "RaggedBatchGatherWithDefault"):
         params = convert_to_tensor_or_ragged_tensor(params, name="params")

@@ -55,10 +55,8 @@ def from_sparse(st_input: Any, name: str | None = None) -> Any:
 def ragged_to_dense(rt_input: Any, default_value: Any = None, shape: Any = None) -> Tensor:
     """Return the dense form of a ragged tensor, by a single operation.
 
-    Args:
-      rt_input: a `RaggedTensor`.
-      default_value: padding after the end of rows, by default zero.
-      shape: of the result; longer rows are cut. By default as wide as the longest row.
+    Rows are filled up with the default, or zero, to `shape`, or as wide as the longest row; longer
+    ones are cut.
     """
     partitions = list(_partitions(rt_input))
     values = rt_input.flat_values

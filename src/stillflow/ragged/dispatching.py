@@ -112,12 +112,9 @@ _BINARY: dict[Any, str] = {
 
 
 class _Stand(NamedTuple):
-    """Ragged replacement of a function of dense tensors.
+    """Ragged replacement `function` of one of dense tensors, of the same arguments by name.
 
-    Attributes:
-      function: takes the same arguments, by name.
-      ragged: the arguments that may be ragged; in brackets those that are lists.
-      renamed: names that arguments had formerly.
+    `ragged` names those that may be; in brackets lists. `renamed` are former names.
     """
 
     function: Function

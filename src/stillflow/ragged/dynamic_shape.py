@@ -40,15 +40,9 @@ class RaggedTensorDynamicShape:
     def __init__(
         self, partitioned_dim_sizes: Sequence[Any], inner_dim_sizes: Any, dim_size_dtype: Any = None
     ) -> None:
-        """Make a shape.
+        """Make a shape: scalars and vectors, first a scalar, last a vector; then a vector.
 
-        Args:
-          partitioned_dim_sizes: scalars and vectors; the first is a scalar, the last a vector.
-          inner_dim_sizes: a vector.
-          dim_size_dtype: of all sizes, by default that of the vectors.
-
-        Raises:
-          ValueError: if ranks or types are not like that.
+        Sizes are of `dim_size_dtype`, by default that of the vectors. ValueError for other ranks.
         """
         assert isinstance(partitioned_dim_sizes, (list, tuple))
         given = (partitioned_dim_sizes, inner_dim_sizes)
@@ -291,12 +285,7 @@ def _size_type(partitioned: Sequence[Tensor]) -> Any:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> RaggedTensorDynamicShape:
-    """Return the shape that two shapes are both broadcast to.
-
-    Raises:
-      TypeError: if one is no `RaggedTensorDynamicShape`.
-      ValueError: if one is of unknown rank.
-    """
+    """Return the shape that two shapes of known rank are both broadcast to."""
     for name, given in (("shape_x", shape_x), ("shape_y", shape_y)):
         if not isinstance(given, RaggedTensorDynamicShape):
             raise TypeError(f"{name} must be a RaggedTensorDynamicShape")

@@ -179,11 +179,7 @@ def _check_depths(
 
 
 def depths(pylist: Any) -> tuple[int | None, int]:
-    """Return the depth of scalars in nested lists (None without any), and the maximum depth.
-
-    Raises:
-      ValueError: if not all scalars are equally deep.
-    """
+    """Return the depth of scalars in nested lists (None without any), and the maximum depth."""
     if not _is_nested(pylist):
         return 0, 0
     scalar_depth: int | None = None
@@ -199,11 +195,7 @@ def depths(pylist: Any) -> tuple[int | None, int]:
 
 
 def default_inner_shape(pylist: Any, ragged_rank: int) -> tuple[int, ...]:
-    """Return the shape that all values below `ragged_rank` have in nested lists.
-
-    Raises:
-      ValueError: if they do not have one shape, or are not that deep.
-    """
+    """Return the shape that all values below `ragged_rank` have in nested lists."""
     items = pylist
     for level in range(ragged_rank):
         if not all(map(_is_nested, items)):

@@ -50,17 +50,7 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Any:
-    """Rows by number; see `tf.gather`.
-
-    Args:
-      params, indices: one of them ragged, or both.
-      validate_indices: not used.
-      axis, batch_dims: only 0.
-      name: of the scope.
-
-    Raises:
-      ValueError: for another axis, or if the rank of dense `indices` is not known.
-    """
+    """Return rows by number, of ragged tensors or indices; axes are 0. See `tf.gather`."""
     _only_zero(axis=axis)
     _only_zero(batch_dims=batch_dims)
     with name_scope(name, "RaggedGather", [params, indices]):
@@ -85,15 +75,9 @@ def gather(
 
 
 def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
-    """Elements or slices by tuples of numbers; see `tf.gather_nd`.
+    """Return elements or slices by tuples of numbers; see `tf.gather_nd`.
 
-    Args:
-      params, indices: one of them ragged, or both; the innermost dimension of `indices` is not.
-      batch_dims: only 0.
-      name: of the scope.
-
-    Raises:
-      ValueError: if the length of the tuples is not known, or not everywhere the same.
+    The innermost dimension of `indices` is not ragged, and of known length.
     """
     _only_zero(batch_dims=batch_dims)
     if not (is_ragged(params) or is_ragged(indices)):
@@ -158,15 +142,10 @@ def _gather_tuples(params: Any, indices: Any, length: int) -> Any:
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
-    """Elements of each row by number; see `tf.batch_gather`.
+    """Return elements of each row by number; see `tf.batch_gather`.
 
-    Args:
-      params, indices: one of them ragged, or both; all dimensions of `indices` but the last are
-        also the first of `params`.
-      name: of the scope.
-
-    Raises:
-      ValueError: if the dimensions are known not to fit.
+    One argument is ragged, or both; all dimensions of `indices` but the last are also the first of
+    `params`.
     """
     if not (is_ragged(params) or is_ragged(indices)):
         return dense.batch_gather(params, indices, name)

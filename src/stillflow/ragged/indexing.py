@@ -29,10 +29,9 @@ _ALL = slice(None, None, None)
 def item(x: RaggedTensor, key: Any) -> Any:
     """Return `x[key]`; see `RaggedTensor.__getitem__`.
 
-    Raises:
-      IndexError: if there are too many indices; in eager execution also for a row too far.
-      TypeError: if a slice is not of integers.
-      ValueError: for an index of a ragged dimension, or an ellipsis in an unknown shape.
+    IndexError if there are too many indices; in eager execution also for a row too far. TypeError
+    if a slice is not of integers. ValueError for an index of a ragged dimension, or an ellipsis in
+    an unknown shape.
     """
     keys = list(key) if isinstance(key, (list, tuple)) else [key]
     tensors = _tensors_in(key if isinstance(key, (list, tuple)) else [key])

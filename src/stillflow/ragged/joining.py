@@ -29,16 +29,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 
 def concat(values: Any, axis: int, name: str | None = None) -> Any:
-    """Tensors one after the other along an axis; see `tf.concat`.
-
-    Args:
-      values: dense or ragged tensors of one rank.
-      axis: a Python int.
-      name: of the scope.
-
-    Raises:
-      ValueError: if there are none, or their ranks or types of splits differ.
-    """
+    """Return dense or ragged tensors one after the other along an axis; see `tf.concat`."""
     values = values if isinstance(values, (list, tuple)) else [values]
     with name_scope(name, "RaggedConcat", values):
         return _joined(values, axis, stacks=False)

@@ -49,18 +49,9 @@ def map_fn(
 ) -> Any:
     """Apply `fn` to each row of `elems`; see `tf.map_fn`.
 
-    Args:
-      fn: of a row, in the structure of `elems`; gives (nested) dense or ragged tensors.
-      elems: (nested) dense or ragged tensors.
-      dtype: (nested) types that `fn` gives, a `RaggedTensorType` for what is put in ragged rows;
-        by default the structure and types of `elems`.
-      parallel_iterations, back_prop, swap_memory: as for `tf.while_loop`.
-      infer_shape: whether all dense results must have the same shape.
-      name: of the scope.
-
-    Raises:
-      TypeError: if `fn` is not callable, or `elems` is sparse.
-      ValueError: if `elems` are scalars, or `fn` gives something else than `dtype` says.
+    `elems` are (nested) dense or ragged tensors, as are results, of the types `dtype`: a
+    `RaggedTensorType` for what is put in ragged rows; by default the structure and types of
+    `elems`. `infer_shape` has all dense results of one shape.
     """
     check_mapped(fn, elems)
     inputs = Structure(elems)

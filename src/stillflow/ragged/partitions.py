@@ -89,11 +89,7 @@ def _row_after_row(data: Any, partitions: Any, count: Any) -> Any:
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Any]:
-    """Slices by the number of their partition; see `tf.dynamic_partition`.
-
-    Raises:
-      TypeError: if `num_partitions` is not a number of partitions.
-    """
+    """Return slices by the number of their partition; see `tf.dynamic_partition`."""
     if not isinstance(num_partitions, int) or num_partitions < 0:
         raise TypeError("num_partitions must be a non-negative integer")
     rows = stack_dynamic_partitions(data, partitions, num_partitions, name)

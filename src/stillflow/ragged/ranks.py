@@ -63,11 +63,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Return one-hot vectors in a dimension after the ragged ones; see `tf.one_hot`.
-
-    Raises:
-      ValueError: if `axis` is before the last ragged dimension.
-    """
+    """Return one-hot vectors in a dimension after the ragged ones; see `tf.one_hot`."""
     with name_scope(name, "RaggedOneHot", [indices]):
         places = convert_to_tensor_or_ragged_tensor(indices, name="indices")
         inner = None if axis is None else positive_axis(axis, places.shape.ndims)
@@ -78,16 +74,9 @@ def one_hot(
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
-    """Without dimensions of size 1; see `tf.squeeze`.
+    """Return a ragged tensor without dimensions of size 1; see `tf.squeeze`.
 
-    Args:
-      input: ragged.
-      axis: the dimensions: a Python int or several; ragged ones if all their rows have one value.
-      name: of the scope.
-
-    Raises:
-      TypeError: if they are given as something else.
-      ValueError: if none are given.
+    They are a Python int or several; ragged ones if all their rows have one value.
     """
     with name_scope(name, "RaggedSqueeze", [input]):
         input = convert_to_tensor_or_ragged_tensor(input)

@@ -130,15 +130,10 @@ segment_sqrt_n = _divided_segments("RaggedSegmentSqrtN", sqrt)
 def _reduced(
     reduce: Reduce, combine: Reduce, x: Any, axis: Any, keepdims: Any, name: str | None = None
 ) -> Any:
-    """Reduces dimensions, from the innermost on.
+    """Reduce dimensions, from the innermost on.
 
-    Args:
-      reduce: reduces dense tensors.
-      combine: combines rows with the same number.
-      x: dense or ragged.
-      axis: a Python int, several, or a tensor of known value.
-      keepdims: must be false.
-      name: of the scope.
+    `reduce` is for dense tensors, `combine` for rows with the same number. `axis` is a Python int,
+    several, or a tensor of known value.
     """
     if not is_ragged(x):
         return reduce(x, axis, name=name)

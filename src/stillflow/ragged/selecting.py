@@ -22,15 +22,9 @@ from stillflow.ragged.mapping import map_flat_values
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Elements of `x` where a condition holds, of `y` elsewhere, or the places where it holds.
+    """Return elements of `x` where a condition holds, of `y` elsewhere, or the places it holds at.
 
-    Args:
-      condition: bools, ragged like `x` and `y`, or a dense vector that chooses rows.
-      x, y: ragged tensors.
-      name: of the scope.
-
-    Raises:
-      ValueError: if only one of `x` and `y` is given, or they do not fit.
+    The condition is ragged like `x` and `y`, or a dense vector that chooses rows.
     """
     if (x is None) != (y is None):
         raise ValueError("x and y must be either both None or both non-None")

@@ -15,11 +15,7 @@ from stillflow.ops.ragged.ranges import ragged_range_op
 
 
 def assert_splits_match(nested_splits_lists: Sequence[Sequence[Tensor]]) -> list[Any]:
-    """Check that lists of splits are the same in a run.
-
-    Raises:
-      ValueError: if they are not equally long.
-    """
+    """Return checks that lists of splits, equally long, are the same in a run."""
     message = "Inputs must have identical ragged splits"
     first, *rest = nested_splits_lists
     if any(len(splits) != len(first) for splits in rest):
@@ -32,12 +28,9 @@ def assert_splits_match(nested_splits_lists: Sequence[Sequence[Tensor]]) -> list
 
 
 def repeat_ranges(params: Tensor, splits: Tensor, repeats: Tensor) -> Tensor:
-    """Each row of `params` (told apart by `splits`) as often as asked for, a whole row each time.
+    """Return each row of `params` (told apart by `splits`) as often as asked for, whole each time.
 
-    Args:
-      params: values.
-      splits: where each row starts, and where the last one ends.
-      repeats: a scalar, or one number for each row; of the type of `splits`.
+    `repeats` is a scalar, or one number for each row; of the type of `splits`.
     """
     bounds: list[Any]
     if repeats.shape.ndims == 0:

@@ -76,11 +76,7 @@ class StoredForm:
         cls, variant: Any, dtype: Any, output_ragged_rank: int,
         input_ragged_rank: int | None = None, name: str | None = None,
     ) -> Any:  # fmt: skip
-        """Return the ragged tensor in a variant, or with one row for each of several variants.
-
-        Raises:
-          ValueError: if the ragged ranks do not go with the rank of `variant`.
-        """
+        """Return the ragged tensor in a variant, or with one row for each of several variants."""
         variant = convert_to_tensor(variant, name="variant", dtype=dtypes.variant)
         rank = variant.shape.ndims
         if None not in (rank, input_ragged_rank) and (

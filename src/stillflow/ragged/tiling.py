@@ -20,13 +20,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """Return a tensor repeated along every dimension; see `tf.tile`.
-
-    Args:
-      input: ragged.
-      multiples: how often: integers [rank].
-      name: of the scope.
-    """
+    """Return a tensor repeated along every dimension, `multiples` [rank] times; see `tf.tile`."""
     with name_scope(name, "RaggedTile", [input, multiples]):
         input = convert_to_tensor_or_ragged_tensor(input, name="input")
         if not is_ragged(input):

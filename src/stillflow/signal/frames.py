@@ -15,11 +15,7 @@ from stillflow.signal.arguments import scalar
 
 
 def gcd(a: Any, b: Any, name: str | None = None) -> Any:
-    """Return the greatest common divisor of two integer scalars.
-
-    Raises:
-      ValueError: if one is no integer or no scalar.
-    """
+    """Return the greatest common divisor of two integer scalars; ValueError for others."""
     with tf.name_scope(name, "gcd", [a, b]):
         a, b = convert_to_tensor(a), convert_to_tensor(b)
         a.shape.assert_has_rank(0)

@@ -28,12 +28,7 @@ class PluginAsset(abc.ABC):
 def get_plugin_asset(plugin_asset_cls: Any, graph: Any = None) -> Any:
     """Return the graph's asset of a class, and make it if there is none.
 
-    Args:
-      plugin_asset_cls: a subclass of `PluginAsset`.
-      graph: the default graph if None.
-
-    Raises:
-      ValueError: If the class has no name, or another class has that name.
+    ValueError if the class has no name, or another class has that name.
     """
     graph = graph or get_default_graph()
     name = plugin_asset_cls.plugin_name

@@ -11,9 +11,7 @@ _Bounds = ctypes.c_int64 * (2 * _MOST)
 
 
 def tags_of(summary: bytes) -> list[str] | None:
-    """Return the tags of a serialized `Summary`.
-
-    None if it is not one of scalars and histograms alone.
+    """Return the tags of a serialized `Summary`, None unless of scalars and histograms alone.
 
     These have no metadata and are often written at every step, with hundreds of numbers each.
     """

@@ -168,12 +168,7 @@ def benchmark_config() -> Any:
 
 
 def benchmarks_main(true_main: Callable[[], Any], argv: list[str] | None = None) -> None:
-    """Run the benchmarks that `--benchmarks=REGEX` asks for, without it the tests.
-
-    Args:
-      true_main: runs the tests.
-      argv: the arguments, program name first; by default `sys.argv`.
-    """
+    """Run the benchmarks that `--benchmarks=REGEX` asks for, without it the tests."""
     from stillflow.platform import app
 
     argv = sys.argv if argv is None else argv

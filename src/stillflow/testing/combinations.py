@@ -21,13 +21,9 @@ Combination = OrderedDict[str, Any]
 
 
 def combine(**kwargs: Any) -> list[Combination]:
-    """All combinations of arguments.
+    """Return all combinations of arguments; the last name's values change fastest.
 
-    Args:
-      kwargs: for each argument a list of its values, or its only value.
-
-    Returns:
-      A dict of the arguments for each combination; the last name's values change fastest.
+    Each argument has a list of its values, or its only value.
     """
     names = sorted(kwargs)
     values = [kwargs[name] if isinstance(kwargs[name], list) else [kwargs[name]] for name in names]
@@ -35,11 +31,7 @@ def combine(**kwargs: Any) -> list[Combination]:
 
 
 def times(*combined: Sequence[Combination]) -> list[Combination]:
-    """Each combination of the first list together with each of the second, and so on.
-
-    Raises:
-      ValueError: if two of the lists name the same argument.
-    """
+    """Each combination of the first list together with each of the second, and so on."""
     assert combined
     products = []
     for chosen in itertools.product(*combined):
@@ -171,12 +163,8 @@ def generate(
 ) -> Callable[[Any], Any]:
     """Decorate a test of an absl `TestCase`, or a class of them, to run for each combination.
 
-    Args:
-      combinations: the arguments of each run.
-      test_combinations: what is done around each.
-
-    Raises:
-      ValueError: when a test runs, if it does not take the arguments that it is given.
+    `test_combinations` is what is done around each. ValueError when a test runs, if it does not
+    take the arguments that it is given.
     """
     from absl.testing import parameterized
 

@@ -12,13 +12,7 @@ from stillflow.ragged.value import RaggedTensorValue
 
 
 def value_now(item: Any) -> Any:
-    """Return the value of a tensor, variable or composite of tensors.
-
-    Return the value of a function's result for a function.
-
-    Raises:
-      ValueError: if it is nothing of the kind.
-    """
+    """Return the value of a tensor, variable, composite of tensors, or of a function's result."""
     if item is None:
         return None
     if callable(item) and not hasattr(item, "numpy"):

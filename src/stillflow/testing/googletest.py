@@ -16,14 +16,7 @@ _temp_dir = ""
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the tests of the calling program, or with `--benchmarks=` these, and exit.
-
-    Args:
-      argv: the arguments, program name first; by default `sys.argv`.
-
-    Raises:
-      SystemExit: always.
-    """
+    """Run the tests of the calling program, or with `--benchmarks=` these, and exit."""
     from absl.testing import absltest
 
     from stillflow.platform import app

@@ -24,9 +24,7 @@ def create_identity_with_grad_check_fn(
 ) -> Identity:
     """Return an identity that fails where its gradient is another than expected.
 
-    Args:
-      expected_gradient: the value of the gradient.
-      expected_dtype: its type, checked while the graph is built.
+    The dtype, if given, is checked while the graph is built.
     """
 
     @custom_gradient

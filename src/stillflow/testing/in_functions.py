@@ -17,8 +17,7 @@ from stillflow.variables.base import VariableV2
 def py_func_if_in_function(f: Callable[..., Any]) -> Callable[..., Any]:
     """Let a function look at values when the graph runs, where a `tf.function` is being built.
 
-    Args:
-      f: a function; those of its arguments that are tensors or variables are given their values.
+    Arguments of `f` that are tensors or variables are given their values.
     """
 
     @functools.wraps(f)
@@ -41,8 +40,7 @@ def py_func_if_in_function(f: Callable[..., Any]) -> Callable[..., Any]:
 def also_run_as_tf_function(f: Callable[..., Any]) -> Callable[..., None]:
     """Run a test with operations that run when called, and again as a `tf.function`.
 
-    Args:
-      f: the test, which may use the assertions on values; in the function they run with it.
+    The test may use the assertions on values; in the function they run with it.
     """
 
     @functools.wraps(f)

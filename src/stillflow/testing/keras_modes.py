@@ -66,30 +66,18 @@ def experimental_run_tf_function_scope(value: bool) -> Any:
 
 
 def get_model_type() -> str:
-    """Return the type of the models to make.
-
-    Raises:
-      ValueError: no test with model types runs.
-    """
+    """Return the type of the models to make; ValueError outside of tests with model types."""
     return str(_setting("get_model_type", "model_type", "run_with_all_model_types"))
 
 
 def should_run_eagerly() -> bool:
-    """Return True if models are to run operation by operation.
-
-    Raises:
-      ValueError: no test with execution modes runs.
-    """
+    """Return True if models are to run operation by operation; ValueError outside of tests."""
     asked = _setting("should_run_eagerly", "run_eagerly", "run_all_keras_modes")
     return bool(asked and executing_eagerly())
 
 
 def should_run_tf_function() -> bool:
-    """Return True if models are to run as functions.
-
-    Raises:
-      ValueError: no test with execution modes runs.
-    """
+    """Return True if models are to run as functions; ValueError outside of such tests."""
     asked = _setting("should_run_tf_function", "run_tf_function", "run_all_keras_modes")
     return bool(asked and executing_eagerly())
 
@@ -116,12 +104,7 @@ def _setting(function: str, name: str, decorator: str) -> Any:
 
 
 def run_with_all_model_types(test_or_class: Any = None, exclude_models: Any = None) -> Any:
-    """Decorate tests that run for functional, subclass and sequential models.
-
-    Args:
-      test_or_class: a method, a class of methods, or None for a decorator.
-      exclude_models: model types to leave out.
-    """
+    """Decorate tests, or a class, that run for functional, subclass and sequential models."""
     left_out = nest.flatten(exclude_models)
     cases = [(f"_{kind}", kind) for kind in _MODEL_TYPES if kind not in left_out]
 
@@ -140,11 +123,8 @@ def run_all_keras_modes(
 ) -> Any:
     """Decorate tests that run in a session, as functions and operation by operation.
 
-    Args:
-      test_or_class: a method, a class of methods, or None for a decorator.
-      config: the session's ConfigProto.
-      always_skip_v1: leave out the session.
-      always_skip_eager: leave out the run operation by operation.
+    `test_or_class` is a method, a class of methods, or None for a decorator. The flags leave out
+    the session, or the run operation by operation.
     """
     modes = ["v2_function", "v2_funcgraph"]
     if not always_skip_eager:

@@ -8,31 +8,19 @@ from stillflow.graph.tensor_like import is_tensor
 
 
 def NHWCToNCHW(input_tensor: Any) -> Any:
-    """Move channels from the last dimension to the second.
-
-    Args:
-      input_tensor: a tensor of rank 4 or 5, or as many sizes.
-    """
+    """Move channels from the last dimension to the second, of a tensor or sizes of rank 4 or 5."""
     return _move(input_tensor, {4: [0, 3, 1, 2], 5: [0, 4, 1, 2, 3]})
 
 
 def NCHWToNHWC(input_tensor: Any) -> Any:
-    """Move channels from the second dimension to the last.
-
-    Args:
-      input_tensor: a tensor of rank 4 or 5, or as many sizes.
-    """
+    """Move channels from the second dimension to the last, of a tensor or sizes of rank 4 or 5."""
     return _move(input_tensor, {4: [0, 2, 3, 1], 5: [0, 2, 3, 4, 1]})
 
 
 def NHWCToNCHW_VECT_C(input_shape_or_tensor: Any) -> Any:
     """Move channels from the last dimension to the second, four of them each to a new last one.
 
-    Args:
-      input_shape_or_tensor: a tensor of rank 4 or 5, or as many sizes.
-
-    Raises:
-      ValueError: the number of channels is no multiple of 4.
+    Tensors or sizes are of rank 4 or 5.
     """
     sizes = _sizes(input_shape_or_tensor)
     if sizes[-1] % 4 != 0:
@@ -49,14 +37,7 @@ def NHWCToNCHW_VECT_C(input_shape_or_tensor: Any) -> Any:
 
 
 def NCHW_VECT_CToNHWC(input_shape_or_tensor: Any) -> Any:
-    """Undo `NHWCToNCHW_VECT_C`.
-
-    Args:
-      input_shape_or_tensor: a tensor of rank 5 or 6, or as many sizes.
-
-    Raises:
-      ValueError: the last dimension is not 4.
-    """
+    """Undo `NHWCToNCHW_VECT_C` of a tensor, or sizes, of rank 5 or 6."""
     sizes = _sizes(input_shape_or_tensor)
     if sizes[-1] != 4:
         raise ValueError("Last dimension of NCHW_VECT_C must be 4.")

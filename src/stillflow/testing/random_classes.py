@@ -14,16 +14,10 @@ def get_test_data(
     num_classes: int,
     random_seed: int | None = None,
 ) -> tuple[Data, Data]:
-    """Examples scattered around one random point for each class.
+    """Return examples scattered around one random point for each class.
 
-    Args:
-      train_samples, test_samples: how many there are for training and for testing.
-      input_shape: of an example.
-      num_classes: how many classes there are.
-      random_seed: seeds numpy's generator, unless None.
-
-    Returns:
-      For training and for testing: float32 examples, and the numbers of their classes.
+    For training and for testing these are float32, and the numbers of their classes. A seed, unless
+    None, is that of numpy's generator.
     """
     if random_seed is not None:
         np.random.seed(random_seed)

@@ -207,12 +207,7 @@ _WITH_OPTIMIZERS = [
 
 
 def set_virtual_cpus_to_at_least(num_virtual_cpus: int) -> None:
-    """Make so many CPU devices of the first one, unless there are enough.
-
-    Raises:
-      ValueError: if the number is not positive.
-      RuntimeError: if there is no CPU, or fewer devices were made before.
-    """
+    """Make so many CPU devices of the first one, unless there are enough."""
     if num_virtual_cpus < 1:
         raise ValueError(f"`num_virtual_cpus` must be at least 1 not {num_virtual_cpus!r}")
     found = list_physical_devices("CPU")

@@ -110,11 +110,7 @@ run_cuda_only = _optional(
 
 
 def run_v1_only(reason: str, func: Any = None) -> Any:
-    """Run a test, or the tests of a class, in TensorFlow 1's way.
-
-    Raises:
-      ValueError: no reason is given.
-    """
+    """Run a test, or the tests of a class, in TensorFlow 1's way."""
     if not isinstance(reason, str):
         raise ValueError(f"'reason' should be string, got {type(reason)}")
     return _as_it_is if func is None else func
@@ -225,9 +221,6 @@ def build_as_function_and_v1_graph(func: Any = None) -> Any:
     """Have a test of an absl `TestCase` run under the two names TensorFlow gives it.
 
     There one builds a function; here both build a graph of their own.
-
-    Raises:
-      ValueError: a class is decorated.
     """
     from absl.testing import parameterized
 
@@ -319,18 +312,7 @@ def force_cpu() -> Iterator[None]:
 
 
 def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, Any]:
-    """Check that a graph has nodes of these names and types.
-
-    Args:
-      expected_ops: {node name: op type}.
-      graph: the graph.
-
-    Returns:
-      {node name: NodeDef} of these nodes.
-
-    Raises:
-      ValueError: it has not.
-    """
+    """Return {node name: NodeDef} of expected names and types in a graph, or raise ValueError."""
     found = {node.name: node for node in graph.as_graph_def().node if node.name in expected_ops}
     for name, node in found.items():
         if expected_ops[name] != node.op:

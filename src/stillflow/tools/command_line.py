@@ -11,13 +11,10 @@ from stillflow.files.file_io import FileIO
 
 
 def parser(name: str, description: str | None, *options: tuple[str, Any, str]) -> Any:
-    """Return a parser of a tool's options.
+    """Return a parser of a tool's options: (name, default, help).
 
-    Args:
-      name: the tool's.
-      description: what it does; the first line counts.
-      *options: (name, default, help); the default's type is that of the option. A bool may stand
-        alone or be followed by true or false.
+    The first line of the description counts. The default's type is that of the option; a bool may
+    stand alone or be followed by true or false.
     """
     result = argparse.ArgumentParser(prog=name, description=(description or "").partition("\n")[0])
     for option, default, text in options:
@@ -40,17 +37,9 @@ def names(text: str) -> list[str]:
 
 
 def read_message(kind: Any, path: str, binary: bool, what: str) -> Any:
-    """Return the protobuf message in a file.
+    """Return the protobuf message in a file, serialized or text; `what` is for the errors.
 
-    Args:
-      kind: its class.
-      path: the file.
-      binary: whether it is serialized, rather than text.
-      what: what the file is to be, for the error.
-
-    Raises:
-      IOError: If there is no such file.
-      InvalidArgumentError: If it holds no such message.
+    IOError if there is no such file, InvalidArgumentError if it holds no such message.
     """
     from stillflow import errors
 

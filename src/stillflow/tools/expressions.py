@@ -59,11 +59,7 @@ class NotAllowed(ValueError):
 
 
 def evaluate(text: str) -> Any:
-    """Return the value of an expression.
-
-    Raises:
-      ValueError: if it is none, does more than make a value, or the value is too large.
-    """
+    """Return the value of an expression; ValueError if it does more, or is too large."""
     if len(text) > _LONGEST:
         raise NotAllowed(f"The expression has {len(text)} characters; the limit is {_LONGEST}.")
     try:

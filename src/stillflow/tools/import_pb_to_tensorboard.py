@@ -14,12 +14,7 @@ from stillflow.tools.command_line import parser, read_message
 
 
 def import_to_tensorboard(model_dir: Any, log_dir: Any) -> None:
-    """Write a graph into an event file.
-
-    Args:
-      model_dir: the file of the serialized `GraphDef`.
-      log_dir: the directory of the event file.
-    """
+    """Write the graph in a file, a serialized `GraphDef`, into an event file in `log_dir`."""
     graph_def = read_message(GraphDef, model_dir, True, "graph")
     with Graph().as_default() as graph:
         import_graph_def(graph_def, name="")

@@ -73,11 +73,7 @@ def print_tensors_in_checkpoint_file(
 
 
 def parse_numpy_printoption(kv_str: str) -> None:
-    """Set one of NumPy's options of printing, written key=value.
-
-    Raises:
-      argparse.ArgumentTypeError: If there is no such option, or it cannot have that value.
-    """
+    """Set one of NumPy's options of printing, written key=value, or raise ArgumentTypeError."""
     key, equals, text = kv_str.partition("=")
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"'{kv_str}' is not in the form k=v.")

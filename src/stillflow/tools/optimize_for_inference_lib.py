@@ -86,11 +86,7 @@ def _by_name(graph_def: Any) -> Nodes:
 
 
 def ensure_graph_is_valid(graph_def: Any) -> None:
-    """Check that names are unique and inputs are there.
-
-    Raises:
-      ValueError: If not.
-    """
+    """Check that names are unique and inputs are there, or raise ValueError."""
     nodes = _by_name(graph_def)
     for node in graph_def.node:
         for name in node.input:
@@ -104,11 +100,7 @@ def node_name_from_input(node_name: str) -> str:
 
 
 def node_from_map(node_map: Nodes, name: str) -> Any:
-    """Return the node that an input names.
-
-    Raises:
-      ValueError: If there is none.
-    """
+    """Return the node that an input names; ValueError if there is none."""
     found = node_map.get(node_name_from_input(name))
     if found is None:
         raise ValueError(f"No node named '{name}' found in map.")
@@ -116,11 +108,7 @@ def node_from_map(node_map: Nodes, name: str) -> Any:
 
 
 def values_from_const(node_def: Any) -> np.ndarray[Any, Any]:
-    """Return the value of a node of type Const.
-
-    Raises:
-      ValueError: If it is of another type.
-    """
+    """Return the value of a node of type Const."""
     if node_def.op != "Const":
         raise ValueError(
             f"Node named '{node_def.name}' should be a Const op for values_from_const."

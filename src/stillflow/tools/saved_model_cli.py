@@ -49,11 +49,7 @@ def get_meta_graph_def(saved_model_dir: str, tag_set: str) -> Any:
 
 
 def get_signature_def_map(saved_model_dir: str, tag_set: str) -> Any:
-    """Return the signatures of the graph with these tags, by name.
-
-    Raises:
-      RuntimeError: If there is no such graph.
-    """
+    """Return the signatures of the graph with these tags, by name; RuntimeError if none."""
     return get_meta_graph_def(saved_model_dir, tag_set).signature_def
 
 
@@ -109,11 +105,7 @@ def _print_tensor_info(tensor_info: Any, indent: int = 0) -> None:
 
 
 def run(args: Any) -> None:
-    """Run a signature of a model with the arguments' feeds.
-
-    Raises:
-      AttributeError: If they feed nothing.
-    """
+    """Run a signature of a model with the arguments' feeds; AttributeError if there are none."""
     if not (args.inputs or args.input_exprs or args.input_examples):
         raise AttributeError(
             "At least one of --inputs, --input_exprs or --input_examples must be required"
@@ -140,20 +132,10 @@ def run_saved_model_with_feed_dict(
     overwrite_flag: bool,
     worker: str | None = None,
 ) -> None:
-    """Run a signature, prints its outputs, and write them to files of NumPy's.
+    """Run a signature with feeds by key, print its outputs, and write them to NumPy's files.
 
-    Args:
-      saved_model_dir: The SavedModel.
-      tag_set: The tags of the graph, with commas between them.
-      signature_def_key: The signature.
-      input_tensor_key_feed_dict: Values of its inputs.
-      outdir: Where files go; None for nowhere.
-      overwrite_flag: Whether files that are there are replaced.
-      worker: A server that runs it.
-
-    Raises:
-      ValueError: If the signature has no such input.
-      RuntimeError: If a file is there already.
+    The tags of the graph have commas between them; files go to `outdir`, nowhere if None, and are
+    replaced, or RuntimeError. A server `worker` runs it, if given.
     """
     signature = get_meta_graph_def(saved_model_dir, tag_set).signature_def[signature_def_key]
     for key in input_tensor_key_feed_dict:

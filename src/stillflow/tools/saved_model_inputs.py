@@ -17,14 +17,7 @@ from stillflow.util import pickles
 
 
 def preprocess_inputs_arg_string(inputs_str: str) -> dict[str, tuple[str, str | None]]:
-    """Parse `key=file;other=file[name]`.
-
-    Returns:
-      For each key the file, and the name of the array in it or None.
-
-    Raises:
-      RuntimeError: If it has another form.
-    """
+    """Parse `key=file;other=file[name]`: files by key, and the names of arrays in them or None."""
     found: dict[str, tuple[str, str | None]] = {}
     for text in filter(bool, inputs_str.split(";")):
         match = re.match(r"([^=]+)=([^\[\]]+)(?:\[([^\[\]]+)\])?$", text)
@@ -42,13 +35,7 @@ def preprocess_input_exprs_arg_string(
 ) -> dict[str, Any]:
     """Evaluate `key=expression;other=expression`; NumPy is `np` in them.
 
-    Args:
-      input_exprs_str: The expressions.
-      safe: Whether they have to be literals.
-      allow_python: True for any Python expressions, instead of array constructors only.
-
-    Raises:
-      RuntimeError: If it has another form, or an expression is not allowed.
+    Expressions are literals if `safe`; else array constructors, or any if `allow_python`.
     """
     found: dict[str, Any] = {}
     for text in filter(bool, input_exprs_str.split(";")):
@@ -82,11 +69,7 @@ def _literal(expression: str) -> Any:
 
 
 def preprocess_input_examples_arg_string(input_examples_str: str) -> dict[str, list[bytes]]:
-    """Make serialized `tf.train.Example`s of `key=[{feature: values, ...}, ...]`.
-
-    Raises:
-      ValueError: If it is no list of dicts of lists of numbers and strings.
-    """
+    """Make serialized `tf.train.Example`s of `key=[{feature: values, ...}, ...]`."""
     found = preprocess_input_exprs_arg_string(input_examples_str, safe=True)
     for examples in found.values():
         if not isinstance(examples, list):
@@ -126,14 +109,8 @@ def load_inputs_from_input_arg_string(
 ) -> dict[str, Any]:
     """Return the values of inputs by key; later arguments win over earlier ones, with a warning.
 
-    Args:
-      inputs_str: See `preprocess_inputs_arg_string`.
-      input_exprs_str: See `preprocess_input_exprs_arg_string`.
-      input_examples_str: See `preprocess_input_examples_arg_string`.
-      allow_python: See `preprocess_input_exprs_arg_string`.
-
-    Raises:
-      RuntimeError: If a file has not the array, or several and none is named.
+    See the functions `preprocess_...` here. RuntimeError if a file has not the array, or several
+    and none is named.
     """
     files = preprocess_inputs_arg_string(inputs_str)
     evaluated = preprocess_input_exprs_arg_string(input_exprs_str, allow_python=allow_python)

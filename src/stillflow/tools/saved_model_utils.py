@@ -14,11 +14,7 @@ _BINARY, _TEXT = "saved_model.pb", "saved_model.pbtxt"
 
 
 def read_saved_model(saved_model_dir: Any) -> Any:
-    """Return the `SavedModel` message in a directory.
-
-    Raises:
-      IOError: If there is none, or it cannot be parsed.
-    """
+    """Return the `SavedModel` message in a directory; IOError if there is none."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -49,15 +45,7 @@ def get_saved_model_tag_sets(saved_model_dir: Any) -> list[list[str]]:
 
 
 def get_meta_graph_def(saved_model_dir: Any, tag_set: str) -> Any:
-    """Return the `MetaGraphDef` that has exactly these tags.
-
-    Args:
-      saved_model_dir: the directory.
-      tag_set: the tags, with commas between them.
-
-    Raises:
-      RuntimeError: If there is none.
-    """
+    """Return the `MetaGraphDef` that has exactly these tags, with commas; else RuntimeError."""
     for graph in read_saved_model(saved_model_dir).meta_graphs:
         if set(graph.meta_info_def.tags) == set(tag_set.split(",")):
             return graph

@@ -43,11 +43,7 @@ def add_notice_to_docstring(
 
 
 def validate_callable(func: Any, decorator_name: str) -> None:
-    """Raise an error for a function that is not callable.
-
-    Raises:
-      ValueError: as it says.
-    """
+    """Raise ValueError for a function that is not callable."""
     if not callable(func):
         raise ValueError(
             f"{func} is not a function. If this is a property, make sure @property appears before "

@@ -215,11 +215,7 @@ def deprecated_alias(
 
 
 def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
-    """Remember the deprecated names of a symbol.
-
-    Raises:
-      DeprecatedNamesAlreadySet: they are set already.
-    """
+    """Remember the deprecated names of a symbol; DeprecatedNamesAlreadySet if it has some."""
 
     def decorate(func: Any) -> Any:
         if "_tf_deprecated_api_names" in func.__dict__:

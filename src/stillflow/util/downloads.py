@@ -30,11 +30,7 @@ _MD5 = {
 
 
 def provided(url: str) -> str | None:
-    """Return the path of the user's copy of a file, None where there is none.
-
-    Args:
-      url: the address that it had.
-    """
+    """Return the path of the user's copy of the file at an address, None where there is none."""
     root = os.environ.get(VARIABLE)
     if not root:
         return None
@@ -51,10 +47,7 @@ def provided(url: str) -> str | None:
 def advice(url: str, path: str = "", checksum: str | None = None) -> str:
     """Return advice about a file that cannot be fetched.
 
-    Args:
-      url: its address.
-      path: where the program looks for it.
-      checksum: "MD5 d41d..." or the like, where the caller knows it.
+    The program looks for it at `path`; a known checksum is "MD5 d41d..." or the like.
     """
     _, folders, name = _parts(url)
     known = [_MD5[place][name] for place in ("", *folders) if name in _MD5.get(place, ())]

@@ -26,14 +26,7 @@ _ALL_BITS = (1 << 64) - 1
 
 
 def fingerprints(strings: Sequence[bytes] | np.ndarray) -> np.ndarray:
-    """Return the fingerprints of byte strings of any lengths.
-
-    Args:
-      strings: [n].
-
-    Returns:
-      uint64 [n].
-    """
+    """Return the fingerprints, uint64 [n], of byte strings of any lengths."""
     result = np.empty(len(strings), np.uint64)
     library = native.library()
     if library is not None:
@@ -56,14 +49,7 @@ def rows_by_length(strings: Sequence[bytes] | np.ndarray) -> Iterator[tuple[list
 
 
 def row_fingerprints(rows: np.ndarray) -> np.ndarray:
-    """Return the fingerprints of byte strings of one length.
-
-    Args:
-      rows: uint8 [n, length], a string in each row.
-
-    Returns:
-      uint64 [n].
-    """
+    """Return the fingerprints, uint64 [n], of byte strings in the rows of uint8 [n, length]."""
     length = rows.shape[1]
     if length == 0:
         return np.full(rows.shape[0], K2)
@@ -79,15 +65,7 @@ def row_fingerprints(rows: np.ndarray) -> np.ndarray:
 
 
 def fingerprint_cat(first: Words, second: Words) -> Words:
-    """Fingerprints of pairs, made of their fingerprints; the order matters.
-
-    Args:
-      first: uint64 [n].
-      second: uint64 [n].
-
-    Returns:
-      uint64 [n].
-    """
+    """Return fingerprints of pairs, made of their fingerprints, uint64 [n]; the order matters."""
     mixed = (first ^ _CAT) ^ (fold(second * _CAT) * _CAT)
     return fold(fold(mixed * _CAT) * _CAT)
 

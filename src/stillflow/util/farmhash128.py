@@ -30,11 +30,7 @@ Pair = tuple[Words, Words]
 
 
 def fingerprints128(strings: Sequence[bytes]) -> np.ndarray:
-    """Return the fingerprints of byte strings of any lengths.
-
-    Returns:
-      uint64 [n, 2], the low word first.
-    """
+    """Return the fingerprints of byte strings, uint64 [n, 2], the low word first."""
     result = np.empty((len(strings), 2), np.uint64)
     for group, rows in rows_by_length(strings):
         result[group] = np.stack(_fingerprint(rows), 1)

@@ -10,11 +10,7 @@ from stillflow.util import tf_decorator, tf_inspect
 
 
 def fn_args(fn: Any) -> tuple[str, ...]:
-    """Return the names of a function's arguments, less those that are bound already.
-
-    Args:
-      fn: a function, a method, a partial, or an object that can be called.
-    """
+    """Return the names of a function's, or the like's, arguments, less those bound already."""
     if isinstance(fn, functools.partial):
         names = fn_args(fn.func)
         return tuple(name for name in names[len(fn.args) :] if name not in fn.keywords)
@@ -26,11 +22,7 @@ def fn_args(fn: Any) -> tuple[str, ...]:
 
 
 def has_kwargs(fn: Any) -> bool:
-    """Return whether a function takes any keyword argument.
-
-    Raises:
-      TypeError: it is not a function, nor like one.
-    """
+    """Return True if a function, or the like, takes any keyword argument."""
     if isinstance(fn, functools.partial):
         fn = fn.func
     elif not tf_inspect.isfunction(fn) and not tf_inspect.ismethod(fn):
@@ -41,11 +33,7 @@ def has_kwargs(fn: Any) -> bool:
 
 
 def get_func_name(func: Any) -> str:
-    """Return the name of a function; of a method with its class.
-
-    Raises:
-      ValueError: it cannot be called.
-    """
+    """Return the name of a function; of a method with its class."""
     _, func = tf_decorator.unwrap(func)
     if not callable(func):
         raise ValueError("Argument must be callable")
@@ -58,11 +46,7 @@ def get_func_name(func: Any) -> str:
 
 
 def get_func_code(func: Any) -> CodeType | None:
-    """Return the code of a function, None if it has none.
-
-    Raises:
-      ValueError: it cannot be called.
-    """
+    """Return the code of a function, None if it has none."""
     _, func = tf_decorator.unwrap(func)
     if not callable(func):
         raise ValueError("Argument must be callable")

@@ -11,11 +11,7 @@ from stillflow.util.decorator_utils import validate_callable
 
 
 def keyword_args_only(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function reject positional arguments.
-
-    Raises:
-      ValueError: it cannot be called; later, when it is called with such arguments.
-    """
+    """Make a function reject positional arguments by ValueError when it is called."""
     validate_callable(func, "keyword_args_only")
 
     @functools.wraps(func)

@@ -57,30 +57,18 @@ class _Pickler(_InPython):  # type: ignore[misc]
 
 
 def loads(content: bytes, known: Names, what: str, encoding: str = "ASCII") -> Any:
-    """Return the content of a pickle.
+    """Return the content of a pickle; UnpicklingError if it names anything that is not known.
 
-    Args:
-      content: the pickle.
-      known: (module, name) in the pickle -> what it stands for, None for what it names.
-      what: what the pickle should hold, for the error.
-      encoding: of the strings of Python 2, as of `pickle.loads`.
-
-    Raises:
-      pickle.UnpicklingError: if it names anything else.
+    `known` says what (module, name) stands for, None for what it names; `what` the pickle should
+    hold is for the error. `encoding` is of Python 2's strings, as of `pickle.loads`.
     """
     return _Unpickler(content, known, what, encoding).load()
 
 
 def dumps(value: Any, known: Names, what: str) -> bytes:
-    """Return a pickle that `loads` takes.
+    """Return a pickle that `loads` takes; PicklingError if anything else belongs to it.
 
-    Args:
-      value: the value to write.
-      known: (module, name) in the pickle -> the class or function that it stands for.
-      what: what the pickle holds, for the error.
-
-    Raises:
-      pickle.PicklingError: if another class or function belongs to it.
+    `known` has by (module, name) in the pickle the class or function that it stands for.
     """
     file = io.BytesIO()
     _Pickler(file, known, what).dump(value)

@@ -6,11 +6,7 @@ from typing import Any
 
 
 def renamed_argument(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """Return the value given under either name.
-
-    Raises:
-      ValueError: if both are given.
-    """
+    """Return the value given under either name; ValueError if both are given."""
     if old_value is None:
         return new_value
     if new_value is not None:

@@ -82,10 +82,9 @@ _SEVEN = np.uint64(7)
 def _by_words(
     strings: Sequence[bytes] | np.ndarray,
 ) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
-    """Strings with the same number of whole words.
+    """Yield strings with the same number of whole words: their places, words, and sizes.
 
-    Yields:
-      Their places; their words, the last of which is filled up with zeros; their sizes.
+    The last of the words is filled up with zeros.
     """
     groups: dict[int, list[int]] = {}
     for place, string in enumerate(strings):

@@ -70,11 +70,7 @@ def any_texts_of(strings: np.ndarray | Sequence[bytes]) -> Texts:
 
 
 def strings_at(texts: Texts, shape: tuple[int, ...]) -> np.ndarray:
-    """Return new strings with these bytes, as objects of a shape.
-
-    Raises:
-      MemoryError: if there is none for them.
-    """
+    """Return new strings with these bytes, as objects of a shape; MemoryError without memory."""
     result = np.empty(len(texts), object)
     _known_library().make_strings(*texts.pointers, address_of(result))
     return result.reshape(shape)
@@ -94,20 +90,10 @@ def joined_rows(texts: Texts, rows: int, separator: bytes) -> np.ndarray:
 def parts_of(
     texts: Texts, delimiters: bytes, skip_empty: bool, none_of_nothing: bool
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the parts of strings between any of the bytes of `delimiters`.
+    """Return the parts of strings between any of the bytes of `delimiters`, at least one.
 
-    Args:
-      texts: the strings.
-      delimiters: at least one.
-      skip_empty: whether empty parts are left out.
-      none_of_nothing: whether an empty string has no part, and not an empty one.
-
-    Returns:
-      int64 [parts, 2], the number of its string and its own in it; the parts, objects [parts];
-      how many the string with most has.
-
-    Raises:
-      MemoryError: if there is none for them.
+    An empty string has no part if `none_of_nothing`. Returns int64 [parts, 2], the number of its
+    string and its own in it; the parts, objects [parts]; how many the string with most has.
     """
     loops, counts = _known_library(), np.empty(len(texts), np.int64)
     is_delimiter = np.zeros(256, np.uint8)

@@ -50,17 +50,10 @@ def make_decorator(
     decorator_doc: str = "",
     decorator_argspec: Any = None,
 ) -> Any:
-    """Make a wrapper look like the wrapped function.
+    """Make a wrapper look like the wrapped function; return `decorator_func`, the wrapper.
 
-    Args:
-      target: what is wrapped.
-      decorator_func: the wrapper.
-      decorator_name: by default the name of the calling function.
-      decorator_doc: documentation instead of the target's.
-      decorator_argspec: an ArgSpec instead of the target's.
-
-    Returns:
-      `decorator_func`.
+    `decorator_name` is by default that of the calling function; `decorator_doc` and the ArgSpec
+    replace the target's.
     """
     if decorator_name is None:
         decorator_name = sys._getframe(1).f_code.co_name
@@ -91,15 +84,9 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
 
 
 def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:
-    """Put another target into a decorated function.
+    """Put another target into a decorated function, which is returned, or `new_target` if not.
 
-    Args:
-      decorator_func: the function, which is changed.
-      previous_target: the target to replace, as `unwrap` returns it.
-      new_target: the one to put in its place.
-
-    Returns:
-      `decorator_func`, or `new_target` if that is not decorated.
+    `previous_target` is as `unwrap` returns it.
     """
     current, innermost, decorator = decorator_func, None, None
     while (found := _decorator(current)) is not None:

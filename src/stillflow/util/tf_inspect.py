@@ -104,9 +104,7 @@ def getfullargspec(obj: Any) -> Any:
 def getargspec(obj: Any) -> Any:
     """Return the ArgSpec of a function, a class, an object that can be called, or a partial.
 
-    Raises:
-      TypeError: it cannot be called.
-      ValueError: a partial's arguments cannot be told in an ArgSpec.
+    ValueError if a partial's arguments cannot be told in an ArgSpec.
     """
     if isinstance(obj, functools.partial):
         return _partial_argspec(obj)

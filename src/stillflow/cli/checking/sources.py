@@ -21,11 +21,7 @@ _MAGICS_OVER_PYTHON = {"capture", "prun", "time", "timeit"}
 
 
 def find(path: str) -> Iterator[str]:
-    """Yield a file, or the Python files and notebooks below a folder.
-
-    Raises:
-      FileNotFoundError: if there is nothing.
-    """
+    """Yield a file, or the Python files and notebooks below a folder."""
     if not os.path.isdir(path):
         if not os.path.exists(path):
             raise FileNotFoundError(f"{path}: no such file or folder")
@@ -58,12 +54,7 @@ class Parsed(NamedTuple):
 
 
 def parse(path: str) -> Parsed:
-    """Parse a file.
-
-    Raises:
-      SyntaxError: if it is no Python, or no notebook.
-      OSError: if it cannot be read.
-    """
+    """Parse a file; SyntaxError if it is no Python, or no notebook."""
     from stillflow.facade.revive import python2
 
     with open(path, "rb") as file:

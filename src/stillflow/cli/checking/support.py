@@ -26,10 +26,9 @@ class Verdict(NamedTuple):
 
 
 def verdict(dotted: str) -> Verdict:
-    """Return the verdict on a name; attributes of classes and functions are not checked.
+    """Return the verdict on a name from the package on, such as "tensorflow.nn.relu".
 
-    Args:
-      dotted: a name from the package on, "tensorflow.nn.relu".
+    Attributes of classes and functions are not checked.
     """
     found = _found(dotted)
     return Verdict(found.name, REFUSED) if found.name in REFUSALS else found

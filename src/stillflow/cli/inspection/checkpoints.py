@@ -14,12 +14,7 @@ Report = dict[str, Any]
 
 
 def describe_checkpoint(prefix: str, verify: bool = True) -> Report:
-    """Return the content of a checkpoint.
-
-    Args:
-      prefix: the prefix of the file names.
-      verify: whether to read every tensor and compare its checksum.
-    """
+    """Return the content of a checkpoint; every tensor's checksum is compared if to `verify`."""
     reader = CheckpointReader(prefix)
     shapes, types = reader.get_variable_to_shape_map(), reader.type_numbers()
     parameters = sum(math.prod(shape) for shape in shapes.values())

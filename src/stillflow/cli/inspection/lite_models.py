@@ -19,8 +19,7 @@ Report = dict[str, Any]
 def describe_lite_model(kind: Kind) -> Report:
     """Return a model file's inputs, outputs and unsupported operators.
 
-    Raises:
-      InvalidArgumentError: If it is damaged.
+    InvalidArgumentError if it is damaged.
     """
     with open_file(kind.path) as file, os_errors(kind.path):
         content = file.read()

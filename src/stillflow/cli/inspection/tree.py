@@ -10,12 +10,9 @@ _ENTRIES = 50  # of a long list; --all shows the rest
 
 
 def lines(report: dict[str, Any], limit: int | None = _ENTRIES, indent: str = "") -> list[str]:
-    """Return the lines of a report. Empty entries are left out.
+    """Return the lines of a report, whose values may be reports and lists, without empty ones.
 
-    Args:
-      report: names and values; values may be reports and lists.
-      limit: how many entries of each list to show; None for all.
-      indent: prefix of lines.
+    `limit` entries of each list are shown; None for all.
     """
     shown = [(name, value) for name, value in report.items() if not _is_empty(value)]
     left_out = 0

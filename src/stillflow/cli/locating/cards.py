@@ -33,11 +33,7 @@ def shown(path: str | Path) -> str:
 
 
 def place_of_card(name: str) -> Place:
-    """Return the statement that makes the card of an operation, or those of its family.
-
-    Raises:
-      KeyError: there is no such operation.
-    """
+    """Return the statement that makes the card of an operation, or those of its family."""
     found = card.find(name)
     if found is None:
         raise KeyError(name)

@@ -61,11 +61,7 @@ class Served:
 
 
 def served(name: str) -> Served:
-    """Find the object of a public name, an internal name of TensorFlow, or an operation.
-
-    Raises:
-      Unknown: nothing serves it.
-    """
+    """Find the object of a public name, an internal name of TensorFlow, or an operation."""
     path = name
     for root in _ROOTS:
         path = path.removeprefix(root)

@@ -20,12 +20,10 @@ _MESSAGES = "stillflow.protos.public"
 
 
 def place_of(path: str, value: Any) -> Place:
-    """Return where a value is defined.
+    """Return where a value of a public name, without "tf.", is defined.
 
-    Args:
-      path: the public name, without "tf.".
-      value: its object. A function or class of ours has its definition; a constant, a message, and
-        what another library defines or a function makes have the line that makes the name public.
+    A function or class of ours has its definition; a constant, a message, and what another library
+    defines or a function makes have the line that makes the name public.
     """
     target = _namespace.target(path)
     if isinstance(value, property):

@@ -50,17 +50,10 @@ def create_analyzer_ui(
     on_ui_exit: Any = None,
     config: Config | None = None,
 ) -> AnalyzerUi:
-    """Return a conversation about a dump; `run_ui` begins it.
+    """Return a conversation about a dump, by the settings of `~/.tfdbg_config` if none are given.
 
-    Args:
-      debug_dump: the dump.
-      tensor_filters: functions of a `DebugTensorDatum` and its value, by name.
-      ui_type: "curses" or "readline"; both are the same line by line conversation here.
-      on_ui_exit: not used.
-      config: the settings; that of `~/.tfdbg_config` by default.
-
-    Raises:
-      ValueError: if `ui_type` is neither.
+    `run_ui` begins it. "curses" and "readline" are the same line by line conversation here;
+    `on_ui_exit` is not used. Filters take a `DebugTensorDatum` and its value.
     """
     del on_ui_exit
     if ui_type not in ("curses", "readline"):
@@ -69,11 +62,7 @@ def create_analyzer_ui(
 
 
 def find_dumps(folder: str) -> list[str]:
-    """Return the runs in a folder of dumps: the folder itself, or a session's runs.
-
-    Args:
-      folder: what `DumpingDebugWrapperSession` was given, or a folder `run_...` in it.
-    """
+    """Return the runs in a folder of dumps: the folder itself, or a session's `run_...` in it."""
     runs = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
     runs = [run for run in runs if os.path.basename(run).startswith("run_") and os.path.isdir(run)]
     return runs or [folder]

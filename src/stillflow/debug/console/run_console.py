@@ -64,13 +64,7 @@ class Decision:
 
 
 def dump_commands(dump: DebugDumpDir, filters: Filters, config: Config) -> list[Command]:
-    """Return the commands on the tensors of a run.
-
-    Args:
-      dump: what it computed.
-      filters: tensor filters by name.
-      config: the settings.
-    """
+    """Return the commands on the tensors of a run, with tensor filters by name."""
     return [
         *tensor_commands(dump, filters), *node_commands(dump, config), *source_commands(dump),
         config_command(config),

@@ -33,12 +33,7 @@ HOW_TO_SHOW: list[tuple[tuple[str, ...], dict[str, Any]]] = [
 
 
 def tensor_commands(dump: DebugDumpDir, filters: dict[str, Callable[..., bool]]) -> list[Command]:
-    """Return the commands on the tensors of a dump.
-
-    Args:
-      dump: the dump of a run.
-      filters: tensor filters by name.
-    """
+    """Return the commands on the tensors of a dump, with tensor filters by name."""
     flag = {"action": "store_true"}
     return [
         Command(
@@ -140,11 +135,7 @@ def print_tensor(dump: DebugDumpDir, arguments: Any) -> Iterable[str]:
 
 
 def find(dump: DebugDumpDir, text: str) -> tuple[str, str, list[DebugTensorDatum]]:
-    """Return the dumps of a tensor as it is typed: its key, its slice, and the dumps.
-
-    Raises:
-      CommandError: if there are none.
-    """
+    """Return the dumps of a tensor as it is typed: its key, its slice, and the dumps."""
     match = _TENSOR.fullmatch(text)
     if match is None:
         raise CommandError(f'"{text}" is no name of a tensor')

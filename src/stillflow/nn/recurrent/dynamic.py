@@ -188,11 +188,7 @@ class _Loop:
 
 
 def _static_sizes(flat_input: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the shapes of the inputs, and the static [time, batch], the same for all.
-
-    Raises:
-      ValueError: if a depth is unknown, or times or batch sizes differ.
-    """
+    """Return the shapes of the inputs, and the static [time, batch], the same for all."""
     shapes = [value.get_shape().with_rank_at_least(3) for value in flat_input]
     time, batch = shapes[0].as_list()[:2]
     for shape in shapes:

@@ -34,11 +34,7 @@ def _check_inputs(inputs: Any) -> None:
 
 
 def _static_batch_size(inputs: Any, first: Any) -> Any:
-    """Return the static batch size of all inputs, a `Dimension`.
-
-    Raises:
-      ValueError: if a depth is unknown or batch sizes differ.
-    """
+    """Return the static batch size of all inputs, a `Dimension`."""
     if first.get_shape().ndims == 1:
         return first.get_shape().with_rank_at_least(1).dims[0]
     batch = first.get_shape().with_rank_at_least(2).dims[0]

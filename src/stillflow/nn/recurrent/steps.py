@@ -22,10 +22,7 @@ from stillflow.ops.control_flow.cond import cond
 def recurrent_scope(scope: Any, default: str = "rnn", unique: bool = False) -> Iterator[Any]:
     """Return a variable scope whose variables are read once, not in every iteration.
 
-    Args:
-      scope: the scope or its name.
-      default: the name where there is none.
-      unique: whether the default name is made unique.
+    It may be given by name, `default` if not; that is made unique if so asked.
     """
     with tf.variable_scope(*((scope, default) if unique else (scope or default,))) as opened:
         context = get_default_graph()._get_control_flow_context()
@@ -72,11 +69,7 @@ def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Any:
 
 
 def state_dtype(explicit: Any, state: Any) -> Any:
-    """Return the dtype given, or else the one that all parts of the state have.
-
-    Raises:
-      ValueError: if they have different ones, or there are none.
-    """
+    """Return the dtype given, or else the one that all parts of the state have."""
     if explicit is not None:
         return explicit
     if not nest.is_sequence(state):
@@ -107,11 +100,7 @@ def is_keras_cell(cell: Any) -> bool:
 
 
 def first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any, message: str) -> Any:
-    """Return the state given, or else the cell's zero state.
-
-    Raises:
-      ValueError: with `message` if there is neither a state nor a dtype.
-    """
+    """Return the state given, or else the cell's zero state; ValueError without a dtype."""
     if initial_state is not None:
         return initial_state
     if not dtype:
@@ -151,13 +140,8 @@ def masked_step(
 ) -> tuple[Any, Any]:
     """Return a step after whose end sequences give zeros and keep their state.
 
-    Args:
-      time: the number of the step.
-      lengths: of the sequences.
-      zero_output: the output after the end.
-      state: the state before the step.
-      call_cell: gives output and next state.
-      conditional: whether the cell runs only while there are sequences left.
+    `call_cell` gives output and next state; if `conditional`, it is called only while there are
+    sequences left.
     """
     before = nest.flatten(zero_output) + nest.flatten(state)
     count = len(nest.flatten(zero_output))

@@ -23,11 +23,7 @@ def _has(cell: Any, *names: str) -> bool:
 
 
 def assert_like_rnncell(cell_name: str, cell: Any) -> None:
-    """Check that `cell`, the argument `cell_name` of a function, has a cell's interface.
-
-    Raises:
-      TypeError: if it does not.
-    """
+    """Raise TypeError unless `cell`, the argument `cell_name`, has a cell's interface."""
     needed = (
         (_has(cell, "output_size"), "'output_size' property is missing"),
         (_has(cell, "state_size"), "'state_size' property is missing"),
@@ -43,11 +39,7 @@ def assert_like_rnncell(cell_name: str, cell: Any) -> None:
 
 
 def check_dtypes(*values: Any) -> None:
-    """Raise an error for values that are neither floating-point nor complex.
-
-    Raises:
-      ValueError: for any other.
-    """
+    """Raise ValueError for values that are neither floating-point nor complex."""
     for value in nest.flatten(list(values)):
         dtype = getattr(value, "dtype", value)
         if dtype is None:

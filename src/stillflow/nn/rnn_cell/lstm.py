@@ -45,14 +45,10 @@ class LSTMStateTuple(NamedTuple):
 def basic_lstm_step(
     gates: Any, c: Any, axis: Any, forget_bias: float, activation: Any
 ) -> tuple[Any, Any]:
-    """Return the next memory and output of a cell without peepholes.
+    """Return the next memory, [batch, units], and output of a cell without peepholes.
 
-    Args:
-      gates: [batch, 4 * units], what input and output give to the gates.
-      c: the memory, [batch, units].
-      axis: 1, as a constant of the graph.
-      forget_bias: bias of the forget gate.
-      activation: of new memory, and of the output.
+    `gates` are [batch, 4 * units], what input and output give to them; `axis` is 1, as a constant
+    of the graph.
     """
     # input gate, new memory, forget gate, output gate
     i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=axis)

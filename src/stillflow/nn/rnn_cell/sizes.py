@@ -30,12 +30,7 @@ def _part(which: str, value: Any) -> tuple[Any, Any]:
 def concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
     """Return the shape whose first dimensions are `prefix` and whose others are `suffix`.
 
-    Args:
-      prefix, suffix: numbers, shapes, or integer tensors.
-      static: return a list of static sizes, or None, instead of a tensor.
-
-    Raises:
-      ValueError: if something is unknown that the graph needs, or a tensor is no vector.
+    Both are numbers, shapes, or integer tensors. A `static` one is a list of sizes, or None.
     """
     first, known_first = _part("prefix", prefix)
     second, known_second = _part("suffix", suffix)
@@ -59,11 +54,7 @@ def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
 
 
 def known_depth(inputs_shape: Any) -> int:
-    """Return the size of the last dimension.
-
-    Raises:
-      ValueError: if it is unknown.
-    """
+    """Return the size of the last dimension; ValueError if it is unknown."""
     dims = TensorShape(inputs_shape).as_list()
     if dims[-1] is None:
         raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {tuple(dims)}")

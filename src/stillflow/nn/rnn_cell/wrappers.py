@@ -181,11 +181,7 @@ def function_to_config(function: Any) -> tuple[Any, str, str]:
 def function_from_config(
     config: dict[str, Any], custom_objects: Any, key: str, kind_key: str, module_key: str
 ) -> Any:
-    """Return the function that `function_to_config` made data of; takes its kind and module away.
-
-    Raises:
-      TypeError: if the kind is unknown.
-    """
+    """Return the function that `function_to_config` made data of; remove its kind and module."""
     module, kind = config.pop(module_key, None), config.pop(kind_key)
     names = dict(vars(sys.modules[module])) if module in sys.modules else {}
     if module is not None and module not in sys.modules:

@@ -82,11 +82,7 @@ def _applied(name: str, graph_def: Any, context: Context) -> Any:
 
 
 def _parsed(text: str) -> list[tuple[str, dict[str, list[str]]]]:
-    """Return the names of transforms and their parameters.
-
-    Raises:
-      InvalidArgumentError: If the text is not written so.
-    """
+    """Return the names of transforms and their parameters, or raise InvalidArgumentError."""
     found: list[tuple[str, dict[str, list[str]]]] = []
     position = 0
 

@@ -58,11 +58,7 @@ def constant(name: str, value: Any, dtype: dtypes.DType = dtypes.float32) -> Any
 
 
 def value_of(node: Any) -> np.ndarray[Any, Any]:
-    """Return the value of a Const node.
-
-    Raises:
-      InvalidArgumentError: If it has none.
-    """
+    """Return the value of a Const node; InvalidArgumentError if it has none."""
     for attr in ("dtype", "value"):
         if attr not in node.attr:
             raise invalid(f"No '{attr}' attribute for Const node {node.name}")
@@ -106,12 +102,9 @@ Replace = Callable[[Match, Collection[str]], "Sequence[Any]"]
 def replaced(graph_def: Any, pattern: Pattern, replace: Replace, keeps_readers: bool = True) -> Any:
     """Return a GraphDef whose matches of a pattern have given way to other nodes.
 
-    Args:
-      graph_def: the graph.
-      pattern: what to look for; a node is part of one match only.
-      replace: takes a match, and the names of its nodes that are read from outside, and returns
-        the nodes that take its place, where its first node was.
-      keeps_readers: whether a match stays as it is when a node that is read would be lost.
+    A node is part of one match only. `replace` takes a match, and the names of its nodes that are
+    read from outside, and returns the nodes that stand where its first node was. If
+    `keeps_readers`, a match stays as it is when a node that is read would be lost.
     """
     matches = {match.node.name: match for match in _matches(graph_def, pattern)}
     matched = {node.name for match in matches.values() for node in match.nodes()}
@@ -169,11 +162,7 @@ def _match(node: Any, pattern: Pattern, nodes: Mapping[str, Any], taken: set[str
 
 
 def by_execution(graph_def: Any) -> Any:
-    """Return a GraphDef whose nodes stand behind those they read.
-
-    Raises:
-      InvalidArgumentError: If a node reads what is not there, or itself.
-    """
+    """Return a GraphDef whose nodes stand behind those they read; InvalidArgumentError if none."""
     places = {node.name: i for i, node in enumerate(graph_def.node)}
     readers: list[list[int]] = [[] for _ in graph_def.node]
     pending = []
@@ -200,15 +189,10 @@ def by_execution(graph_def: Any) -> Any:
 
 
 def renamed_inputs(graph_def: Any, names: Mapping[str, str], ignored: Collection[str] = ()) -> Any:
-    """Return a GraphDef whose nodes read from elsewhere.
+    """Return a GraphDef whose nodes, `ignored` ones aside, read from elsewhere.
 
-    Args:
-      graph_def: the graph.
-      names: for inputs, or for all outputs of a node as `a:*`, what to read instead.
-      ignored: the names of nodes that stay as they are.
-
-    Raises:
-      InvalidArgumentError: If the names go round in a circle.
+    `names` has for inputs, or for all outputs of a node as `a:*`, what to read instead;
+    InvalidArgumentError if they go round in a circle.
     """
     by_node = defaultdict(list)
     for old, new in sorted(names.items()):
@@ -241,11 +225,7 @@ def _renamed(source: str, by_node: Mapping[str, list[tuple[str, str]]]) -> str:
 
 
 def imported(graph_def: Any) -> Graph:
-    """Return the graph that a GraphDef describes.
-
-    Raises:
-      InvalidArgumentError: if it describes none.
-    """
+    """Return the graph that a GraphDef describes; InvalidArgumentError if it is none."""
     graph = Graph()
     with graph.as_default():
         try:
