@@ -10,6 +10,7 @@ from stillflow.keras.backend.session import is_sparse
 from stillflow.keras.backend.variables import dtype, is_placeholder, placeholder
 from stillflow.keras.losses import classes, functions
 from stillflow.keras.losses.base import Loss, LossFunctionWrapper
+from stillflow.keras.utils.generic import check_for_unexpected_keys
 from stillflow.layers.node import int_shape
 
 # The default of the weights, and their shape, by mode.
@@ -130,7 +131,7 @@ def set_sample_weight_modes(endpoints: list[TrainingEndpoint], modes: Any) -> No
     """Set the modes of endpoints: one for all, one for each, or by their names."""
     weighted = [endpoint for endpoint in endpoints if endpoint.takes_weights]
     if isinstance(modes, dict):
-        check_keys("sample_weight_mode", modes, [e.output_name for e in endpoints])
+        check_for_unexpected_keys("sample_weight_mode", modes, [e.output_name for e in endpoints])
         for endpoint in weighted:
             if endpoint.output_name not in modes:
                 raise ValueError(
@@ -157,7 +158,7 @@ def set_loss_weights(endpoints: list[TrainingEndpoint], weights: Any) -> None:
     if weights is None:
         weights = [1.0] * len(endpoints)
     if isinstance(weights, dict):
-        check_keys("loss_weights", weights, [e.output_name for e in endpoints])
+        check_for_unexpected_keys("loss_weights", weights, [e.output_name for e in endpoints])
         weights = [weights.get(endpoint.output_name, 1.0) for endpoint in endpoints]
     if not isinstance(weights, list):
         raise TypeError(
@@ -170,13 +171,3 @@ def set_loss_weights(endpoints: list[TrainingEndpoint], weights: Any) -> None:
         )
     for weight, endpoint in zip(weights, endpoints, strict=True):
         endpoint.loss_weight = weight
-
-
-def check_keys(name: str, given: Any, expected: list[str]) -> None:
-    """Raise ValueError for keys of a dictionary that are no outputs."""
-    unknown = set(given) - set(expected)
-    if unknown:
-        raise ValueError(
-            f"Unknown entries in {name} dictionary: {list(unknown)}. Only expected following keys: "
-            f"{expected}"
-        )

@@ -9,7 +9,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.distribute.context import get_strategy
 from stillflow.eager import v2_behavior
-from stillflow.keras.engine.endpoints import check_keys, compares_with
+from stillflow.keras.engine.endpoints import compares_with
 from stillflow.keras.losses import classes, functions
 from stillflow.keras.losses.alignment import align_weights
 from stillflow.keras.losses.base import (
@@ -26,6 +26,7 @@ from stillflow.keras.metrics.functions import (
     categorical_accuracy,
     sparse_categorical_accuracy,
 )
+from stillflow.keras.utils.generic import check_for_unexpected_keys
 from stillflow.platform import tf_logging as logging
 
 _ACCURACY, _CROSSENTROPY = ("accuracy", "acc"), ("crossentropy", "ce")
@@ -43,7 +44,7 @@ _BY_OUTPUT = {
 def loss_functions(loss: Any, output_names: list[str]) -> list[Any]:
     """Return the loss of each output: of one for all, a list, or a dictionary by their names."""
     if isinstance(loss, Mapping):
-        check_keys("loss", loss, output_names)
+        check_for_unexpected_keys("loss", loss, output_names)
         for name in output_names:
             if name not in loss:
                 logging.warning(
@@ -91,7 +92,7 @@ def metrics_by_output(
     if isinstance(metrics, list):
         nested = _nested(metrics, output_names)
     elif isinstance(metrics, Mapping):
-        check_keys("metrics", metrics, output_names)
+        check_for_unexpected_keys("metrics", metrics, output_names)
         nested = [_as_list(metrics.get(name, [])) for name in output_names]
     else:
         raise TypeError(

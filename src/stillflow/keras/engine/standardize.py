@@ -9,9 +9,10 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.keras.engine import composites
-from stillflow.keras.engine.endpoints import check_keys, compares_with
+from stillflow.keras.engine.endpoints import compares_with
 from stillflow.keras.losses import classes, functions
 from stillflow.keras.losses.base import LossFunctionWrapper
+from stillflow.keras.utils.generic import check_for_unexpected_keys
 
 _SAME_SHAPE = (
     (classes.MeanSquaredError, functions.mean_squared_error),
@@ -145,7 +146,7 @@ def by_output(weights: Any, names: list[str], kind: str) -> list[Any]:
             )
         return list(weights)
     if isinstance(weights, Mapping):
-        check_keys(kind, weights, names)
+        check_for_unexpected_keys(kind, weights, names)
         return [weights.get(name) for name in names]
     raise TypeError(
         f"The model has multiple outputs, so `{kind}` should be either a list or a dict. Provided "
