@@ -106,7 +106,7 @@ def _converted(f: Any, options: ConversionOptions) -> Any:
 def converted_call(
     f: Any, options: ConversionOptions, args: Any, kwargs: Any, caller_fn_scope: Any = None
 ) -> Any:
-    """Return calls a function as converted code would.
+    """Call a function as converted code would.
 
     Args:
       f: the function.

@@ -175,7 +175,7 @@ def _up_to(shallow: Any, deep: Any) -> Iterator[Any]:
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any) -> Any:
-    """Return calls a function for the parts that stand where `shallow_tree` has its leaves."""
+    """Call a function for the parts that stand where `shallow_tree` has its leaves."""
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     parts = [flatten_up_to(shallow_tree, tree) for tree in inputs]

@@ -222,8 +222,8 @@ def make_tf_record_dataset(
 ) -> Any:  # fmt: skip
     """Return batches of the records of TFRecord files, each parsed if there is a `parser_fn`.
 
-    The file pattern may be a list; for what is not named by type or number here see
-    `make_batched_features_dataset`.
+    `file_pattern` may be a list. Several files are read, and several records parsed, at a time. For
+    the other arguments see `make_batched_features_dataset`.
     """
     files = DatasetV1.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
     reads = 24 if num_parallel_reads is None else num_parallel_reads

@@ -211,7 +211,7 @@ class _Cluster:
         self, task: tuple[Function, Any], task_type: str | None, task_id: int | None,
         barrier: Any = None,
     ) -> Any:  # fmt: skip
-        """Return calls a function with a copy of its strategy, configured for the task."""
+        """Call a function with a copy of its strategy, configured for the task."""
         function, strategy = task
         config, strategy = copy.deepcopy(self._config), copy.deepcopy(strategy)
         if task_type != TaskType.EVALUATOR:

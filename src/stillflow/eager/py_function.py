@@ -70,7 +70,7 @@ class _EagerFunction:
         return context().run(Call(eager_py_func_op, attrs, self._types), tensors, name)
 
     def run(self, inputs: Sequence[Any], types: Sequence[DType]) -> tuple[list[Any], list[Any]]:
-        """Return calls it on run-time values of these types; gives the results and their types."""
+        """Call it on run-time values of these types; gives the results and their types."""
         from stillflow.eager.immediate import context, held_by
 
         graph = context()

@@ -14,7 +14,7 @@ from stillflow.util.function_utils import fn_args
 def call_logit_fn(
     logit_fn: Callable[..., Any], features: Any, mode: Any, params: Any, config: Any
 ) -> Any:
-    """Return calls a function of logits with those arguments that it takes.
+    """Call a function of logits with those arguments that it takes.
 
     Args:
       logit_fn: takes `features` and, if it likes, the rest.

@@ -42,7 +42,7 @@ def remove(path: str) -> None:
 
 
 def write_file(path: str, content: bytes, sync: bool = True) -> None:
-    """Write a file atomically: readers see the old content or the new; OpError changes nothing."""
+    """Write a file atomically: readers see the old content, also after an OpError, or the new."""
     temporary = temporary_name(path)
     try:
         with os_errors(path):

@@ -116,7 +116,10 @@ def _head(number: int, shape: Shape) -> bytes:
 
 
 def decode(raw: bytes) -> Entry | None:
-    """Return an entry from its bytes, or ValueError; None for a shape that no stored tensor has."""
+    """Return an entry from its bytes; None for a shape that no stored tensor has.
+
+    ValueError if the bytes are no such message.
+    """
     message = _parse(raw)
     shape = shape_of(message.shape)
     if shape is None:

@@ -183,10 +183,11 @@ def make_directory(path: str) -> None:
 def commit(
     prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, bytes], synced: bool
 ) -> None:
-    """Make finished data files the checkpoint `prefix`, at once; one that stands there goes.
+    """Make finished data files the checkpoint `prefix`; one that exists is replaced at once.
 
     `paths` are complete files under other names; they are moved. The header's count of shards is
-    set here; `entries` have shards as in `paths`. `synced`: the data are on the disk already.
+    set here; `entries` have shards as in `paths`. `synced` says that the data are on the disk
+    already.
     """
     count = len(paths)
     old_count = _shards_of(prefix)

@@ -366,7 +366,7 @@ def write_string_to_file(filename: Any, file_content: Any) -> None:
 
 
 def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
-    """Write a file at once, with all its contents; AlreadyExistsError if not to `overwrite`."""
+    """Write a file so that it is never seen in part; AlreadyExistsError if not to overwrite."""
     name = name_of(filename)
     temporary = f"{name}.tmp{uuid.uuid4().hex}"
     write_string_to_file(temporary, contents)

@@ -16,7 +16,10 @@ from stillflow.ops.math.unary import abs as absolute
 
 
 def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> Any:
-    """Return the gradients of a function, of types `Tout`, for its arguments and results' ones."""
+    """Return the gradients of a function's arguments, which are of the types `Tout`.
+
+    `input` are the function's arguments and the gradients of its results.
+    """
     return cards.symbolic_gradient_op(list(input), Tout=list(Tout), f=f, name=name)
 
 
@@ -38,7 +41,10 @@ def If(
 
 
 def Gradient(inputs: Sequence[Any], f: DefinedFunction, name: str | None = None) -> Any:
-    """Return the gradients of a function for its arguments and the gradients of its results."""
+    """Return the gradients of a function's arguments.
+
+    `inputs` are the function's arguments and the gradients of its results.
+    """
     types = [dtypes.as_dtype(arg.type) for arg in f.definition.signature.input_arg]
     return symbolic_gradient(list(inputs), Tout=types, f=f, name=name)
 

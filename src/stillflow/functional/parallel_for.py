@@ -237,7 +237,7 @@ class Body:
     def _again(
         self, number: Tensor, tensors: Sequence[Tensor], operations: Sequence[Operation]
     ) -> tuple[list[Tensor], list[Operation]]:
-        """Return calls the function for another number."""
+        """Call the function for another number."""
         results = [_Result(result) for result in nest.flatten(self.function(number))]
         return (
             [r.tensor for r in results if r.tensor is not None],

@@ -122,7 +122,7 @@ class WrappedGraph:
 
 
 def _built(graph: TracedGraph, fn: Callable[..., Any], signature: Any) -> tuple[list[Tensor], Any]:
-    """Return calls a function in a graph that others may stand in.
+    """Call a function in a graph that others may stand in.
 
     Gives placeholders and results.
     """

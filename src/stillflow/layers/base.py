@@ -217,7 +217,7 @@ class Layer(base_layer.Layer):
             del self._trainable_weights[count:]
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return calls the layer in its variable scope.
+        """Call the layer in its variable scope.
 
         Args:
           inputs: a tensor, or a structure of tensors.

@@ -72,7 +72,10 @@ def _check_not_in_branch(tensor: Any, method: str) -> None:
 
 
 def _made_update(update: Any) -> Any:
-    """Return an update, or the result of its function; RuntimeError if a branch has inputs."""
+    """Return an update, or the result of its function.
+
+    RuntimeError if the function takes what a branch or loop has computed.
+    """
     if not callable(update):
         return update
     try:

@@ -86,7 +86,10 @@ def to_tensor_spec(spec: InputSpec | None, default_dtype: Any = None) -> TensorS
 
 
 def check_inputs(input_spec: Any, inputs: Any, layer_name: str) -> None:
-    """Raise ValueError for inputs that a layer's specs, a structure, do not allow; None does."""
+    """Raise ValueError for inputs that a layer's specs do not allow; None allows all.
+
+    There is an `InputSpec`, or a structure of them with one for each tensor.
+    """
     if not input_spec:
         return
     inputs, specs = nest.flatten(inputs), nest.flatten(input_spec)

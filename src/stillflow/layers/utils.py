@@ -97,7 +97,7 @@ def deconv_output_length(
     stride: int = 0,
     dilation: int = 1,
 ) -> Any:
-    """Return the length of a transposed convolution's output; None or a tensor as the input's."""
+    """Return a transposed convolution's output length; None or a tensor for such an input."""
     assert padding in {"same", "valid", "full"}
     if input_length is None:
         return None

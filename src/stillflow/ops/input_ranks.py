@@ -12,7 +12,10 @@ Check = Callable[[Node], None]
 
 
 def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, ...]:
-    """Return an input's dims; ValueError of another rank, of which kernels say `running`."""
+    """Return the dims of an input that must have the given rank, or raise ValueError.
+
+    `running` is what TF says of another rank when the graph runs, before the input's shape.
+    """
     shape = node.dims(index)
     if node.planning and shape is not None and len(shape) != rank:
         raise ValueError(f"{running}{dims.to_string(shape)}")
@@ -38,7 +41,10 @@ def kernel_ranks(*wanted: tuple[int, int, str], least: bool = False) -> Check:
 
 
 def kernel_windows(length: int, **fields: str) -> Check:
-    """Return a check that kernels alone make: of the lengths of attributes, by kernels' names."""
+    """Return a check of lists of numbers for all dimensions, which nothing looks at but kernels.
+
+    `fields` are attributes, and what kernels call them.
+    """
 
     def check(node: Node) -> None:
         for name, called in fields.items():

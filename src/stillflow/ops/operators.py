@@ -59,7 +59,7 @@ _BINARY: dict[str, Function] = {
 
 
 def _in_scope(operator: str, x: Any, y: Any, make: Callable[[str], Any]) -> Any:
-    """Return calls `make` with the operator's scope.
+    """Call `make` with the operator's scope.
 
     The direct way where the graph is the default.
     """

@@ -116,7 +116,7 @@ class _Function:
         self._function = function
 
     def run(self, inputs: Sequence[Any], types: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Return calls it on run-time values of these types; gives the results and their types."""
+        """Call it on run-time values of these types; gives the results and their types."""
         del types
         result = call_python(self._function, [_argument(value) for value in inputs])
         several = result if isinstance(result, (tuple, list)) else [result]
@@ -213,7 +213,7 @@ def _kernel(node: Node) -> Any:
 
 
 def _stateless_kernel(node: Node) -> Any:
-    """Return calls the function once if all that it takes is known before the run."""
+    """Call the function once if all that it takes is known before the run."""
     run = _kernel(node)
     if any(node.value(index) is None for index in range(len(node.inputs))):
         return run
@@ -248,7 +248,7 @@ def check_callable(func: Any) -> None:
 
 
 def _call_now(func: Callable[..., Any], inp: Any) -> Any:
-    """Return calls a function on the values of tensors; gives its results as a tensor or some."""
+    """Call a function on the values of tensors; gives its results as a tensor or some."""
     results = nest.flatten(func(*[tensor.numpy() for tensor in inp]))
     made = [result if result is None else convert_to_tensor(result) for result in results]
     return made[0] if len(made) == 1 else made

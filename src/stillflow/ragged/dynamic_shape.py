@@ -40,9 +40,10 @@ class RaggedTensorDynamicShape:
     def __init__(
         self, partitioned_dim_sizes: Sequence[Any], inner_dim_sizes: Any, dim_size_dtype: Any = None
     ) -> None:
-        """Make a shape: scalars and vectors, first a scalar, last a vector; then a vector.
+        """Make a shape of partitioned sizes, scalars and vectors, and a vector of inner sizes.
 
-        Sizes are of `dim_size_dtype`, by default that of the vectors. ValueError for other ranks.
+        The first of the partitioned sizes is a scalar, the last a vector. All sizes become
+        `dim_size_dtype`, by default that of the vectors. ValueError for other ranks or types.
         """
         assert isinstance(partitioned_dim_sizes, (list, tuple))
         given = (partitioned_dim_sizes, inner_dim_sizes)

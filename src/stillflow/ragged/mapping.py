@@ -18,7 +18,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 @export("ragged.map_flat_values")
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return calls a function with the innermost values of ragged tensors in their place.
+    """Call a function with the innermost values of ragged tensors in their place.
 
     Args:
       op: takes and gives tensors.

@@ -34,7 +34,10 @@ def _true_after(written: Any) -> Any:
 
 
 def _write(name: str, tensor: Any, family: str | None, operation: Callable[..., Any]) -> Any:
-    """Add an operation that writes, if there is a writer, of handle, tag and name scope."""
+    """Add an operation that writes, if there is a writer.
+
+    `operation` makes it, of the handle, the tag and the name scope.
+    """
     outer = tf.get_default_graph().get_name_scope()
 
     def record() -> Any:

@@ -102,7 +102,7 @@ class _MonitoredSession:
         )
 
     def run_step_fn(self, step_fn: Any) -> Any:
-        """Return calls a function that may run several times, with hooks and without.
+        """Call a function that may run several times, with hooks and without.
 
         Args:
           step_fn: called with a `StepContext` as its argument `step_context`.

@@ -91,7 +91,7 @@ class WrappedSession:
         return self._sess.run(*args, **kwargs)
 
     def run_step_fn(self, step_fn: Any, raw_session: Any, run_with_hooks: Any) -> Any:
-        """Return calls `step_fn` with a `StepContext`."""
+        """Call `step_fn` with a `StepContext`."""
         return step_fn(StepContext(raw_session, run_with_hooks or self.run))
 
 
@@ -158,7 +158,7 @@ class RecoverableSession(WrappedSession):
         )
 
     def run_step_fn(self, step_fn: Any, raw_session: Any, run_with_hooks: Any) -> Any:
-        """Return calls `step_fn`, again and again where machines are lost."""
+        """Call `step_fn`, again and again where machines are lost."""
         return self._persistently(
             lambda: self._sess.run_step_fn(step_fn, raw_session, self._sess.run)
         )

@@ -84,7 +84,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
 
 
 def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:
-    """Put another target into a decorated function, which is returned, or `new_target` if not.
+    """Put another target into a decorated function; return that, or `new_target` if undecorated.
 
     `previous_target` is as `unwrap` returns it.
     """

@@ -285,7 +285,7 @@ class PartitionedVariable:
         return self._partitions
 
     def _apply(self, method: str, value: Any, **options: Any) -> list[Any]:
-        """Return calls a method of all parts, each with its part of `value`."""
+        """Call a method of all parts, each with its part of `value`."""
         axes = self._partition_axes()
         if len(axes) > 1:
             raise NotImplementedError(

@@ -95,7 +95,7 @@ def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
 
 
 def _with_resources(computation: Callable[..., Any], inputs: Any) -> Any:
-    """Return calls it where `get_variable` makes resource variables."""
+    """Call it where `get_variable` makes resource variables."""
     scope = get_variable_scope()
     before = scope.use_resource
     scope.set_use_resource(True)

@@ -70,7 +70,7 @@ class MetricSpec:
         )
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
-        """Return calls the metric function.
+        """Call the metric function.
 
         Args:
           inputs: features by name, including that of weights.

@@ -96,7 +96,7 @@ class _Recomputed:
         return outputs, list(tape.watched_variables())
 
     def call(self, args: Any) -> Any:
-        """Return calls it for the first time."""
+        """Call it for the first time."""
 
         @tf.custom_gradient
         def run(*args: Any) -> Any:

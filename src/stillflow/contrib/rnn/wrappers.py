@@ -313,7 +313,7 @@ class CompiledWrapper(RNNCell):
     zero_state = _Wrapper.zero_state
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        """Return calls the cell, whose operations are marked."""
+        """Call the cell, whose operations are marked."""
         wish: Any = self._compile_stateful or _is_stateless
         with jit_scope(compile_ops=wish):
             return self._cell(inputs, state, scope=scope)

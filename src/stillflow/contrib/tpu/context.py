@@ -87,7 +87,7 @@ class TPUReplicateContext(ClusterContext):
 
 @export("tpu.outside_compilation", "contrib.tpu.outside_compilation")
 def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return calls a function whose operations the host is to run, not the device.
+    """Call a function whose operations the host is to run, not the device.
 
     Args:
       computation: the function.

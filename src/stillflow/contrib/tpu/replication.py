@@ -186,7 +186,7 @@ def _called(
 
 
 def _with_resources(computation: Callable[..., Any], arguments: Any) -> Any:
-    """Return calls it where `get_variable` makes resource variables in one piece."""
+    """Call it where `get_variable` makes resource variables in one piece."""
     scope = get_variable_scope()
     before, getter_before = scope.use_resource, scope.custom_getter
 

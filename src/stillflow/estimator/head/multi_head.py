@@ -71,7 +71,7 @@ class MultiHead(Head):
         return reductions[0]
 
     def _of_heads(self, logits: Any, labels: Any = None) -> dict[str, Any]:
-        """Return {head: logits}; labels, too, must be there for all heads, or ValueError."""
+        """Return {head: logits}; ValueError unless labels and logits are those of the heads."""
         names = {head.name for head in self._heads}
         if not isinstance(logits, dict):
             logits = split_logits(self._heads, logits)

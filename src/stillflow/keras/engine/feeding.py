@@ -126,7 +126,7 @@ class Feeding:
         return targets, weights
 
     def _build_with(self, inputs: Any, targets: Any) -> tuple[list[Any], Any]:
-        """Return calls the model on placeholders for its first data."""
+        """Call the model on placeholders for its first data."""
         original = inputs
         from_dataset = datasets.is_dataset(inputs)
         if from_dataset:

@@ -358,7 +358,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return nest.pack_sequence_as(self._nested_outputs, outputs)
 
     def _call_again(self, node: Node, known: dict[int, Any], training: Any) -> Any:
-        """Return calls the layer of a node on the tensors that stand for its inputs."""
+        """Call the layer of a node on the tensors that stand for its inputs."""
         layer = node.outbound_layer
         kwargs = copy.copy(node.arguments) if node.arguments else {}
         if "training" in self._layer_call_argspecs[layer].args:

@@ -235,7 +235,7 @@ def _make_layers(layers_data: list[dict[str, Any]], custom_objects: Any) -> dict
 
 
 def _called(layer: Any, node: Any, created: dict[str, Any]) -> bool:
-    """Return calls a layer as a config says, unless an input is not there yet."""
+    """Call a layer as a config says, unless an input is not there yet."""
     places = [place for place in nest.flatten(node) if isinstance(place, _Place)]
     if any(len(created[p.parts[0]]._inbound_nodes) <= p.parts[1] for p in places):
         return False

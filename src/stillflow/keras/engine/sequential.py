@@ -134,7 +134,7 @@ class Sequential(Model):
         self.built = True
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """Return calls the layers one after another."""
+        """Call the layers one after another."""
         if self._is_graph_network:
             if not self.built:
                 self._init_graph_network(self.inputs, self.outputs, name=self.name)

@@ -252,7 +252,7 @@ class Bidirectional(Wrapper):
     def __call__(
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
     ) -> Any:
-        """Return calls the layer.
+        """Call the layer.
 
         Args:
           inputs: [batch, time, features]; a list may have states and constants after it.

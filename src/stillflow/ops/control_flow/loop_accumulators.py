@@ -51,7 +51,10 @@ def _enter(context: Any, value: Tensor, name: str, use_input_shape: bool = True)
 
 
 def add_forward_counter(context: Any, outer_state: Any) -> tuple[Tensor, Tensor]:
-    """Return a loop's count of iterations, and inside the next index; called around the loop."""
+    """Make a loop count its iterations; called in the context around the loop.
+
+    Return their number, and the index of the next iteration inside.
+    """
     from stillflow.ops.math.binary import add
 
     count = constant(0, name="f_count")

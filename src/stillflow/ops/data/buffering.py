@@ -128,7 +128,10 @@ class _MemoryCache(Walk):
 
 
 def _cached(source: Dataset, name: str, memory: MemoryCache | None) -> Dataset:
-    """Cache a dataset in the file `name`, or in memory: one of each iterator if that is None."""
+    """Return a dataset with a cache in a file of that name; in memory if it has none.
+
+    `memory` is None for a cache that each iterator creates again.
+    """
 
     def in_memory(context: Context, prefix: str) -> Elements:
         start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731

@@ -62,7 +62,10 @@ class _Matching(Walk):
         self.next_pattern += 1
 
     def _look_into(self, folder: bytes) -> None:
-        """Read folders until a file comes first; as in TF, fail for one missing if none does."""
+        """Read folders until a file comes first.
+
+        As in TensorFlow, NotFoundError if a folder no longer exists and all others are empty.
+        """
         heapq.heappush(self.waiting, (folder, True))
         missing: errors.OpError | None = None
         while self.waiting and self.waiting[0][1]:

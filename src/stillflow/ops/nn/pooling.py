@@ -467,7 +467,10 @@ def avg_pool_samples() -> Iterator[Any]:
 
 
 def check_average_gradient(node: Node, rank: int, strides: str, sizes: str) -> None:
-    """Check gradients of averages and their shapes as TF's kernels do, which name `sizes` so."""
+    """Check gradients of averages as TF's kernels do, and their shapes.
+
+    `strides` and `sizes` are what the kernel calls its strides, and its input of sizes.
+    """
     if not node.planning:
         return
     for name, values in (("ksize", node.ksize), (strides, node.strides)):

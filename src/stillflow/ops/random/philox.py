@@ -98,7 +98,7 @@ class Philox:
         self.low = c0 | c1 << 32
 
     def reserve(self, blocks: int) -> Philox:
-        """Return moves on by `blocks` and returns the position before."""
+        """Move on by `blocks`; return the position before."""
         before = self.copy()
         self.skip(blocks)
         return before

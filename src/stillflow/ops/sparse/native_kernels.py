@@ -76,7 +76,7 @@ def _numbers(items: Sequence[int]) -> Any:
 
 
 def add_rows(data: Any, ids: Any, rows: int) -> Any:
-    """Return [rows, ...]: sums of `data`'s float32 rows of one id; negative ids are left out."""
+    """Return sums, [rows, ...], of float32 rows with the same id; negative ids are left out."""
     if data.dtype is not torch.float32 or not _are_integers(ids):
         return None
     if (library := _library(data, ids)) is None:

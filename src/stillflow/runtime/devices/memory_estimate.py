@@ -100,7 +100,7 @@ def _outputs(
     roots: dict[str, str],
     sizes: dict[str, _Size],
 ) -> list[str]:
-    """Return records a step's outputs; gives those that are memory of their own."""
+    """Record a step's outputs; give those that are memory of their own."""
     op = step.op
     own = []
     for place, name in enumerate(step.outputs):

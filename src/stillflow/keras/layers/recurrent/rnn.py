@@ -198,7 +198,7 @@ class RNN(Layer):
     def __call__(
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
     ) -> Any:
-        """Return calls the layer.
+        """Call the layer.
 
         Args:
           inputs: [batch, time, ...]; a list may have the initial states and constants after it.
