@@ -1,8 +1,4 @@
-"""Progress of long work, on stderr: a bar on a terminal, elsewhere a line every ten seconds.
-
-for tensor in progress.over(tensors, "converting", "tensors"):
-    ...
-"""
+"""Progress of long work, on stderr: a bar on a terminal, elsewhere a line every ten seconds."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.files import checkpoint_state, tensor_types
 from stillflow.files.checkpoint_reader import CheckpointReader
+from stillflow.util import progress
 
 Report = dict[str, Any]
 
@@ -38,7 +39,7 @@ def describe_checkpoint(prefix: str, verify: bool = True) -> Report:
 def _damaged(reader: CheckpointReader, names: list[str]) -> dict[str, str]:
     """Why tensors cannot be read, by name."""
     found = {}
-    for name in names:
+    for name in progress.over(names, "reading", "tensors"):
         try:
             reader.get_tensor(name)
         except errors.OpError as error:
