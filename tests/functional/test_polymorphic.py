@@ -156,3 +156,31 @@ def test_a_concrete_function_checks_shapes_where_a_graph_is_built():
         match=r"The argument 'argument_name' .*Expected shape \(1,\), but got shape \(2,\)",
     ):
         concrete(tf.constant([1.0, 2.0]))
+
+
+def test_captures_stand_between_arguments_and_values_of_calls():
+    given = {"x": 2.0}
+
+    @defun
+    def f(x):
+        late = tf.get_default_graph().capture_call_time_value(lambda: given["x"], tf.TensorSpec(()))
+        return x + late * outside
+
+    outside = tf.constant(10.0)
+    body = f.get_concrete_function(tf.TensorSpec((), tf.float32)).graph
+    assert [each.op.type for each in body.inputs] == ["Placeholder"] * 3
+    assert body.arguments == body.inputs[:1]
+    assert body.internal_captures == body.inputs[1:2]
+    assert body.deferred_internal_captures == body.inputs[2:]
+    assert body.external_captures == [outside]
+    assert run(f(tf.constant(1.0))) == 21.0
+
+
+def test_names_of_concrete_functions_are_bytes_and_known_while_they_live():
+    from stillflow.facade.eager_context import context
+
+    f = function(lambda x: x)
+    name = f.get_concrete_function(tf.TensorSpec((), tf.float32)).name
+    assert name.startswith(b"__inference_")
+    assert context().has_function(name) and context().has_function(name.decode())
+    assert not context().has_function("nothing")

@@ -242,6 +242,12 @@ class Context:
         finally:
             self._own.device_name = before
 
+    def has_function(self, name: str | bytes) -> bool:
+        """Return True if a traced function of that name is in use."""
+        from stillflow.functional.concrete import traced_functions
+
+        return (name.decode() if isinstance(name, bytes) else name) in traced_functions
+
     def devices(self) -> list[str]:
         """Return the names of all devices."""
         from stillflow.runtime.session.settings import list_logical_devices

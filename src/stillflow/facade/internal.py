@@ -161,6 +161,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.eager.forwardprop",
     },
     "tensorflow.python.eager.function": {
+        "Function": "stillflow.functional.registered:Function",
+        "register": "stillflow.functional.registered:register",
         "defun": "stillflow.functional.polymorphic:defun",
         "defun_with_attributes": "stillflow.functional.polymorphic:defun_with_attributes",
         "ConcreteFunction": "stillflow.functional.concrete:ConcreteFunction",

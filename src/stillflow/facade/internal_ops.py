@@ -112,6 +112,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_as_indexed_slices": "stillflow.ops.gradients.aggregation:as_indexed_slices",
         "_as_indexed_slices_list": "stillflow.ops.gradients.aggregation:as_indexed_slices_list",
         "_bucketize": "stillflow.ops.math.counting:bucketize",
+        "_mul_dispatch": "stillflow.ops.math.binary:multiply",
         "*": "stillflow.ops.math.reductions",
     },
     "tensorflow.python.ops.spectral_ops_test_util": {

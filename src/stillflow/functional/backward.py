@@ -10,7 +10,7 @@ from stillflow.graph import dtypes, tapes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
-from stillflow.graph.functions import define, uid
+from stillflow.graph.functions import LibraryFunction, define, uid
 from stillflow.graph.gradient_registry import _register
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
@@ -37,10 +37,17 @@ class SymbolicGradients:
         self._backward: dict[int, Backward] = {}
 
     def __call__(self, op: Operation, *grads: Any) -> list[Any]:
-        count = len(op._outputs)
+        return self._of(len(op._outputs)).apply(op, grads)
+
+    def functions(self) -> list[LibraryFunction]:
+        """Return the function that a first gradient makes calls run, and that of the gradient."""
+        first = self._of(len(self._outputs))
+        return [first.forward, first.backward.library_function]
+
+    def _of(self, count: int) -> Backward:
         if count not in self._backward:
             self._backward[count] = Backward(self._body, self._results(count))
-        return self._backward[count].apply(op, grads)
+        return self._backward[count]
 
     def _results(self, count: int) -> list[Tensor]:
         """Return the results of a call with `count` results, including the earlier ones."""
@@ -108,7 +115,7 @@ class Backward:
 
     def _name_each_other(self) -> None:
         attrs = self.forward.definition.attr, self.backward.definition.attr
-        attrs[0]["backward_function_name"].s = self.backward.name.encode()
+        attrs[0]["backward_function_name"].s = self.backward.name
         attrs[1]["forward_function_name"].s = self.forward.name.encode()
 
     def apply(self, op: Operation, grads: Sequence[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,9 @@ from stillflow.ops.functional.nodes import copy_handle_data
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body
 from stillflow.variables.accesses import variable_accessed
+
+# All functions that were traced and are still in use, by name.
+traced_functions: weakref.WeakValueDictionary[str, LibraryFunction] = weakref.WeakValueDictionary()
 
 _CONTROL_FLOW = frozenset({"Switch", "Merge", "Enter", "Exit"})
 
@@ -46,14 +50,16 @@ def trace_function(
     name: str,
     arg_names: Sequence[str] = (),
     ordered: bool = True,
+    reads_by_value: bool | None = None,
 ) -> TracedGraph:
     """Build the body of a function; placeholders stand for tensors and `TensorSpec`s.
 
     If `ordered`, operations with effects run in the order in which they are added. TypeError if a
     result cannot become a tensor, ValueError if the function changes the lists or dictionaries that
-    are its arguments.
+    are its arguments. With `reads_by_value`, variables are read once, now; None for what the body
+    around does.
     """
-    graph = TracedGraph(name)
+    graph = TracedGraph(name, reads_by_value=reads_by_value)
     names = [*arg_names, *("arg" for _ in range(len(args)))]
     of_names = dict(sorted(kwargs.items()))
     with graph.as_default():
@@ -97,7 +103,7 @@ class ConcreteFunction:
 
     Attributes:
       graph: its body.
-      name: its name.
+      name: its name, in bytes.
     """
 
     def __init__(self, graph: TracedGraph, attrs: dict[str, Any] | None = None) -> None:
@@ -105,6 +111,7 @@ class ConcreteFunction:
         self._attrs = attrs or {}
         self.library_function = define(graph, f"__inference_{graph.name}_{uid()}")
         self.library_function.python_grad_func = self._gradient
+        traced_functions[self.library_function.name] = self.library_function
         for key, value in self._attrs.items():
             self.library_function.definition.attr[key].CopyFrom(value)
         self._gradient_name = f"PartitionedCall-{uid()}"
@@ -114,8 +121,8 @@ class ConcreteFunction:
         self._symbolic: Any = None  # the builder of its calls' gradients
 
     @property
-    def name(self) -> str:
-        return self.library_function.name
+    def name(self) -> bytes:
+        return self.library_function.name.encode()
 
     @property
     def function_def(self) -> Any:
@@ -180,8 +187,23 @@ class ConcreteFunction:
 
     def add_to_graph(self, g: Any = None, register_gradient_functions: bool = False) -> None:
         """Add it to the library of a graph, by default the default one."""
-        del register_gradient_functions
         self.library_function.add_to_graph(get_default_graph() if g is None else g)
+        if register_gradient_functions:
+            self.add_gradient_functions_to_graph(g)
+
+    def add_gradient_functions_to_graph(self, g: Any = None) -> None:
+        """Add the two functions of its gradient to the library of a graph.
+
+        The first also returns the values inside that the second one takes. A body with branches
+        or loops has none: its gradient computes them again.
+        """
+        if not self._has_branches:
+            for function in self._symbolic_gradients().functions():
+                function.add_to_graph(get_default_graph() if g is None else g)
+
+    @property
+    def _has_branches(self) -> bool:
+        return any(op.type in _CONTROL_FLOW for op in self.graph._operations)
 
     @property
     def _arg_keywords(self) -> list[str]:
@@ -226,6 +248,7 @@ class ConcreteFunction:
 
     def _check_given(self, values: Sequence[Any]) -> None:
         """Raise an error for values that are no tensors, and types that differ from the trace."""
+        name = self.library_function.name
         for index, (value, inner) in enumerate(zip(values, self.graph.arguments, strict=True)):
             handle = getattr(value, "handle", value)
             if not isinstance(handle, Tensor):
@@ -239,8 +262,8 @@ class ConcreteFunction:
                 wanted, found = cpp_name(inner.dtype), cpp_name(handle.dtype)
                 if wanted != found:
                     raise invalid_argument(
-                        f"cannot compute {self.name} as input #{index}(zero-based) was expected to "
-                        f"be a {wanted} tensor but is a {found} tensor [Op:{self.name}]"
+                        f"cannot compute {name} as input #{index}(zero-based) was expected to be a "
+                        f"{wanted} tensor but is a {found} tensor [Op:{name}]"
                     )
 
     def _check_shape(self, index: int, value: Any, found: Any, wanted: Any) -> None:
@@ -292,7 +315,7 @@ class ConcreteFunction:
 
             with tapes.stopped():
                 self._recorded = RecordedCalls(self.graph, True, AddedBody)
-        results: list[Tensor] = self._recorded(self.name, inputs)
+        results: list[Tensor] = self._recorded(self.library_function.name, inputs)
         return results, None
 
     def _run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -300,7 +323,7 @@ class ConcreteFunction:
         if self._immediate is None:
             from stillflow.functional.immediate_calls import ImmediateCalls
 
-            self._immediate = ImmediateCalls(self.name, self.graph)
+            self._immediate = ImmediateCalls(self.library_function.name, self.graph)
         return self._immediate(inputs)
 
     def add_call(
@@ -324,16 +347,19 @@ class ConcreteFunction:
 
     def _gradient(self, op: Operation, *grads: Any) -> list[Any]:
         """Return the gradient of a call: a call of a function that takes what the body computed."""
-        if any(o.type in _CONTROL_FLOW for o in self.graph._operations):
+        if self._has_branches:
             # Values inside of branches and loops cannot be returned: they are computed again.
             del op.attrs["_gradient_op_type"]
-            return symbolic(op, self.name, grads)
+            return symbolic(op, self.library_function.name, grads)
+        made: list[Any] = self._symbolic_gradients()(op, *grads)
+        return made
+
+    def _symbolic_gradients(self) -> Any:
         if self._symbolic is None:
             from stillflow.functional.backward import SymbolicGradients
 
             self._symbolic = SymbolicGradients(self.graph, self.graph.outputs)
-        made: list[Any] = self._symbolic(op, *grads)
-        return made
+        return self._symbolic
 
 
 def partitioned_call(

@@ -34,6 +34,8 @@ class Function:
       input_signature: the kinds of arguments it takes, if they are fixed.
     """
 
+    _reads_by_value: bool | None = None  # see `trace_function`
+
     def __init__(
         self,
         python_function: Callable[..., Any],
@@ -141,7 +143,9 @@ class Function:
 
         def traced(creator: Any = None) -> TracedGraph:
             made = function if creator is None else _with_creator(function, creator)
-            return trace_function(made, args, kwargs, self._name, names)
+            return trace_function(
+                made, args, kwargs, self._name, names, reads_by_value=self._reads_by_value
+            )
 
         if not self._may_run_eagerly:
             return ConcreteFunction(traced(), self._attr_values())

@@ -18,6 +18,7 @@ from typing import Any
 from stillflow import nest
 from stillflow.errors import InaccessibleTensorError
 from stillflow.graph import tapes
+from stillflow.graph.call_time_values import CallTimeValue
 from stillflow.graph.card import Card, find
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import constant_from_array, convert_to_tensor
@@ -80,6 +81,7 @@ class FuncGraph(Graph):
         self._captured: dict[Tensor, Tensor] = {}
         self._passed: dict[Tensor, Tensor] = {}  # captured tensor -> its placeholder
         self._sources: dict[Tensor, Tensor] = {}  # and back
+        self._at_call: dict[Any, CallTimeValue] = {}  # inputs that each call computes
         self._by_value = capture_by_value
         self._stateful_allowed = frozenset(stateful_allowed)
 
@@ -91,13 +93,16 @@ class FuncGraph(Graph):
 
     @property
     def captured_inputs(self) -> list[Tensor]:
-        """The tensors outside that a caller passes, in the order of their placeholders."""
-        return list(self._passed)
+        """The tensors outside that a call passes now, in the order of their placeholders."""
+        found = list(self._passed)
+        for value in self._at_call.values():
+            found += value()
+        return found
 
     @property
     def external_captures(self) -> list[Tensor]:
-        """The same by its other name."""
-        return self.captured_inputs
+        """The tensors outside that every call passes."""
+        return list(self._passed)
 
     @property
     def internal_captures(self) -> list[Tensor]:
@@ -115,6 +120,36 @@ class FuncGraph(Graph):
         self._captured = dict(self._passed)
         self._sources = {inside: outside for outside, inside in self._passed.items()}
 
+    @property
+    def deferred_external_captures(self) -> list[Callable[[], list[Tensor]]]:
+        """Functions that give the values of inputs when the function is called."""
+        return list(self._at_call.values())
+
+    @property
+    def deferred_internal_captures(self) -> list[Any]:
+        """The stand-ins of values that are computed when the function is called."""
+        return [value.inside for value in self._at_call.values()]
+
+    def capture_call_time_value(
+        self, closure: Callable[[], Any], spec: Any, key: Any = None
+    ) -> Any:
+        """Return the stand-ins of values that are computed when the function is called.
+
+        Args:
+          closure: called without arguments at every call, outside of the function.
+          spec: the structure of the `TypeSpec`s of its values.
+          key: values captured by the same key are computed once, by the first closure.
+        """
+        key = object() if key is None else key
+        if key not in self._at_call:
+            with self.control_dependencies(None):
+                value = CallTimeValue(
+                    closure, spec, lambda each: self._placeholder(each.dtype, each.shape, each.name)
+                )
+            self.inputs += value.placeholders
+            self._at_call[key] = value
+        return self._at_call[key].inside
+
     def source_of(self, tensor: Tensor) -> Tensor:
         """Return the tensor outside that a placeholder stands for; any other tensor as it is."""
         return self._sources.get(tensor, tensor)
@@ -122,7 +157,17 @@ class FuncGraph(Graph):
     @property
     def arguments(self) -> list[Tensor]:
         """The placeholders of the arguments, without those of captured tensors."""
-        return self.inputs[: len(self.inputs) - len(self._passed)]
+        return self.inputs[: self._arguments_end]
+
+    @property
+    def _captures_end(self) -> int:
+        """The position of the first input whose value is computed at calls."""
+        at_call = self._at_call
+        return len(self.inputs) - sum(len(each.placeholders) for each in at_call.values())
+
+    @property
+    def _arguments_end(self) -> int:
+        return self._captures_end - len(self._passed)
 
     def capture_name(self, tensor: Tensor) -> str | None:
         """Return the name of a captured tensor's placeholder; None for the op's own name."""
@@ -138,7 +183,7 @@ class FuncGraph(Graph):
           name: its name.
         """
         placeholder = self._placeholder(as_dtype(dtype), TensorShape(dims), name)
-        self.inputs.insert(len(self.inputs) - len(self._passed), placeholder)
+        self.inputs.insert(self._arguments_end, placeholder)
         return placeholder
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
@@ -160,7 +205,7 @@ class FuncGraph(Graph):
             else:
                 inner = self._placeholder(tensor.dtype, tensor.shape, name)
         inner._handle_dims, inner._handle_dtype = tensor._handle_dims, tensor._handle_dtype
-        self.inputs.append(inner)
+        self.inputs.insert(self._captures_end, inner)
         self._captured[tensor] = self._passed[tensor] = inner
         self._sources[inner] = tensor
         if tapes.active.tapes:

@@ -137,7 +137,7 @@ def _by_name(key: str, function: Any) -> ConcreteFunction:
 
     def signature_wrapper(**kwargs: Any) -> Any:
         outputs = concrete.call_flat([kwargs[name] for name in arguments])
-        return _outputs_by_name(outputs, concrete.name, key)
+        return _outputs_by_name(outputs, concrete.name.decode(), key)
 
     specs = {
         name: TensorSpec(tensor.shape, tensor.dtype, name)
@@ -178,7 +178,7 @@ def placeholders_of(key: str, function: ConcreteFunction) -> dict[str, Tensor]:
         if name != tensor.op.name:
             raise ValueError(
                 "Got non-flat/non-unique argument names for SavedModel signature "
-                f"'{key}': more than one argument to '{function.name}' was named '{name}'. "
+                f"'{key}': more than one argument to '{function.name!r}' was named '{name}'. "
                 "Signatures have one Tensor per named input, so to have predictable names Python "
                 "functions used to generate these signatures should avoid *args and Tensors in "
                 "nested structures unless unique names are specified for each. Use "

@@ -154,16 +154,17 @@ class _Export:
 
     def _describe_function(self, entry: Any, function: Any) -> None:
         found = concrete_functions(function)
-        self._concrete.update((one.name, one) for one in found)
+        self._concrete.update((one.library_function.name, one) for one in found)
         if isinstance(function, ConcreteFunction):
             keywords = argument_names(function)
             entry.bare_concrete_function.CopyFrom(SavedBareConcreteFunction(
-                concrete_function_name=function.name, argument_keywords=keywords,
+                concrete_function_name=function.library_function.name, argument_keywords=keywords,
                 allowed_positional_arguments=1 if len(keywords) == 1 else 0,
             ))  # fmt: skip
             return
         spec = tf_inspect.FullArgSpec(*function.function_spec)
-        entry.function.CopyFrom(SavedFunction(concrete_functions=[one.name for one in found]))
+        names = [one.library_function.name for one in found]
+        entry.function.CopyFrom(SavedFunction(concrete_functions=names))
         described = entry.function.function_spec
         described.fullargspec.CopyFrom(encode(spec._replace(annotations={})))
         described.is_method = _is_method(function)
@@ -225,7 +226,7 @@ class _Export:
                 value = constant_value(capture)
                 if value is None:
                     raise ValueError(
-                        f"Attempted to save a function {function.name.encode()!r} which references "
+                        f"Attempted to save a function {function.name!r} which references "
                         f"a symbolic Tensor {capture} that is not a simple constant. This is not "
                         "supported."
                     )

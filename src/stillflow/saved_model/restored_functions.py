@@ -106,7 +106,7 @@ class RestoredConcreteFunction(ConcreteFunction):
     _gradient_name = ""
 
     def _gradient(self, op: Operation, *grads: Any) -> list[Any]:
-        return symbolic(op, self.name, grads)
+        return symbolic(op, self.library_function.name, grads)
 
 
 class RestoredFunction:

@@ -9,6 +9,7 @@ import itertools
 import os
 import re
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,7 +75,9 @@ class ResourceSummaryWriter(SummaryWriter):
         self._init_op = init_op_fn(self._resource)
         self._v2 = v2
         self._closed = False
-        if not tf.executing_eagerly():
+        if tf.executing_eagerly():  # the resource goes with the first writer that has its name
+            weakref.finalize(self, self._resource._held.close_session)
+        else:
             tf.add_to_collection(_INITIALIZERS, self._init_op)
 
     def _is_closed(self) -> bool:

@@ -88,3 +88,14 @@ def _initialized_value(op: Operation) -> Any:
                 make = getattr(variable, "initialized_value", None)
                 return None if make is None else make()
     return None
+
+
+def check_first_value(initial_value: Any) -> None:
+    """Raise ValueError for a tensor of a function's body, where the variable is not made."""
+    home = initial_value.home if isinstance(initial_value, Tensor) else None
+    if home is not None and home.building_function:
+        raise ValueError(
+            "Tensor-typed variable initializers must either be wrapped in an init_scope or "
+            "callable (e.g., `tf.Variable(lambda : tf.truncated_normal([10, 40]))`) when building "
+            "functions. Please file a feature request if this restriction inconveniences you."
+        )

@@ -31,7 +31,7 @@ from stillflow.variables.base import (
     check_distribution,
 )
 from stillflow.variables.copying import Copies
-from stillflow.variables.initial_values import guarded
+from stillflow.variables.initial_values import check_first_value, guarded
 from stillflow.variables.scatter import ResourceScatterMethods
 
 # Called with every variable that is made where operations run when they are called.
@@ -138,8 +138,9 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
     def _read_variable_op(self) -> Tensor:
         variable_accessed(self)
         result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
-        if not result.holds_value and result.op._inputs[0] is not self._handle:
-            # Within a loop it is the loop's input.
+        if not result.holds_value and all(
+            each is not self._handle for each in result.op._inputs
+        ):  # within a loop it is the loop's input, in a body that reads by value a constant
             tapes.record("ReadVariableOp", [result], [self._handle], lambda grad: [grad])
         return result
 
@@ -340,6 +341,7 @@ class ResourceVariable(BaseResourceVariable):
         )
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
+        check_first_value(initial_value)
         collections = check_arguments(collections, constraint, self._trainable)
         self._constraint = constraint
         with init_scope():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -35,6 +37,7 @@ class Metric(Trackable):
         with tf.variable_scope(scope_name, use_resource=True, reuse=False) as scope:
             after = scope.name.rfind(scope_name) + len(scope_name)
             self._name, self._scope = name + scope.name[after:], scope
+        self.build = functools.partial(self._build_once, self.build)  # type: ignore[method-assign]
         self._home = get_default_graph()
         if not self._home.runs_at_once:
             self.call = tf.contrib.eager.defun(self.call)  # type: ignore[method-assign]
@@ -44,8 +47,12 @@ class Metric(Trackable):
         if not self._built:
             with tf.variable_scope(self._scope), self._home.as_default():
                 self.build(*args, **kwargs)
-            self._built = True
         return self.call(*args, **kwargs)
+
+    def _build_once(self, build: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call the class's `build`; a later call of the metric makes no variables again."""
+        build(*args, **kwargs)
+        self._built = True
 
     @property
     def name(self) -> str:

@@ -26,6 +26,15 @@ def test_means_are_weighted_and_begin_anew(eager):
     assert mean.result().numpy() == 1.0
 
 
+def test_variables_built_before_the_first_call_stay(eager):
+    mean = metrics.Mean()
+    mean.build()
+    before = mean.numer
+    mean(3.0)
+    assert mean.numer is before
+    assert len(mean.variables) == 2
+
+
 def test_kinds_of_accuracy(eager):
     one_hot = tf.constant([[0.0, 1.0], [1.0, 0.0]])
     scores = tf.constant([[0.2, 0.8], [0.1, 0.9]])

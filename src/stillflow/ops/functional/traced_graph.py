@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from stillflow.graph.api import init_scope
+from stillflow.graph.card import Card
+from stillflow.graph.dtypes import DType
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import VARIABLE_SCOPES, VARIABLE_STORE
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.scopes import control_element
 
 _SHARED = (
@@ -21,6 +24,16 @@ _SHARED = (
 )
 
 
+def _outermost(tensor: Tensor) -> Tensor:
+    """Return the tensor outside of all bodies that a captured tensor stands for."""
+    while isinstance(tensor.home, TracedGraph):
+        source = tensor.home.source_of(tensor)
+        if source is tensor:
+            break
+        tensor = source
+    return tensor
+
+
 class TracedGraph(FuncGraph):
     """The body of a `tf.function`, a branch or a loop.
 
@@ -28,6 +41,8 @@ class TracedGraph(FuncGraph):
       name: of the function.
       collections: its collections; by default it sees those of the graph outside, and shares those
         of variables with it.
+      reads_by_value: whether variables are read once, when the body is built; None for what the
+        body around does.
 
     Attributes:
       control_captures: operations outside that calls have to wait for.
@@ -37,10 +52,19 @@ class TracedGraph(FuncGraph):
 
     # Whether gradients by some rows of an argument are handed out as those by all of them.
     dense_gradients = False
+    reads_by_value: bool = False
 
-    def __init__(self, name: str, collections: dict[Any, list[Any]] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        collections: dict[Any, list[Any]] | None = None,
+        reads_by_value: bool | None = None,
+    ) -> None:
         super().__init__(name)
         outer = self.outer_graph
+        if reads_by_value is None:
+            reads_by_value = isinstance(outer, TracedGraph) and outer.reads_by_value
+        self.reads_by_value = reads_by_value
         self.seed = outer.seed
         self.control_captures: list[Any] = []
         self.structured_input_signature: Any = None
@@ -55,6 +79,24 @@ class TracedGraph(FuncGraph):
             self._collections[key] = items if key in _SHARED else list(items)
         for key in _SHARED:
             self._collections[key] = outer.get_collection_ref(key)
+
+    def add_op(
+        self,
+        card: Card,
+        inputs: list[Tensor],
+        attrs: dict[str, Any],
+        output_types: list[DType],
+        name: str,
+        device: bool = True,
+    ) -> Operation:
+        """Add an operation; in a body that reads by value, a read of a variable is a constant."""
+        if self.reads_by_value and card.name == "ReadVariableOp":
+            handle = _outermost(inputs[0])
+            if not isinstance(handle.home, TracedGraph):
+                with init_scope():
+                    value = card(handle, **attrs)
+                return self.capture(value).op
+        return super().add_op(card, inputs, attrs, output_types, name, device)
 
     def capture_name(self, tensor: Tensor) -> str | None:
         return None if tensor.holds_value else tensor.op.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from tests.golden.registry import describe_error, eagerly, program
+from tests.golden.registry import describe_error, eagerly, internal_module, program, raised
 
 
 def numbers(values):
@@ -70,5 +70,22 @@ def concrete_calls(tf):
             "another type": told(tf.ones([2], tf.float64)), "whole": told(tf.constant([1, 2])),
             "variable": told(tf.Variable([1.0, 2.0])), "none": told(), "unknown": told(b=ones),
         }  # fmt: skip
+
+    return eagerly(tf, compute)
+
+
+@program
+def tensors_of_a_body_are_no_first_values(tf):
+    def compute(tf):
+        of_resource = internal_module(
+            tf, "variables.resource_variable", "python.ops.resource_variable_ops"
+        ).ResourceVariable
+
+        def body():
+            return raised(of_resource, tf.constant(2.0))
+
+        found = []
+        tf.contrib.eager.defun(lambda: found.append(body()), autograph=False)()
+        return found[0]
 
     return eagerly(tf, compute)

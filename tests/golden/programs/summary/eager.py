@@ -118,3 +118,22 @@ def tensors_that_a_writer_cannot_take(tf):
         return found
 
     return eagerly(tf, compute)
+
+
+@program
+def a_name_is_free_when_its_writer_is_gone(tf):
+    @logged
+    def compute(tf):
+        create = tf.contrib.summary.create_file_writer
+        first = create("first", name="w")
+        second = create("second", name="w")  # the same resource
+        found = [tf.gfile.Exists(folder) for folder in ("first", "second")]
+        del first
+        third = create("third", name="w")
+        found.append(tf.gfile.Exists("third"))
+        with second.as_default(), tf.contrib.summary.always_record_summaries():
+            tf.contrib.summary.scalar("loss", 1.0, step=1)
+        third.flush()
+        return {"found": found}
+
+    return eagerly(tf, compute)
