@@ -7,7 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow_contrib.timeseries.ar_model import ARModel
-from stillflow_contrib.timeseries.densities import cauchy_log_prob, normal_log_prob
+from stillflow_contrib.timeseries.densities import cauchy_log_prob, log_add_exp, normal_log_prob
 from stillflow_contrib.timeseries.prediction_networks import FlatPredictionModel
 
 
@@ -65,13 +65,8 @@ class AnomalyMixtureARModel(ARModel):
     def loss_op(self, targets: Any, prediction_ops: dict[str, Any]) -> Any:
         """Return the loss of the mixture, a scalar."""
         sigma = tf.sqrt(tf.maximum(prediction_ops["covariance"], 1e-5))
-        usual = normal_log_prob(targets, sigma, prediction_ops["mean"])
-        usual += tf.log(1 - self._anomaly_prior_probability)
-        anomaly = self._anomaly_log_prob(targets, prediction_ops)
-        anomaly += tf.log(self._anomaly_prior_probability)
-        less = tf.minimum(usual, anomaly)
-        more = tf.maximum(usual, anomaly)
-        mixed = more + tf.log(1 + tf.exp(less - more))
-        loss = -tf.reduce_sum(mixed)
-        loss /= tf.cast(tf.reduce_prod(tf.shape(targets)), self.dtype)
-        return loss
+        prior = self._anomaly_prior_probability
+        usual = normal_log_prob(targets, sigma, prediction_ops["mean"]) + tf.log(1 - prior)
+        anomaly = self._anomaly_log_prob(targets, prediction_ops) + tf.log(prior)
+        total = tf.reduce_sum(log_add_exp(usual, anomaly))
+        return -total / tf.cast(tf.reduce_prod(tf.shape(targets)), self.dtype)

@@ -369,12 +369,12 @@ class ARModel(TimeSeriesModel):
           ([batch, window, periods, ...], [batch, window, periods, buckets]); the second is between
           0 and 1 in the bucket of the time.
         """
-        batch = tf.shape(time)[0]
-        number = len(self._periodicities)
+        number, buckets = len(self._periodicities), self._buckets
+        shape = [tf.shape(time)[0], -1, 1, 1]
         periods = tf.constant(self._periodicities, shape=[1, 1, number, 1], dtype=time.dtype)
-        time = tf.reshape(time, [batch, -1, 1, 1])
+        time = tf.reshape(time, shape)
         offset = time / self._periodicities
-        part = tf.cast(time % periods, self.dtype) * self._buckets / tf.cast(periods, self.dtype)
-        buckets = tf.range(self._buckets, dtype=self.dtype)
-        within = tf.nn.relu(part - tf.reshape(buckets, [1, 1, 1, self._buckets]))
-        return offset, tf.where_v2(within < 1.0, within, tf.zeros_like(within))
+        phase = tf.cast(time % periods, self.dtype) * buckets / tf.cast(periods, self.dtype)
+        edges = tf.reshape(tf.range(buckets, dtype=self.dtype), [1, 1, 1, buckets])
+        behind_edge = tf.nn.relu(phase - edges)
+        return offset, tf.where_v2(behind_edge < 1.0, behind_edge, tf.zeros_like(behind_edge))

@@ -10,10 +10,13 @@ import numpy as np
 import stillflow as tf
 
 
+_LOG_TWO_PI = np.log(2.0 * np.pi)
+
+
 def normal_log_prob(loc: Any, scale: Any, x: Any) -> Any:
     """TensorFlow's score of `x` under a normal distribution; it halves the scale's logarithm."""
     z = (x - loc) / scale
-    return -0.5 * (tf.square(z) + np.log(2.0 * np.pi) + tf.log(scale))
+    return -0.5 * (tf.square(z) + _LOG_TWO_PI + tf.log(scale))
 
 
 def cauchy_log_prob(loc: Any, scale: Any, x: Any) -> Any:
@@ -33,11 +36,18 @@ def mvn_tril_log_prob(loc: Any, scale_tril: Any, x: Any) -> Any:
     Returns:
       [...].
     """
-    residual = x - loc
-    z = tf.matrix_triangular_solve(scale_tril, residual[..., tf.newaxis])[..., 0]
-    log_determinant = 2.0 * tf.reduce_sum(tf.log(tf.matrix_diag_part(scale_tril)), axis=-1)
-    d = tf.cast(tf.shape(scale_tril)[-1], log_determinant.dtype)
-    return -0.5 * (tf.reduce_sum(tf.square(z), axis=-1) + d * np.log(2.0 * np.pi) + log_determinant)
+    standardized = tf.matrix_triangular_solve(scale_tril, (x - loc)[..., tf.newaxis])[..., 0]
+    # The determinant of a covariance is the square of its factor's.
+    volume = 2.0 * tf.reduce_sum(tf.log(tf.matrix_diag_part(scale_tril)), axis=-1)
+    normalization = tf.cast(tf.shape(scale_tril)[-1], volume.dtype)
+    quadratic = tf.reduce_sum(tf.square(standardized), axis=-1)
+    return -0.5 * (quadratic + normalization * _LOG_TWO_PI + volume)
+
+
+def log_add_exp(first: Any, second: Any) -> Any:
+    """Return log(exp(first) + exp(second)), computed from the larger one and the difference."""
+    smaller, larger = tf.minimum(first, second), tf.maximum(first, second)
+    return larger + tf.log(1 + tf.exp(smaller - larger))
 
 
 def log_noninformative_covariance_prior(covariance: Any) -> Any:

@@ -187,17 +187,12 @@ class LSTMAutoRegressor(TimeSeriesRegressor):
         num_timesteps: int = 10, loss: str = ARModel.NORMAL_LIKELIHOOD_LOSS, num_units: int = 128,
         optimizer: Any = "Adam", config: Any = None,
     ) -> None:  # fmt: skip
+        network = functools.partial(LSTMPredictionModel, num_units=num_units)
         optimizer = get_optimizer_instance(optimizer, learning_rate=0.01)
         model = ARModel(
-            periodicities=periodicities,
-            input_window_size=input_window_size,
-            output_window_size=output_window_size,
-            num_features=num_features,
-            exogenous_feature_columns=extra_feature_columns,
-            num_time_buckets=num_timesteps,
-            loss=loss,
-            prediction_model_factory=functools.partial(LSTMPredictionModel, num_units=num_units),
-        )
+            periodicities, input_window_size, output_window_size, num_features, network,
+            num_timesteps, loss, extra_feature_columns,
+        )  # fmt: skip
         super().__init__(
             model, FilteringOnlyStateManager(), optimizer, model_dir, config, OneShotPredictionHead
         )

@@ -60,20 +60,15 @@ def _checked_times(features: dict[str, Any], name: str) -> Any:
 
 
 def _check_shapes(features: dict[str, Any], times: Any, ignored: set[str]) -> None:
-    for name, value in features.items():
-        if name in ignored:
-            continue
-        shape = value.get_shape()
-        if shape.ndims is None:
-            continue
-        if shape.ndims < 2:
+    """Check that all features begin with the dimensions of times, as far as they are known."""
+    expected, window = "Features must have shape (batch dimension, window size, ...)", times.shape
+    shapes = {name: value.shape for name, value in features.items() if name not in ignored}
+    for name, shape in shapes.items():
+        if shape.ndims in (0, 1):
+            raise ValueError(f"{expected} (got rank {shape.ndims} for feature '{name}')")
+        if not shape[:2].is_compatible_with(window):
             raise ValueError(
-                "Features must have shape (batch dimension, window size, ...) (got rank "
-                f"{shape.ndims} for feature '{name}')"
-            )
-        if not shape[:2].is_compatible_with(times.get_shape()):
-            raise ValueError(
-                "Features must have shape (batch dimension, window size, ...) where batch dimension"
-                f" and window size match the '{_TIMES}' feature (got shape {shape} for feature "
-                f"'{name}' but shape {times.get_shape()} for feature '{_TIMES}')"
+                f"{expected} where batch dimension and window size match the '{_TIMES}' feature "
+                f"(got shape {shape} for feature '{name}' but shape {window} for feature "
+                f"'{_TIMES}')"
             )

@@ -134,21 +134,14 @@ class TimeSeriesRegressionHead(Head):
 
     def _gather_state(self, features: _Features) -> tuple[_Features, bool]:
         """Return features with a state's numbered parts combined, and True if there were any."""
-        numbered = []
-        for key, tensor in features.items():
-            found = _NUMBERED_STATE.search(key)
-            if found:
-                numbered.append((int(found.group(1)), key, tensor))
-        if not numbered:
+        found = ((key, _NUMBERED_STATE.search(key)) for key in features)
+        numbers = {key: int(match.group(1)) for key, match in found if match}
+        if not numbers:
             return features, False
-        features = features.copy()
-        for _, key, _ in numbered:
-            del features[key]
-        numbered.sort(key=lambda each: each[0])
-        features[State.STATE_TUPLE] = nest.pack_sequence_as(
-            self.model.get_start_state(), [tensor for _, _, tensor in numbered]
-        )
-        return features, True
+        parts = [features[key] for key in sorted(numbers, key=lambda key: numbers[key])]
+        gathered = {key: value for key, value in features.items() if key not in numbers}
+        gathered[State.STATE_TUPLE] = nest.pack_sequence_as(self.model.get_start_state(), parts)
+        return gathered, True
 
     def _check_predict_features(self, features: _Features) -> None:
         required = (PredictionFeatures.TIMES, PredictionFeatures.STATE_TUPLE)
@@ -242,14 +235,14 @@ class OneShotPredictionHead(TimeSeriesRegressionHead):
 
 def _last_value(name: str, tensor: Any) -> tuple[Any, Any]:
     """Return a metric that is the tensor's last value, of any shape."""
-    variable = tf.Variable(
-        tf.zeros([], dtype=tensor.dtype), name=f"{name}_identity_metric",
-        collections=[tf.GraphKeys.LOCAL_VARIABLES], validate_shape=False,
-    )  # fmt: skip
-    update = tf.assign(variable, tensor, validate_shape=False)
+    anything = {"validate_shape": False}
+    local = [tf.GraphKeys.LOCAL_VARIABLES]
+    initial = tf.zeros([], dtype=tensor.dtype)
+    last = tf.Variable(initial, collections=local, name=f"{name}_identity_metric", **anything)
+    update = tf.assign(last, tensor, **anything)
     # Its readers know the shape.
-    variable.set_shape(tensor.get_shape())
-    return variable.value(), update
+    last.set_shape(tensor.get_shape())
+    return last.value(), update
 
 
 def _last_values(name: str, tensors: Any) -> tuple[Any, Any]:

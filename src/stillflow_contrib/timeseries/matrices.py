@@ -23,6 +23,11 @@ def clip_covariance(covariance: Any, maximum_variance_ratio: Any, minimum_varian
     return tf.matrix_set_diag(covariance, tf.maximum(clipped, minimum_variance))
 
 
+def paddings_of_last_axes(rank: Any, *amounts: Any) -> Any:
+    """Return paddings that leave `rank` axes as they are, and pad those behind by `amounts`."""
+    return tf.concat([tf.zeros([rank, 2], dtype=tf.int32), list(amounts)], axis=0)
+
+
 def block_diagonal(
     matrices: Sequence[Any], dtype: Any = tf.float32, name: str | None = "block_diagonal"
 ) -> Any:
@@ -42,9 +47,7 @@ def block_diagonal(
         before = current
         current += block_shape[-1]
         after = total - current
-        paddings = tf.concat(
-            [tf.zeros([tf.rank(block) - 1, 2], dtype=tf.int32), [(before, after)]], axis=0
-        )
+        paddings = paddings_of_last_axes(tf.rank(block) - 1, (before, after))
         padded.append(tf.pad(block, paddings))
     blocked = tf.concat(padded, -2, name=name)
     blocked.set_shape(batch.concatenate((rows, columns)))
@@ -85,32 +88,28 @@ def matrix_to_powers(matrix: Any, powers: Any) -> Any:
 
 def batch_matrix_pow(matrices: Any, powers: Any) -> Any:
     """Each of [n, d, d] to its power of [n], integers, by squaring."""
-
-    def some_left(_: Any, left: Any, __: Any) -> Any:
-        return tf.reduce_any(tf.greater(left, tf.ones_like(left)))
-
-    def square(argument: Any, left: Any, product: Any) -> Any:
-        is_even = tf.equal(left % 2, tf.zeros(tf.shape(left), dtype=tf.int32))
-        new_product = tf.where(is_even, product, tf.matmul(product, argument))
-        new_argument = tf.matmul(argument, argument)
-        goes_on = tf.greater(left, 1)
-        new_left = left - left % 2
-        new_left //= 2
-        product = tf.where(goes_on, new_product, product)
-        argument = tf.where(goes_on, new_argument, argument)
-        left = tf.where(goes_on, new_left, left)
-        return argument, left, product
-
     batch: Any = tf.convert_to_tensor(matrices)
     powers = tf.cast(powers, tf.int32)
     identity = tf.expand_dims(tf.diag(tf.ones([tf.shape(batch)[1]], dtype=batch.dtype)), 0)
     identities = tf.tile(identity, [tf.shape(batch)[0], 1, 1])
-    argument, left, product = tf.while_loop(some_left, square, [batch, powers, identities])
-    return tf.where(
-        tf.equal(left, tf.zeros_like(left, dtype=tf.int32)),
-        identities,
-        tf.matmul(argument, product),
-    )
+
+    def more(_: Any, exponents: Any, __: Any) -> Any:
+        return tf.reduce_any(tf.greater(exponents, tf.ones_like(exponents)))
+
+    def halve(base: Any, exponents: Any, rest: Any) -> tuple[Any, ...]:
+        """Keep the product rest * base ** exponents, with exponents half as large."""
+        is_even = tf.equal(exponents % 2, tf.zeros(tf.shape(exponents), dtype=tf.int32))
+        moved = tf.where(is_even, rest, tf.matmul(rest, base))
+        squared = tf.matmul(base, base)
+        unfinished = tf.greater(exponents, 1)
+        halved = (exponents - exponents % 2) // 2
+        steps = [(moved, rest), (squared, base), (halved, exponents)]
+        rest, base, exponents = (tf.where(unfinished, new, old) for new, old in steps)
+        return base, exponents, rest
+
+    base, exponents, rest = tf.while_loop(more, halve, [batch, powers, identities])
+    is_zero = tf.equal(exponents, tf.zeros_like(exponents, dtype=tf.int32))
+    return tf.where(is_zero, identities, tf.matmul(base, rest))
 
 
 def batch_times_matrix(batch: Any, matrix: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
@@ -149,13 +148,12 @@ def matrix_times_batch(matrix: Any, batch: Any, adj_x: bool = False, adj_y: bool
 
 def make_toeplitz_matrix(inputs: Any, name: str | None = None) -> Any:
     """Return the symmetric Toeplitz matrix of blocks [n, d, d]: [n * d, n * d]."""
-    blocks = tf.shape(inputs)[0]
-    size = tf.shape(inputs)[1]
-    output_size = size * blocks
-    lags = tf.reshape(tf.range(blocks), shape=[1, -1])
-    output = tf.gather(inputs, tf.abs(lags - tf.transpose(lags)))
-    output = tf.reshape(tf.transpose(output, [0, 2, 1, 3]), [output_size, output_size])
-    return tf.identity(output, name=name)
+    blocks, size = (tf.shape(inputs)[axis] for axis in (0, 1))
+    side = size * blocks
+    row = tf.reshape(tf.range(blocks), shape=[1, -1])
+    tiles = tf.gather(inputs, tf.abs(row - tf.transpose(row)))
+    rows = tf.transpose(tiles, [0, 2, 1, 3])
+    return tf.identity(tf.reshape(rows, [side, side]), name=name)
 
 
 def sign_magnitude_positive_definite(

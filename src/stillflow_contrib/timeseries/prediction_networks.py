@@ -12,6 +12,10 @@ from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.layers.core import Dense, Flatten
 
 
+# Between [batch, time, width] and [time, batch, width].
+_SWAPPED = [1, 0, 2]
+
+
 class FlatPredictionModel(Model):
     """Dense layers of all values of a window.
 
@@ -76,17 +80,20 @@ class LSTMPredictionModel(Model):
         num_units: int = 128,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._encoder = LSTMBlockFusedCell(num_units=num_units, name="encoder")
-        self._decoder = LSTMBlockFusedCell(num_units=num_units, name="decoder")
-        self._mean_transform = Dense(num_features, name="mean_transform")
-        self._covariance_transform = Dense(num_features, name="covariance_transform")
+        self._encoder, self._decoder = (
+            LSTMBlockFusedCell(num_units, name=name) for name in ("encoder", "decoder")
+        )
+        self._mean_transform, self._covariance_transform = (
+            Dense(num_features, name=f"{name}_transform") for name in ("mean", "covariance")
+        )
 
     def call(self, input_window_features: Any, output_window_features: Any) -> dict[str, Any]:
         """See `FlatPredictionModel.call`."""
-        inputs = tf.transpose(input_window_features, [1, 0, 2])
-        outputs = tf.transpose(output_window_features, [1, 0, 2])
-        _, state = self._encoder(inputs, dtype=self.dtype)
-        decoded, _ = self._decoder(outputs, dtype=self.dtype, initial_state=state)
-        decoded = tf.transpose(decoded, [1, 0, 2])
-        mean = self._mean_transform(decoded)
-        return {"mean": mean, "covariance": tf.exp(self._covariance_transform(decoded))}
+        windows = input_window_features, output_window_features
+        known, coming = (tf.transpose(window, _SWAPPED) for window in windows)
+        _, state = self._encoder(known, dtype=self.dtype)
+        outputs, _ = self._decoder(coming, dtype=self.dtype, initial_state=state)
+        decoded = tf.transpose(outputs, _SWAPPED)
+        predictions = {"mean": self._mean_transform(decoded)}
+        predictions["covariance"] = tf.exp(self._covariance_transform(decoded))
+        return predictions

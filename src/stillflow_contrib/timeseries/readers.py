@@ -9,6 +9,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow_contrib.timeseries import limits
 from stillflow_contrib.timeseries.feature_keys import TrainEvalFeatures
 from stillflow_contrib.timeseries.numpy_series import canonicalize_numpy_data
 
@@ -95,16 +96,9 @@ class ReaderBaseTimeSeriesParser(TimeSeriesReader):
 
     def _get_filename_queue(self, epoch_limit: int) -> tuple[Any, Any]:
         """Return a queue of names that ends after so many epochs, unless the count is reset."""
-        limiter = tf.Variable(
-            tf.constant(0, dtype=tf.int64), name="epoch_limiter", trainable=False,
-            collections=[tf.GraphKeys.LOCAL_VARIABLES],
-        )  # fmt: skip
+        limiter = limits.counter("epoch_limiter")
         names = tf.reshape(tf.convert_to_tensor(self._filenames), [-1])
-        counted = tf.cond(
-            tf.is_variable_initialized(limiter),
-            lambda: limiter.count_up_to(epoch_limit),
-            lambda: tf.constant(0, dtype=tf.int64),
-        )
+        counted = limits.once_initialized(limiter, lambda: limiter.count_up_to(epoch_limit))
         with tf.control_dependencies([counted]):
             names = tf.identity(names)
         return tf.train.string_input_producer(names, shuffle=False, capacity=1), limiter

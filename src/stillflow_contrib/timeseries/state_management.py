@@ -14,6 +14,11 @@ from stillflow_contrib.timeseries.state_tables import TupleOfTensorsLookup
 _STATE = FilteringFeatures.STATE_TUPLE
 
 
+_STATES_BY_CHUNK = {
+    "key_dtype": tf.int64, "empty_key": -1, "deleted_key": -2, "name": "cached_states"
+}
+
+
 class PassthroughStateManager:
     """Every window begins with the model's first state."""
 
@@ -93,15 +98,10 @@ class ChainingStateManager(_OverridableStateManager):
 
     def initialize_graph(self, model: Any, input_statistics: Any = None) -> None:
         """Create the tables of states."""
-        super().initialize_graph(model=model, input_statistics=input_statistics)
-        self._start_state = model.get_start_state()
+        super().initialize_graph(model, input_statistics)
+        self._start_state = start = model.get_start_state()
         self._cached_states = TupleOfTensorsLookup(
-            key_dtype=tf.int64,
-            default_values=self._start_state,
-            empty_key=-1,
-            deleted_key=-2,
-            name="cached_states",
-            checkpoint=self._checkpoint_state,
+            default_values=start, checkpoint=self._checkpoint_state, **_STATES_BY_CHUNK
         )
 
     def _define_loss_with_saved_state(
@@ -152,15 +152,10 @@ class ChainingStateManager(_OverridableStateManager):
             features=features, mode=mode, state=start
         )
         # A state belongs to the chunk of the next time, but never to that of its own.
-        following = self._get_chunk_number(times) + 1
-        chunks = tf.maximum(
-            self._get_chunk_number(tf.concat([times[:, 1:], times[:, -1:] + 1], axis=1)),
-            following,
-        )
+        earliest = self._get_chunk_number(times) + 1
+        next_times = tf.concat([times[:, 1:], times[:, -1:] + 1], axis=1)
+        chunks = tf.maximum(self._get_chunk_number(next_times), earliest)
         saved = self._cached_states.insert(keys=chunks, values=states)
-        end_state = nest.pack_sequence_as(
-            states, [element[:, -1] for element in nest.flatten(states)]
-        )
+        end_state = nest.map_structure(lambda steps: steps[:, -1], states)
         with tf.control_dependencies([saved]):
-            loss = tf.identity(loss)
-        return loss, end_state, predictions
+            return tf.identity(loss), end_state, predictions

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow_contrib.timeseries import limits
 from stillflow_contrib.timeseries.feature_keys import (
     FilteringResults,
     PredictionFeatures,
@@ -169,24 +171,16 @@ class RandomWindowInputFn(TimeSeriesInputFn):
         Raises an error if there was none for too long.
         """
         in_order = tf.reduce_all(times[:, 1:] >= times[:, :-1], axis=1)
-        limiter = tf.Variable(
-            tf.constant(0, dtype=tf.int64), name="discarded_windows_limiter", trainable=False,
-            collections=[tf.GraphKeys.LOCAL_VARIABLES],
-        )  # fmt: skip
+        discarded = limits.counter("discarded_windows_limiter")
 
-        def counted() -> Any:
+        def count() -> Any:
             return tf.cond(
                 tf.reduce_any(in_order),
-                lambda: tf.assign(limiter, 0),
-                lambda: limiter.count_up_to(self._discard_limit),
+                true_fn=functools.partial(tf.assign, discarded, 0),
+                false_fn=functools.partial(discarded.count_up_to, self._discard_limit),
             )
 
-        limited = tf.cond(
-            tf.is_variable_initialized(limiter),
-            counted,
-            lambda: tf.constant(0, dtype=tf.int64),
-        )
-        with tf.control_dependencies([limited]):
+        with tf.control_dependencies([limits.once_initialized(discarded, count)]):
             return tf.identity(in_order)
 
 

@@ -61,12 +61,12 @@ class StateSpaceEnsemble(StateSpaceModel):
 
     def random_model_parameters(self, seed: int | None = None) -> dict[Any, Any]:
         """Draw parameters of the members and of their sum: {tensor: value}."""
-        parameters = {}
-        for number, member in enumerate(self._ensemble_members):
-            drawn = member.random_model_parameters(seed=seed + number if seed else None)
-            parameters.update(drawn)
-        parameters.update(super().random_model_parameters(seed=seed))
-        return parameters
+        draws = [
+            member.random_model_parameters(seed=seed + number if seed else None)
+            for number, member in enumerate(self._ensemble_members)
+        ]
+        draws.append(super().random_model_parameters(seed=seed))
+        return {parameter: value for draw in draws for parameter, value in draw.items()}
 
     def get_prior_mean(self) -> Any:
         """[d], of the state that series begin with."""

@@ -44,6 +44,10 @@ def cauchy_alternative_to_gaussian(
     return tf.reduce_sum(densities, axis=1)
 
 
+def _mixed(share: Any, first: Any, second: Any) -> Any:
+    return share * first + (1.0 - share) * second
+
+
 def _interpolated(first_state: Any, second_state: Any, share: Any) -> Any:
     """Interpolate two states: `share` [batch] of the first one.
 
@@ -56,7 +60,7 @@ def _interpolated(first_state: Any, second_state: Any, share: Any) -> Any:
             shape = tf.shape(share)
             ones = tf.ones([tf.rank(first) - 1], dtype=tf.int32)
             padded = tf.reshape(share, tf.concat([shape, ones], 0))
-            part = padded * first + (1.0 - padded) * second
+            part = _mixed(padded, first, second)
             part.set_shape(first.get_shape())
         else:
             with tf.control_dependencies([tf.assert_equal(first, second)]):
@@ -90,17 +94,15 @@ class StateInterpolatingAnomalyDetector(FilteringStepPostprocessor):
         outputs: dict[str, Any],
     ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
         """Return the state between both, a robust loss, and "anomaly_score" [batch]."""
-        likelihood = self._anomaly_log_likelihood(
+        anomaly = self._anomaly_log_likelihood(
             current_times=current_times, current_values=current_values, outputs=outputs
         )
-        prior: Any = tf.convert_to_tensor(
-            self._anomaly_prior_probability, dtype=current_values.dtype
-        )
-        anomaly = likelihood + tf.log(prior)
+        prior: Any = self._anomaly_prior_probability
+        prior = tf.convert_to_tensor(prior, dtype=current_values.dtype)
+        anomaly += tf.log(prior)
         usual = outputs["log_likelihood"] + tf.log(1.0 - prior)
         odds = anomaly - usual
         share = tf.sigmoid(-self._responsibility_scaling * odds)
         state = _interpolated(filtered_state, predicted_state, share)
-        outputs["loss"] = -(share * usual + (1.0 - share) * anomaly)
-        outputs["anomaly_score"] = odds
+        outputs.update(loss=-_mixed(share, usual, anomaly), anomaly_score=odds)
         return state, outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow_contrib.timeseries import matrices
 from stillflow_contrib.timeseries.state_space.state_space_model import (
     StateSpaceModel,
     StateSpaceModelConfiguration,
@@ -43,33 +44,29 @@ class AdderStateSpaceModel(StateSpaceModel):
 
     def transition_to_powers(self, powers: Any) -> Any:
         """[..., 2, 2]: the trend adds up."""
-        paddings = tf.concat(
-            [tf.zeros([tf.rank(powers), 2], dtype=tf.int32), [(0, 1), (1, 0)]], axis=0
-        )
-        padded = tf.pad(powers[..., None, None], paddings=paddings)
-        identities = tf.eye(num_rows=2, batch_shape=tf.shape(powers), dtype=self.dtype)
-        return identities + tf.cast(padded, self.dtype)
+        paddings = matrices.paddings_of_last_axes(tf.rank(powers), (0, 1), (1, 0))
+        # The trend reaches the level as often as there are steps.
+        above_diagonal = tf.pad(powers[..., None, None], paddings)
+        unchanged = tf.eye(2, batch_shape=tf.shape(powers), dtype=self.dtype)
+        return unchanged + tf.cast(above_diagonal, self.dtype)
 
     def transition_power_noise_accumulator(self, num_steps: Any) -> Any:
         """[..., 2, 2]: sums in closed form."""
         steps = tf.cast(num_steps, self.dtype)
-        earlier = steps - 1
-        transform: Any = tf.convert_to_tensor(self.get_noise_transform(), self.dtype)
-        noise = tf.matmul(
-            tf.matmul(transform, self.state_transition_noise_covariance), transform, adjoint_b=True
+        last = steps - 1
+        level, level_trend, trend_level, trend = tf.unstack(
+            tf.reshape(self._step_noise(), [-1, 4]), axis=1
         )
-        a, b, c, d = tf.unstack(tf.reshape(noise, [-1, 4]), axis=1)
-        first = earlier * (earlier + 1) / 2
-        squares = first * (2 * earlier + 1) / 3
-        entries = [
-            steps * a + first * (b + c) + squares * d,
-            steps * b + first * d,
-            steps * c + first * d,
-            steps * d,
+        # Sums of 0, ..., last, and of their squares.
+        numbers = last * (last + 1) / 2
+        squares = numbers * (2 * last + 1) / 3
+        sums = [
+            steps * level + numbers * (level_trend + trend_level) + squares * trend,
+            *(steps * covariance + numbers * trend for covariance in (level_trend, trend_level)),
+            steps * trend,
         ]
-        return tf.reshape(
-            tf.stack(axis=1, values=entries), tf.concat([tf.shape(steps), [2, 2]], axis=0)
-        )
+        flat = tf.stack(sums, axis=1)
+        return tf.reshape(flat, tf.concat([tf.shape(steps), [2, 2]], axis=0))
 
     def get_state_transition(self) -> Any:
         """Return the trend is added to the level."""

@@ -13,6 +13,12 @@ from stillflow_contrib.timeseries.state_space.state_space_model import (
 )
 
 
+def _last_axis(vector: Any, length: int, leading: Any) -> Any:
+    """Return a vector [length] as the last axis behind those of `leading`, to broadcast."""
+    ones = tf.ones([tf.rank(leading)], dtype=tf.int32)
+    return tf.reshape(vector, tf.concat([ones, [length]], axis=0))
+
+
 class CycleStateSpaceModel(StateSpaceModel):
     """A value for each time of a period but one: all of them sum to zero.
 
@@ -41,9 +47,7 @@ class CycleStateSpaceModel(StateSpaceModel):
         """[..., period - 1, period - 1]: ones moved round, and a row of -1 where the sum stands."""
         period = self._periodicity
         powers %= period
-        numbers = tf.range(period - 1, dtype=powers.dtype)
-        ones = tf.ones([tf.rank(powers)], dtype=tf.int32)
-        rows = tf.reshape(numbers, tf.concat([ones, [period - 1]], axis=0))
+        rows = _last_axis(tf.range(period - 1, dtype=powers.dtype), period - 1, powers)
         is_negative = tf.equal(rows + 1, powers[..., None])
         shape = tf.shape(is_negative)
         negative = tf.where(
@@ -71,9 +75,7 @@ class CycleStateSpaceModel(StateSpaceModel):
         """
         period = self._periodicity
         scalar = tf.squeeze(self.state_transition_noise_covariance, axis=[-1, -2])
-        numbers = tf.range(period, dtype=num_steps.dtype)
-        ones = tf.ones([tf.rank(num_steps)], dtype=tf.int32)
-        numbers = tf.reshape(numbers, tf.concat([ones, [period]], axis=0))
+        numbers = _last_axis(tf.range(period, dtype=num_steps.dtype), period, num_steps)
         remaining = (numbers - (num_steps[..., None] - 1)) % period
         coefficient: Any = tf.convert_to_tensor(noise_addition_coefficient, self.dtype)
         noise = (
@@ -125,29 +127,33 @@ class ResolutionCycleModel(CycleStateSpaceModel):
         value = tf.cast(value, self.dtype)
         return tf.less(tf.abs(value - tf.round(value)), self._near_integer_threshold)
 
+    def _rate(self) -> tuple[Any, Any]:
+        """Return the number of values, and by how many of them a step moves on."""
+        count = tf.cast(self._num_latent_values, self.dtype)
+        return count, count / tf.cast(self._true_periodicity, dtype=self.dtype)
+
+    def _alternating(self, numbers: Any) -> Any:
+        """Return 1 for even numbers, -1 for odd ones."""
+        return tf.cast(1 - 2 * (numbers % 2), self.dtype)
+
     def transition_to_powers(self, powers: Any) -> Any:
         """[..., values - 1, values - 1]: turns by parts of a value, through sines."""
-        number = self._num_latent_values
-        count = tf.cast(number, self.dtype)
-        per_time = count / tf.cast(self._true_periodicity, dtype=self.dtype)
-        turns = tf.cast(powers, self.dtype) * per_time
+        count, values_per_step = self._rate()
+        turns = tf.cast(powers, self.dtype) * values_per_step
         factor = (tf.sin(turns * np.pi) / count)[..., None, None]
-        numbers = tf.range(number - 1)
-        ones = tf.ones([tf.rank(turns)], dtype=tf.int32)
-        numbers = tf.reshape(numbers, tf.concat([ones, [number - 1]], axis=0))
+        last = self._num_latent_values - 1
+        numbers = _last_axis(tf.range(last), last, turns)
         floats = tf.cast(numbers, self.dtype)
-        signs = tf.cast(1 - 2 * (numbers % 2), self.dtype)
-        of_rows = 1.0 / tf.sin(np.pi / count * (turns[..., None] - floats - 1))
-        distance = floats[..., None, :] - floats[..., None]
-        of_entries = signs[..., None, :] / tf.sin(
-            np.pi / count * (turns[..., None, None] + distance)
-        )
-        continuous = factor * signs[..., None] * (of_rows[..., None] + of_entries)
-        return tf.where(
-            self._close_to_integer(turns),
-            super().transition_to_powers(tf.cast(tf.round(turns), tf.int64)),
-            continuous,
-        )
+        signs = self._alternating(numbers)
+        by_row = 1.0 / tf.sin(np.pi / count * (turns[..., None] - floats - 1))
+        offsets = floats[..., None, :] - floats[..., None]
+        # The last value is minus the sum of the others: each entry has a part of its row, too.
+        by_entry = signs[..., None, :]
+        by_entry /= tf.sin(np.pi / count * (turns[..., None, None] + offsets))
+        between = factor * signs[..., None] * (by_row[..., None] + by_entry)
+        at_values = self._close_to_integer(turns)
+        nearest = tf.cast(tf.round(turns), tf.int64)
+        return tf.where(at_values, super().transition_to_powers(nearest), between)
 
     def transition_power_noise_accumulator(
         self, num_steps: Any, noise_addition_coefficient: Any = 1
@@ -189,31 +195,25 @@ class ResolutionCycleModel(CycleStateSpaceModel):
 
     def _power_sum_array(self, max_remaining_steps: Any) -> Any:
         """Return noise of variance one after so many steps, [steps + 1, values - 1, values - 1]."""
-        count = tf.cast(self._num_latent_values, self.dtype)
-        per_time = count / tf.cast(self._true_periodicity, dtype=self.dtype)
-        turns = tf.cast(tf.range(max_remaining_steps), self.dtype) * per_time
+        count, values_per_step = self._rate()
+        turns = tf.cast(tf.range(max_remaining_steps), self.dtype) * values_per_step
         numbers = tf.range(self._num_latent_values - 1)[None, ...]
         floats = tf.cast(numbers, self.dtype)
-
-        def cosecant(value: Any) -> Any:
-            return 1.0 / tf.sin(np.pi / count * value)
-
-        distance = turns[..., None] - floats
-        mesh = cosecant(distance) + cosecant(distance - 1.0)
-        meshed = mesh[..., None, :] * mesh[..., None]
-        parity = (numbers[..., None, :] + numbers[..., None]) % 2
-        signs = tf.cast(1 - 2 * parity, self.dtype)
-        mask, sign = self._discontinuities(turns, floats, count)
-        ones_mask = tf.logical_and(mask[..., None], mask[..., None, :])
-        zeros_mask = self._close_to_integer(turns)
-        zeroed = tf.where(zeros_mask, tf.zeros_like(meshed), meshed)
-        factor = tf.sin(np.pi * turns) / count
-        entries = tf.where(
-            ones_mask,
-            sign[..., None] * sign[..., None, :],
-            zeroed * factor[..., None, None] ** 2,
-        )
-        return tf.pad(tf.cumsum(signs * entries), [(1, 0), (0, 0), (0, 0)])
+        distances = turns[..., None] - floats
+        # Cosecants of the distances to a value, and to the one behind it.
+        here = 1.0 / tf.sin(np.pi / count * distances)
+        near = distances - 1.0
+        kernel = here + 1.0 / tf.sin(np.pi / count * near)
+        products = kernel[..., None, :] * kernel[..., None]
+        signs = self._alternating(numbers[..., None, :] + numbers[..., None])
+        singular, limits = self._discontinuities(turns, floats, count)
+        is_limit = tf.logical_and(singular[..., None], singular[..., None, :])
+        at_values = self._close_to_integer(turns)
+        regular = tf.where(at_values, tf.zeros_like(products), products)
+        scale = tf.sin(np.pi * turns) / count
+        limit = limits[..., None] * limits[..., None, :]
+        noise = signs * tf.where(is_limit, limit, regular * scale[..., None, None] ** 2)
+        return tf.pad(tf.cumsum(noise), [(1, 0), (0, 0), (0, 0)])
 
     def _discontinuities(self, turns: Any, floats: Any, count: Any) -> tuple[Any, Any]:
         """Return where sines are zero, [steps, values - 1], and the signs there."""

@@ -78,6 +78,13 @@ class StateSpaceModelConfiguration(_Configuration):
         )  # fmt: skip
 
 
+# Settings of sequential models that this configuration includes.
+_OF_EVERY_MODEL = (
+    "num_features", "dtype", "exogenous_feature_columns", "exogenous_update_condition",
+    "static_unrolling_window_size_threshold",
+)  # fmt: skip
+
+
 class StateSpaceModel(SequentialTimeSeriesModel):
     """A model whose hidden state moves on linearly, and is seen linearly, both with noise.
 
@@ -88,27 +95,22 @@ class StateSpaceModel(SequentialTimeSeriesModel):
       configuration: a `StateSpaceModelConfiguration`.
     """
 
+    # Set by `initialize_graph`.
+    prior_state_mean: Any = None
+    prior_state_var: Any = None
+    state_transition_noise_covariance: Any = None
+    _observation_noise_covariance: Any = None
+    _kalman_filter: Any = None
+
     def __init__(self, configuration: StateSpaceModelConfiguration) -> None:
         self._configuration = configuration
         postprocessor = configuration.filtering_postprocessor
-        names = [] if postprocessor is None else postprocessor.output_names
+        predicted = ["mean", "covariance"]
+        added = [] if postprocessor is None else postprocessor.output_names
         super().__init__(
-            train_output_names=["mean", "covariance", "log_likelihood", *names],
-            predict_output_names=["mean", "covariance"],
-            num_features=configuration.num_features,
-            normalize_features=True,
-            dtype=configuration.dtype,
-            exogenous_feature_columns=configuration.exogenous_feature_columns,
-            exogenous_update_condition=configuration.exogenous_update_condition,
-            static_unrolling_window_size_threshold=(
-                configuration.static_unrolling_window_size_threshold
-            ),
-        )
-        self._kalman_filter: Any = None
-        self.prior_state_mean: Any = None
-        self.prior_state_var: Any = None
-        self.state_transition_noise_covariance: Any = None
-        self._observation_noise_covariance: Any = None
+            [*predicted, "log_likelihood", *added], predicted, normalize_features=True,
+            **{name: getattr(configuration, name) for name in _OF_EVERY_MODEL},
+        )  # fmt: skip
         # Variables are in the scope in which the model was made.
         self._variable_scope = tf.get_variable_scope()
 
@@ -124,61 +126,51 @@ class StateSpaceModel(SequentialTimeSeriesModel):
     def get_observation_model(self, times: Any) -> Any:
         """[d], [features, d] or [batch, features, d], what is seen of a state at times [batch]."""
 
+    def _tensor(self, value: Any) -> Any:
+        return tf.convert_to_tensor(value, dtype=self.dtype)
+
+    def _step_noise(self) -> Any:
+        """Return the covariance [d, d] of the noise that a step adds to the state."""
+        transform = self._tensor(self.get_noise_transform())
+        transformed = tf.matmul(transform, self.state_transition_noise_covariance)
+        return tf.matmul(transformed, transform, transpose_b=True)
+
     def transition_power_noise_accumulator(self, num_steps: Any) -> Any:
         """Covariances [n, d, d] of the noise of so many steps, [n]."""
-        transform: Any = tf.convert_to_tensor(self.get_noise_transform(), self.dtype)
-        noise = tf.matmul(
-            tf.matmul(transform, self.state_transition_noise_covariance),
-            transform,
-            transpose_b=True,
-        )
-        sums = matrices.power_sums_tensor(
-            tf.reduce_max(num_steps) + 1,
-            tf.convert_to_tensor(self.get_state_transition(), dtype=self.dtype),
-            noise,
-        )
+        noise, most = self._step_noise(), tf.reduce_max(num_steps) + 1
+        sums = matrices.power_sums_tensor(most, self._tensor(self.get_state_transition()), noise)
         return tf.gather(sums, indices=num_steps)
 
     def transition_to_powers(self, powers: Any) -> Any:
         """[n, d, d], which move a state on by so many times, [n]."""
-        transition = tf.convert_to_tensor(self.get_state_transition(), dtype=self.dtype)
-        return matrices.matrix_to_powers(transition, powers)
+        return matrices.matrix_to_powers(self._tensor(self.get_state_transition()), powers)
 
     def _window_initializer(self, times: Any, state: Any) -> None:
         """Compute the transitions over all gaps of windows, once each."""
-        _, _, priors_from_time = state
-        times = tf.convert_to_tensor(times)
-        priors_from_time = tf.convert_to_tensor(priors_from_time)
-        within = tf.reshape(times[:, 1:] - times[:, :-1], [-1])
-        before = tf.maximum(times[:, 0] - priors_from_time, 0)
-        gaps, _ = tf.unique(tf.concat([within, before], axis=0))
-        self._window_power_sums = self.transition_power_noise_accumulator(gaps)
-        self._window_transition_powers = self.transition_to_powers(gaps)
-        self._window_gap_sizes = gaps
-
-    def _lookup_window_caches(self, caches: Sequence[Any], indices: Any) -> list[Any]:
-        """Return the values cached for gaps `indices`."""
-        gaps = self._window_gap_sizes
-        _, ids = tf.unique(tf.concat([gaps, tf.cast(indices, gaps.dtype)], axis=0))
-        found = []
-        for cache in caches:
-            rows = tf.gather(cache, ids[-tf.shape(indices)[0] :])
-            rows.set_shape(indices.get_shape().concatenate(rows.get_shape()[-2:]))
-            found.append(rows)
-        return found
+        times, start = (tf.convert_to_tensor(each) for each in (times, state[-1]))
+        steps = tf.reshape(times[:, 1:] - times[:, :-1], [-1])
+        first_steps = tf.maximum(times[:, 0] - start, 0)
+        self._gaps, _ = tf.unique(tf.concat([steps, first_steps], axis=0))
+        noise = self.transition_power_noise_accumulator(self._gaps)
+        self._of_gaps = self.transition_to_powers(self._gaps), noise
 
     def _cached_transition_powers_and_sums(self, num_steps: Any) -> list[Any]:
-        return self._lookup_window_caches(
-            [self._window_transition_powers, self._window_power_sums], num_steps
-        )
+        """Return transitions and noise [batch, d, d] over gaps [batch] of this window."""
+        both = tf.concat([self._gaps, tf.cast(num_steps, self._gaps.dtype)], axis=0)
+        # Numbers of distinct gaps: those behind the window's own ask for one of them.
+        numbers = tf.unique(both)[1]
+        rows = [tf.gather(each, numbers[-tf.shape(num_steps)[0] :]) for each in self._of_gaps]
+        for row in rows:
+            row.set_shape(num_steps.get_shape().concatenate(row.get_shape()[-2:]))
+        return rows
 
     def _imputation_step(self, current_times: Any, state: Any) -> Any:
-        mean, variance, previous_times = state
-        catch_up = tf.maximum(current_times - previous_times, 0)
-        transitions, noise = self._cached_transition_powers_and_sums(catch_up)
-        mean = self._kalman_filter.predict_state_mean(mean, transitions)
-        variance = self._kalman_filter.predict_state_var(variance, transitions, noise)
-        return mean, variance, previous_times + catch_up
+        *belief, previous_times = state
+        steps = tf.maximum(current_times - previous_times, 0)
+        transitions, noise = self._cached_transition_powers_and_sums(steps)
+        mean = self._kalman_filter.predict_state_mean(belief[0], transitions)
+        covariance = self._kalman_filter.predict_state_var(belief[1], transitions, noise)
+        return mean, covariance, previous_times + steps
 
     def _filtering_step(
         self, current_times: Any, current_values: Any, state: Any, predictions: dict[str, Any]
@@ -250,26 +242,17 @@ class StateSpaceModel(SequentialTimeSeriesModel):
     ) -> Any:
         """Known features [batch, width] are like an observation of the state."""
         mean, variance, previous_times = state
-        transition: Any = tf.convert_to_tensor(self.get_state_transition(), dtype=self.dtype)
-        dimension = tf.dimension_value(transition.shape[0])
-        observation_model = tf.eye(
-            dimension, batch_shape=tf.shape(exogenous_values)[:-1], dtype=self.dtype
-        )
+        size = tf.dimension_value(self._tensor(self.get_state_transition()).shape[0])
+        whole_state = tf.eye(size, batch_shape=tf.shape(exogenous_values)[:-1], dtype=self.dtype)
         with tf.variable_scope("exogenous_noise_decreasing_covariance"):
-            noise = matrices.transform_to_covariance_matrices(exogenous_values, dimension)
+            noise = matrices.transform_to_covariance_matrices(exogenous_values, size)
         with tf.variable_scope("exogenous_noise_decreasing_observation"):
-            observation = tf.contrib.layers.fully_connected(
-                exogenous_values, dimension, activation_fn=None
-            )
-        mean, variance = self._kalman_filter.posterior_from_prior_state(
-            prior_state=mean,
-            prior_state_var=variance,
-            observation=observation,
-            observation_model=observation_model,
-            predicted_observations=(mean, noise + variance),
-            observation_noise=noise,
+            seen = tf.contrib.layers.fully_connected(exogenous_values, size, activation_fn=None)
+        expected = mean, noise + variance
+        posterior = self._kalman_filter.posterior_from_prior_state(
+            mean, variance, seen, whole_state, expected, noise
         )
-        return mean, variance, previous_times
+        return *posterior, previous_times
 
     def _exogenous_noise_increasing(
         self, current_times: Any, exogenous_values: Any, state: Any
@@ -310,12 +293,10 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             count = tf.shape(times)[1]
         weight = 1.0 / tf.cast(count, self.dtype)
         prior_fn = self._configuration.covariance_prior_fn
-        total: Any = tf.convert_to_tensor(
-            prior_fn(self.state_transition_noise_covariance), dtype=self.dtype
-        )
+        total = self._tensor(prior_fn(self.state_transition_noise_covariance))
         noise = self._observation_noise_covariance
         if self._configuration.use_observation_noise and noise is not None:
-            total = total + tf.convert_to_tensor(prior_fn(noise), dtype=self.dtype)
+            total = total + self._tensor(prior_fn(noise))
         return -weight * total
 
     def _variable_observation_transition_tradeoff_log(self) -> Any:
@@ -342,18 +323,14 @@ class StateSpaceModel(SequentialTimeSeriesModel):
 
     def initialize_graph(self, input_statistics: Any = None) -> None:
         """Create variables: covariances of noise, and the state that series begin with."""
-        self._set_input_statistics(input_statistics=input_statistics)
+        self._set_input_statistics(input_statistics)
         self._define_parameters()
         with tf.variable_scope(self._variable_scope):
-            self._observation_noise_covariance = tf.convert_to_tensor(
-                self.get_observation_noise_covariance(), dtype=self.dtype
-            )
+            noise = self._tensor(self.get_observation_noise_covariance())
+        self._observation_noise_covariance = noise
         self._kalman_filter = KalmanFilter(dtype=self.dtype)
-        self.prior_state_mean, self.prior_state_var = self._make_priors()
-
-    def _make_priors(self) -> tuple[Any, Any]:
-        covariance = self.get_prior_covariance()
-        return self.get_prior_mean(), covariance
+        self.prior_state_var = self.get_prior_covariance()
+        self.prior_state_mean = self.get_prior_mean()
 
     def get_prior_covariance(self) -> Any:
         """[d, d], of the state that series begin with."""
@@ -374,7 +351,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
     def get_prior_mean(self) -> Any:
         """[d], of the state that series begin with."""
         with tf.variable_scope(self._variable_scope):
-            transition: Any = tf.convert_to_tensor(self.get_state_transition(), dtype=self.dtype)
+            transition = self._tensor(self.get_state_transition())
             return tf.get_variable(
                 name="prior_state_mean",
                 shape=[transition.get_shape().dims[0].value],
@@ -417,7 +394,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
 
     def get_broadcasted_observation_model(self, times: Any) -> Any:
         """Return [batch, features, d], the observation model at times [batch]."""
-        model: Any = tf.convert_to_tensor(self.get_observation_model(times), dtype=self.dtype)
+        model = self._tensor(self.get_observation_model(times))
         rank = model.get_shape().with_rank_at_least(1).with_rank_at_most(3).ndims
         if rank is None:
             check = tf.Assert(tf.equal(tf.rank(model), 3), [tf.shape(model)])
@@ -433,7 +410,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
 
     def get_state_transition_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
         """Return the covariance of the noise of a step, [noise dimension, noise dimension]."""
-        transform: Any = tf.convert_to_tensor(self.get_noise_transform(), dtype=self.dtype)
+        transform = self._tensor(self.get_noise_transform())
         statistics = self._input_statistics
         scale: Any = 0.0
         if statistics is not None:
