@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -99,10 +100,12 @@ class Autoregressive(Distribution):
         if seed is None:
             # All steps have to draw the same numbers.
             seed = gen_new_seed(np.random.randint(2**32 - 1), "autoregressive")
-        samples = self.distribution0.sample(n, seed=seed)
-        for _ in range(self._num_steps):
-            samples = self.distribution_fn(samples).sample(seed=seed)
-        return samples
+        first = self.distribution0.sample(n, seed=seed)
+        return functools.reduce(
+            lambda drawn, _: self.distribution_fn(drawn).sample(seed=seed),
+            range(self._num_steps),
+            first,
+        )
 
     def _log_prob(self, value: Any) -> Any:
         return self.distribution_fn(value).log_prob(value)

@@ -49,17 +49,16 @@ def _whole_shape(original: Any, shape: Any, validate_args: bool) -> tuple[Any, A
 
 
 def _checks_of_shapes(original: Any, shape: Any, missing: Any, whole: Any, total: Any) -> list[Any]:
-    return [
-        tf.assert_rank(original, 1, message="Original shape must be a vector."),
-        tf.assert_rank(shape, 1, message="New shape must be a vector."),
-        tf.assert_less_equal(
-            tf.count_nonzero(missing, dtype=tf.int32),
-            1,
-            message="At most one dimension can be unknown.",
-        ),
-        tf.assert_positive(whole, message="Shape elements must be >=-1."),
-        tf.assert_equal(tf.reduce_prod(whole), total, message="Shape sizes do not match."),
+    vectors = {"Original": original, "New": shape}
+    checks = [
+        tf.assert_rank(vector, 1, message=f"{which} shape must be a vector.")
+        for which, vector in vectors.items()
     ]
+    unknown = tf.count_nonzero(missing, dtype=tf.int32)
+    checks.append(tf.assert_less_equal(unknown, 1, message="At most one dimension can be unknown."))
+    checks.append(tf.assert_positive(whole, message="Shape elements must be >=-1."))
+    size = tf.reduce_prod(whole)
+    return [*checks, tf.assert_equal(size, total, message="Shape sizes do not match.")]
 
 
 @export("contrib.distributions.BatchReshape")

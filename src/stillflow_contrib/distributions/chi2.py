@@ -9,6 +9,7 @@ from stillflow.distributions.gamma import Gamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow_contrib.distributions.moved import moved_from_contrib
+from stillflow_contrib.distributions.scales import positive_parameter
 
 
 @export("contrib.distributions.Chi2")
@@ -32,15 +33,9 @@ class Chi2(Gamma):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name, values=[df]) as scope:
-            with tf.control_dependencies([tf.assert_positive(df)] if validate_args else []):
-                self._df = tf.identity(df, name="df")
-            super().__init__(
-                concentration=0.5 * self._df,
-                rate=tf.constant(0.5, dtype=self._df.dtype),
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                name=scope,
-            )
+            self._df = df = positive_parameter(df, "df", validate_args)
+            half_df, half = 0.5 * df, tf.constant(0.5, dtype=df.dtype)
+            super().__init__(half_df, half, validate_args, allow_nan_stats, scope)
         self._parameters = parameters
 
     @classmethod

@@ -189,11 +189,9 @@ class VectorDeterministic(_Points):
         return tf.cast(near, dtype=self.dtype)
 
     def _checked_value(self, x: Any) -> Any:
-        is_vector = tf.assert_rank_at_least(x, 1)
-        same_size = tf.assert_equal(
-            self.event_shape_tensor(),
-            tf.gather(tf.shape(x), tf.rank(x) - 1),
-            message="Argument 'x' not defined in the same space R^k as this distribution",
-        )
-        with tf.control_dependencies([is_vector]), tf.control_dependencies([same_size]):
+        checks = [tf.assert_rank_at_least(x, 1)]
+        sizes = self.event_shape_tensor(), tf.gather(tf.shape(x), tf.rank(x) - 1)
+        words = "Argument 'x' not defined in the same space R^k as this distribution"
+        checks.append(tf.assert_equal(*sizes, message=words))
+        with tf.control_dependencies(checks):
             return tf.identity(x)

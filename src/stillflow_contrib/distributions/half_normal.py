@@ -11,6 +11,7 @@ from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDi
 from stillflow.distributions.special_math import erfinv
 from stillflow.graph.export import export
 from stillflow_contrib.distributions.moved import moved_from_contrib
+from stillflow_contrib.distributions.scales import positive_parameter
 
 
 @export("contrib.distributions.HalfNormal")
@@ -36,17 +37,11 @@ class HalfNormal(ScalarDistribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name, values=[scale]) as scope:
-            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
-                self._scale = tf.identity(scale, name="scale")
+            self._scale = scale = positive_parameter(scale, "scale", validate_args)
         super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            graph_parents=[self._scale],
-            name=scope,
-        )
+            scale.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
+            [scale], scope,
+        )  # fmt: skip
 
     @property
     def scale(self) -> Any:

@@ -58,12 +58,14 @@ def interpolate_loc(grid: Any, loc: Sequence[Any]) -> list[Any]:
 
 def interpolate_scale(grid: Any, scale: Sequence[Any]) -> list[Any]:
     """Return the linear operators at all points; arguments as of `interpolate_loc`."""
-    count = _count(grid)
+    points = range(_count(grid))
+
+    def mixed(point: int) -> Any:
+        parts = [_scaled(grid[..., end, point], each) for end, each in enumerate(scale)]
+        return add_operators(parts)[0]
+
     with tf.name_scope("interpolate_scale", values=[grid]):
-        return [
-            add_operators([_scaled(grid[..., k, point], each) for k, each in enumerate(scale)])[0]
-            for point in range(count)
-        ]
+        return list(map(mixed, points))
 
 
 def _scaled(weight: Any, operator: Any) -> Any:

@@ -103,24 +103,25 @@ class MixtureSameFamily(Distribution):
             self._assertions += [tf.assert_equal(size, 0, message=message)]
 
     def _check_batch(self, validate_args: bool) -> None:
-        choice, components = self.mixture_distribution, self.components_distribution
+        choice, wanted = self.mixture_distribution, self._batch_shape()
+        words = "not compatible with `components_distribution.batch_shape`"
         own = choice.batch_shape
-        wanted = components.batch_shape.with_rank_at_least(1)[:-1]
         if own.is_fully_defined() and wanted.is_fully_defined():
-            if own.ndims != 0 and own != wanted:
+            if own.ndims and own != wanted:
                 raise ValueError(
-                    f"`mixture_distribution.batch_shape` (`{own.as_list()}`) is not compatible "
-                    f"with `components_distribution.batch_shape` (`{wanted.as_list()}`)"
+                    f"`mixture_distribution.batch_shape` (`{own.as_list()}`) is {words} "
+                    f"(`{wanted.as_list()}`)"
                 )
-        elif validate_args:
-            own = choice.batch_shape_tensor()
-            wanted = components.batch_shape_tensor()[:-1]
-            picked = pick_vector(choice.is_scalar_batch(), wanted, own)
-            message = (
-                "`mixture_distribution.batch_shape` is not compatible with "
-                "`components_distribution.batch_shape`"
-            )
-            self._assertions += [tf.assert_equal(picked, wanted, message=message)]
+            return
+        if validate_args:
+            self._assert_batch(f"`mixture_distribution.batch_shape` is {words}")
+
+    def _assert_batch(self, message: str) -> None:
+        choice = self.mixture_distribution
+        own = choice.batch_shape_tensor()
+        wanted = self.components_distribution.batch_shape_tensor()[:-1]
+        used = pick_vector(choice.is_scalar_batch(), wanted, own)
+        self._assertions.append(tf.assert_equal(used, wanted, message=message))
 
     def _checked_count(self, validate_args: bool) -> Any:
         """Return the number of components, as a number if it is known."""
@@ -175,15 +176,11 @@ class MixtureSameFamily(Distribution):
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         # Neither of both is given the seed: nor does TensorFlow give it to them.
         with tf.control_dependencies(self._assertions):
-            x = self.components_distribution.sample(n)
-            number = x.dtype.as_numpy_dtype
-            mask = tf.one_hot(
-                indices=self.mixture_distribution.sample(n),
-                depth=self._num_components,
-                on_value=np.ones([], dtype=number),
-                off_value=np.zeros([], dtype=number),
-            )
-            return tf.reduce_sum(x * self._padded(mask), axis=-1 - self._event_ndims)
+            drawn = self.components_distribution.sample(n)
+            choices = self.mixture_distribution.sample(n)
+            one, zero = (np.array(bit, dtype=drawn.dtype.as_numpy_dtype) for bit in (1, 0))
+            mask = tf.one_hot(choices, self._num_components, one, zero)
+            return self._weighted_sum(drawn, self._padded(mask))
 
     def _log_sum(self, x: Any, method: str) -> Any:
         x = self._with_components(x)
@@ -198,21 +195,21 @@ class MixtureSameFamily(Distribution):
     def _log_cdf(self, x: Any) -> Any:
         return self._log_sum(x, "log_cdf")
 
-    def _expectation(self, probs: Any, values: Any) -> Any:
-        return tf.reduce_sum(probs * values, axis=-1 - self._event_ndims)
+    def _weighted_sum(self, weights: Any, values: Any) -> Any:
+        return tf.reduce_sum(weights * values, axis=-1 - self._event_ndims)
 
     def _mean(self) -> Any:
         with tf.control_dependencies(self._assertions):
             probs = self._padded(self.mixture_distribution.probs)
-            return self._expectation(probs, self.components_distribution.mean())
+            return self._weighted_sum(probs, self.components_distribution.mean())
 
     def _variance(self) -> Any:
         with tf.control_dependencies(self._assertions):
             probs = self._padded(self.mixture_distribution.probs)
-            within = self._expectation(probs, self.components_distribution.variance())
+            within = self._weighted_sum(probs, self.components_distribution.variance())
             means = self.components_distribution.mean()
             squares = tf.squared_difference(means, self._with_components(self._mean()))
-            return within + self._expectation(probs, squares)
+            return within + self._weighted_sum(probs, squares)
 
     def _covariance(self) -> Any:
         if self.event_shape.ndims != 1:

@@ -47,17 +47,10 @@ class MultivariateNormalLinearOperator(StretchedDistribution):
         check_operator(scale)
         with tf.name_scope(name, values=[loc, *scale.graph_parents]) as name:
             loc = optional_tensor(loc, "loc")
-            batch_shape, event_shape = shapes_of(loc, scale)
-        super().__init__(
-            distribution=Normal(
-                loc=tf.zeros([], dtype=scale.dtype), scale=tf.ones([], dtype=scale.dtype)
-            ),
-            bijector=AffineLinearOperator(shift=loc, scale=scale, validate_args=validate_args),
-            batch_shape=batch_shape,
-            event_shape=event_shape,
-            validate_args=validate_args,
-            name=name,
-        )
+            shapes = shapes_of(loc, scale)
+        standard = Normal(tf.zeros([], scale.dtype), tf.ones([], scale.dtype))
+        stretch = AffineLinearOperator(loc, scale, validate_args=validate_args)
+        super().__init__(standard, stretch, *shapes, validate_args, name)
         self._parameters = parameters
 
 
@@ -75,16 +68,11 @@ def _kl(a: Any, b: Any, name: str | None = None) -> Any:
             ratio = (a.stddev() / b.stddev())[..., tf.newaxis]
         else:
             ratio = b.scale.solve(a.scale.to_dense())
-        divergence = (
-            b.scale.log_abs_determinant()
-            - a.scale.log_abs_determinant()
-            + 0.5
-            * (
-                -tf.cast(a.scale.domain_dimension_tensor(), a.dtype)
-                + squared_norm(ratio)
-                + squared_norm(b.scale.solve((b.mean() - a.mean())[..., tf.newaxis]))
-            )
-        )
+        log_ratio = b.scale.log_abs_determinant() - a.scale.log_abs_determinant()
+        size = tf.cast(a.scale.domain_dimension_tensor(), a.dtype)
+        spread = -size + squared_norm(ratio)
+        apart = (b.mean() - a.mean())[..., tf.newaxis]
+        divergence = log_ratio + 0.5 * (spread + squared_norm(b.scale.solve(apart)))
         divergence.set_shape(tf.broadcast_static_shape(a.batch_shape, b.batch_shape))
         return divergence
 
@@ -137,10 +125,8 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
     ) -> None:  # fmt: skip
         parameters = dict(locals())
         with tf.name_scope(name, values=[scale_diag]) as name:
-            super().__init__(
-                loc=loc, scale_diag=tf.nn.softplus(scale_diag), validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats, name=name,
-            )  # fmt: skip
+            diag = tf.nn.softplus(scale_diag)
+            super().__init__(loc, diag, None, validate_args, allow_nan_stats, name)
         self._parameters = parameters
 
 
@@ -168,22 +154,22 @@ class MultivariateNormalTriL(MultivariateNormalLinearOperator):
         if loc is None and scale_tril is None:
             raise ValueError("Must specify one or both of `loc`, `scale_tril`.")
         with tf.name_scope(name) as name, tf.name_scope("init", values=[loc, scale_tril]):
-            loc, scale_tril = optional_tensor(loc, "loc"), optional_tensor(scale_tril, "scale_tril")
-            if scale_tril is None:
-                scale: Any = tf.linalg.LinearOperatorIdentity(
-                    num_rows=dimension_size(loc, -1), dtype=loc.dtype, is_self_adjoint=True,
-                    is_positive_definite=True, assert_proper_shapes=validate_args,
-                )  # fmt: skip
-            else:
-                scale = tf.linalg.LinearOperatorLowerTriangular(
-                    scale_tril, is_non_singular=True, is_self_adjoint=False,
-                    is_positive_definite=False,
-                )  # fmt: skip
-        super().__init__(
-            loc=loc, scale=scale, validate_args=validate_args, allow_nan_stats=allow_nan_stats,
-            name=name,
-        )  # fmt: skip
+            loc, scale = _triangle(loc, scale_tril, validate_args)
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name)
         self._parameters = parameters
+
+
+def _triangle(loc: Any, scale_tril: Any, validate_args: bool) -> tuple[Any, Any]:
+    """Return `loc` as a tensor, and the operator of `scale_tril`, or the identity."""
+    loc, tril = optional_tensor(loc, "loc"), optional_tensor(scale_tril, "scale_tril")
+    if tril is not None:
+        return loc, tf.linalg.LinearOperatorLowerTriangular(
+            tril, is_non_singular=True, is_self_adjoint=False, is_positive_definite=False
+        )
+    return loc, tf.linalg.LinearOperatorIdentity(
+        num_rows=dimension_size(loc, -1), dtype=loc.dtype, is_self_adjoint=True,
+        is_positive_definite=True, assert_proper_shapes=validate_args,
+    )  # fmt: skip
 
 
 @export("contrib.distributions.MultivariateNormalFullCovariance")

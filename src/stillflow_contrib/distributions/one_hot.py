@@ -28,14 +28,16 @@ class _OverClasses(Distribution):
     _probs: Any
 
     def _set_sizes(self) -> None:
-        ndims = self._logits.shape.with_rank_at_least(1).ndims
-        if ndims is not None:
-            self._batch_rank: Any = convert_to_tensor(ndims - 1, dtype=tf.int32, name="batch_rank")
-        else:
+        logits = self._logits
+        outer = logits.shape.with_rank_at_least(1)[:-1].ndims
+        if outer is None:
             with tf.name_scope(name="batch_rank"):
-                self._batch_rank = tf.rank(self._logits) - 1
+                outer = tf.rank(logits) - 1
+        else:
+            outer = convert_to_tensor(outer, dtype=tf.int32, name="batch_rank")
+        self._batch_rank = outer
         with tf.name_scope(name="event_size"):
-            self._event_size = tf.shape(self._logits)[-1]
+            self._event_size = tf.shape(logits)[-1]
 
     @property
     def event_size(self) -> Any:

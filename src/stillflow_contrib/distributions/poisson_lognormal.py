@@ -41,13 +41,13 @@ def quadrature_scheme_lognormal_gauss_hermite(
       the points [..., quadrature_size], and their probabilities [quadrature_size].
     """
     with tf.name_scope(name, "vector_diffeomixture_quadrature_gauss_hermite", [loc, scale]):
-        points, weights = np.polynomial.hermite.hermgauss(deg=quadrature_size)
-        points = points.astype(loc.dtype.as_numpy_dtype)
-        weights = weights.astype(loc.dtype.as_numpy_dtype)
-        weights /= np.linalg.norm(weights, ord=1, keepdims=True)
-        probs = convert_to_tensor(weights, name="probs", dtype=loc.dtype)
-        grid = loc[..., tf.newaxis] + np.sqrt(2.0) * scale[..., tf.newaxis] * points
-        return grid, probs
+        rule = np.polynomial.hermite.hermgauss(deg=quadrature_size)
+        points, weights = (numbers.astype(loc.dtype.as_numpy_dtype) for numbers in rule)
+        total = np.linalg.norm(weights, ord=1, keepdims=True)
+        probs = convert_to_tensor(weights / total, name="probs", dtype=loc.dtype)
+        # The rule is for densities exp(-x ** 2), whose standard deviation is sqrt(1 / 2).
+        means, deviations = (each[..., tf.newaxis] for each in (loc, scale))
+        return means + np.sqrt(2.0) * deviations * points, probs
 
 
 @export("contrib.distributions.quadrature_scheme_lognormal_quantiles")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import stillflow as tf
@@ -20,6 +21,13 @@ def is_diagonal(scale: Any) -> bool:
 
 def optional_tensor(value: Any, name: str) -> Any:
     return None if value is None else convert_to_tensor(value, name=name)
+
+
+def positive_parameter(value: Any, name: str, validate_args: bool) -> Any:
+    """Return a distribution's parameter, after a check that it is positive if so asked."""
+    checks = [tf.assert_positive(value)] if validate_args else []
+    with tf.control_dependencies(checks):
+        return tf.identity(value, name=name)
 
 
 def check_operator(scale: Any) -> None:
@@ -183,12 +191,7 @@ def low_rank_update(scale: Any, factor: Any, diag: Any) -> Any:
 
 def broadcast_shape(*tensors: Any) -> Any:
     """Return the shape that tensors have together: a list, or a tensor where it is not known."""
-    static = tensors[0].shape
-    for each in tensors[1:]:
-        static = tf.broadcast_static_shape(static, each.shape)
+    static = functools.reduce(tf.broadcast_static_shape, [each.shape for each in tensors])
     if static.is_fully_defined():
         return static.as_list()
-    dynamic = tf.shape(tensors[0])
-    for each in tensors[1:]:
-        dynamic = tf.broadcast_dynamic_shape(dynamic, tf.shape(each))
-    return dynamic
+    return functools.reduce(tf.broadcast_dynamic_shape, map(tf.shape, tensors))

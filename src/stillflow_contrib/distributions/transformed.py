@@ -213,12 +213,13 @@ class TransformedDistribution(Distribution):
         return given
 
     def _rotate(self, x: Any, right: bool = False) -> Any:
-        rotates = static_value(self._rotates)
-        if rotates is not None and not rotates:
+        known = static_value(self._rotates)
+        if not (known is None or known):
             return x
         ndims = tf.rank(x)
-        first = ndims - self._rotated if right else self._rotated
-        return tf.transpose(x, _joined(tf.range(first, ndims), tf.range(0, first)))
+        split = ndims - self._rotated if right else self._rotated
+        behind, before = tf.range(split, ndims), tf.range(0, split)
+        return tf.transpose(x, _joined(behind, before))
 
     def _fibers(self, y: Any, kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Return each point's preimages, with their log determinants; one pair, or several."""

@@ -193,17 +193,17 @@ class VectorDiffeomixture(Distribution):
         return tf.gather(tf.reshape(self.grid, shape=[-1]), points + offset)
 
     def _log_prob(self, x: Any) -> Any:
-        y = tf.stack([affine.inverse(x) for affine in self.interpolated_affine], axis=-1)
-        log_prob = tf.reduce_sum(self.distribution.log_prob(y), axis=-2)
-        stretched = tf.stack(
-            [
-                affine.forward_log_det_jacobian(x, event_ndims=tf.rank(self.event_shape_tensor()))
-                for affine in self.interpolated_affine
-            ],
-            axis=-1,
-        )
-        weighted = self.mixture_distribution.logits - stretched + log_prob
-        return tf.reduce_logsumexp(weighted, axis=-1)
+        def at_points(value: Callable[[Any], Any]) -> Any:
+            return tf.stack([value(affine) for affine in self.interpolated_affine], axis=-1)
+
+        def stretch(affine: Any) -> Any:
+            ndims = tf.rank(self.event_shape_tensor())
+            return affine.forward_log_det_jacobian(x, event_ndims=ndims)
+
+        y = at_points(lambda affine: affine.inverse(x))
+        densities = tf.reduce_sum(self.distribution.log_prob(y), axis=-2)
+        weights = self.mixture_distribution.logits - at_points(stretch)
+        return tf.reduce_logsumexp(weights + densities, axis=-1)
 
     def _mean(self) -> Any:
         p, m = self._expanded_probs(), self._expanded_mean()

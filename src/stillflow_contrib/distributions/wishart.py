@@ -192,14 +192,13 @@ class _WishartLinearOperator(Distribution):
         return tf.transpose(x, perm)
 
     def _entropy(self) -> Any:
-        half_rows = 0.5 * self.dimension + 0.5
+        rows = self.dimension
+        middle = 0.5 * rows + 0.5
         half_df = 0.5 * self.df
-        return (
-            self.dimension * (half_df + half_rows * math.log(2.0))
-            + 2 * half_rows * self.scale_operator.log_abs_determinant()
-            + self._multi_lgamma(half_df, self.dimension)
-            + (half_rows - half_df) * self._multi_digamma(half_df, self.dimension)
-        )
+        entropy = rows * (half_df + middle * math.log(2.0))
+        entropy += 2 * middle * self.scale_operator.log_abs_determinant()
+        entropy += self._multi_lgamma(half_df, rows)
+        return entropy + (middle - half_df) * self._multi_digamma(half_df, rows)
 
     def _mean(self) -> Any:
         if self.cholesky_input_output_matrices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from stillflow.distributions.bijector import Bijector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
-from stillflow_contrib.distributions.bijectors.elementwise import _moved
+from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
 
 
 @export("contrib.distributions.bijectors.AbsoluteValue")
@@ -25,15 +26,10 @@ class AbsoluteValue(Bijector):
 
     @_moved
     def __init__(self, validate_args: bool = False, name: str = "absolute_value") -> None:
-        self._graph_parents = []
-        self._name = name
+        super().__init__([], True, validate_args, forward_min_event_ndims=0, name=name)
+        # An empty scope takes its name, too.
         with self._name_scope("init"):
-            super().__init__(
-                forward_min_event_ndims=0,
-                is_constant_jacobian=True,
-                validate_args=validate_args,
-                name=name,
-            )
+            pass
 
     def _forward(self, x: Any) -> Any:
         return tf.abs(x)
@@ -43,14 +39,11 @@ class AbsoluteValue(Bijector):
         return -y, y
 
     def _inverse_log_det_jacobian(self, y: Any) -> Any:
-        zeros = self._after_check(y, tf.constant(0.0, dtype=y.dtype))
-        return zeros, zeros
+        return (self._after_check(y, tf.constant(0.0, dtype=y.dtype)),) * 2
 
     def _after_check(self, y: Any, result: Any) -> Any:
-        if not self.validate_args:
-            return result
-        message = "Argument y was negative"
-        return with_dependencies([tf.assert_non_negative(y, message=message)], result)
+        check = partial(tf.assert_non_negative, y, message="Argument y was negative")
+        return validated(self, result, check)
 
     @property
     def _is_injective(self) -> bool:
@@ -81,10 +74,8 @@ class Square(Bijector):
         return np.log(2.0) + tf.log(self._checked(x))
 
     def _checked(self, x: Any) -> Any:
-        if not self.validate_args:
-            return x
-        message = "All elements must be non-negative."
-        return with_dependencies([tf.assert_non_negative(x, message=message)], x)
+        words = "All elements must be non-negative."
+        return validated(self, x, partial(tf.assert_non_negative, x, message=words))
 
 
 @export("contrib.distributions.bijectors.Softsign")
@@ -148,18 +139,13 @@ class Gumbel(Bijector):
         validate_args: bool = False,
         name: str = "gumbel",
     ) -> None:
-        self._graph_parents = []
-        self._name = name
-        self._validate_args = validate_args
+        super().__init__([], False, validate_args, forward_min_event_ndims=0, name=name)
         with self._name_scope("init", values=[loc, scale]):
-            self._loc = convert_to_tensor(loc, name="loc")
-            self._scale = convert_to_tensor(scale, name="scale")
-            tf.debugging.assert_same_float_dtype([self._loc, self._scale])
-            if validate_args:
-                message = "Argument scale was not positive"
-                positive = tf.assert_positive(self._scale, message=message)
-                self._scale = with_dependencies([positive], self._scale)
-        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
+            given = {"loc": loc, "scale": scale}
+            self._loc, scale = (convert_to_tensor(value, name=key) for key, value in given.items())
+            tf.debugging.assert_same_float_dtype([self._loc, scale])
+            words = "Argument scale was not positive"
+            self._scale = validated(self, scale, partial(tf.assert_positive, scale, message=words))
 
     @property
     def loc(self) -> Any:
@@ -221,20 +207,15 @@ class Kumaraswamy(Bijector):
         validate_args: bool = False,
         name: str = "kumaraswamy",
     ) -> None:
-        self._graph_parents = []
-        self._name = name
-        self._validate_args = validate_args
+        super().__init__([], False, validate_args, forward_min_event_ndims=0, name=name)
         with self._name_scope("init", values=[concentration1, concentration0]):
             self._concentration1 = self._positive(concentration1, "concentration1")
             self._concentration0 = self._positive(concentration0, "concentration0")
-        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
 
     def _positive(self, value: Any, name: str) -> Any:
         value = convert_to_tensor(value, name=name)
-        if not self._validate_args:
-            return value
-        message = "Concentration parameter must be positive."
-        return with_dependencies([tf.assert_positive(value, message=message)], value)
+        words = "Concentration parameter must be positive."
+        return validated(self, value, partial(tf.assert_positive, value, message=words))
 
     @property
     def concentration1(self) -> Any:
@@ -300,9 +281,7 @@ class SinhArcsinh(Bijector):
         validate_args: bool = False,
         name: str = "SinhArcsinh",
     ) -> None:
-        self._graph_parents = []
-        self._name = name
-        self._validate_args = validate_args
+        super().__init__([], False, validate_args, forward_min_event_ndims=0, name=name)
         with self._name_scope("init", values=[skewness, tailweight]):
             tailweight = 1.0 if tailweight is None else tailweight
             skewness = 0.0 if skewness is None else skewness
@@ -310,11 +289,9 @@ class SinhArcsinh(Bijector):
             dtype = self._skewness.dtype
             self._tailweight = convert_to_tensor(tailweight, name="tailweight", dtype=dtype)
             tf.debugging.assert_same_float_dtype([self._skewness, self._tailweight])
-            if validate_args:
-                message = "Argument tailweight was not positive"
-                positive = tf.assert_positive(self._tailweight, message=message)
-                self._tailweight = with_dependencies([positive], self._tailweight)
-        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
+            words = "Argument tailweight was not positive"
+            check = partial(tf.assert_positive, self._tailweight, message=words)
+            self._tailweight = validated(self, self._tailweight, check)
 
     @property
     def skewness(self) -> Any:

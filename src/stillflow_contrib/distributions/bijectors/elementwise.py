@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.parameters import softplus_inverse
 from stillflow.graph.export import export
+from stillflow.graph.static_value import static_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
@@ -18,6 +21,13 @@ _moved = deprecated(
     "`tfp.distributions` instead of `tf.contrib.distributions`.",
     warn_once=True,
 )
+
+
+def validated(bijector: Bijector, result: Any, *checks: Callable[[], Any]) -> Any:
+    """Return `result`, after the assertions that `checks` make if arguments are validated."""
+    if not bijector.validate_args:
+        return result
+    return with_dependencies([check() for check in checks], result)
 
 
 @export("contrib.distributions.bijectors.PowerTransform")
@@ -37,15 +47,11 @@ class PowerTransform(Bijector):
     def __init__(
         self, power: Any = 0.0, validate_args: bool = False, name: str = "power_transform"
     ) -> None:
-        self._graph_parents = []
-        self._name = name
-        self._validate_args = validate_args
+        super().__init__([], False, validate_args, forward_min_event_ndims=0, name=name)
         with self._name_scope("init", values=[power]):
-            power = tf.contrib.util.constant_value(tf.convert_to_tensor(power, name="power"))
-        if power is None or power < 0:
+            self._power = static_value(tf.convert_to_tensor(power, name="power"))
+        if self._power is None or self._power < 0:
             raise ValueError("`power` must be a non-negative TF constant.")
-        self._power = power
-        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
 
     @property
     def power(self) -> Any:
@@ -74,18 +80,16 @@ class PowerTransform(Bijector):
         return (1.0 / self.power - 1.0) * tf.log1p(x * self.power)
 
     def _checked_x(self, x: Any) -> Any:
-        if not self.validate_args or self.power == 0.0:
+        if self.power == 0.0:
             return x
-        least = -1.0 / self.power
-        message = f"Forward transformation input must be at least {least}."
-        in_range = tf.assert_non_negative(1.0 + self.power * x, message=message)
-        return with_dependencies([in_range], x)
+        words = f"Forward transformation input must be at least {-1.0 / self.power}."
+        return validated(
+            self, x, lambda: tf.assert_non_negative(1.0 + self.power * x, message=words)
+        )
 
     def _checked_y(self, y: Any) -> Any:
-        if not self.validate_args:
-            return y
-        message = "Inverse transformation input must be greater than 0."
-        return with_dependencies([tf.assert_positive(y, message=message)], y)
+        words = "Inverse transformation input must be greater than 0."
+        return validated(self, y, partial(tf.assert_positive, y, message=words))
 
 
 @export("contrib.distributions.bijectors.Exp")

@@ -152,24 +152,19 @@ def masked_dense(
       NotImplementedError: if the depth is not known.
     """
     mask = _mask(num_blocks, _known_depth(inputs), units, exclusive)
-    initializer = kernel_initializer or tf.glorot_normal_initializer()
+    initial_values = kernel_initializer or tf.glorot_normal_initializer()
 
-    def masked(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        return mask * initializer(shape, dtype, partition_info)
+    def visible(kernel: Any) -> Any:
+        return mask * kernel
 
+    def visible_values(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        return visible(initial_values(shape, dtype, partition_info))
+
+    masks = {"kernel_initializer": visible_values, "kernel_constraint": visible}
+    scopes = {"name": name, "_scope": name, "_reuse": reuse}
     with tf.name_scope(name, "masked_dense", [inputs, units, num_blocks]):
-        layer = tf.layers.Dense(
-            units,
-            *args,
-            kernel_initializer=masked,
-            kernel_constraint=lambda x: mask * x,
-            name=name,
-            dtype=inputs.dtype.base_dtype,
-            _scope=name,
-            _reuse=reuse,
-            **kwargs,
-        )
-        return layer.apply(inputs)
+        dtype = inputs.dtype.base_dtype
+        return tf.layers.Dense(units, *args, dtype=dtype, **masks, **scopes, **kwargs).apply(inputs)
 
 
 @export("contrib.distributions.bijectors.masked_autoregressive_default_template")
@@ -339,13 +334,9 @@ def real_nvp_default_template(
     with tf.name_scope(name, "real_nvp_default_template"):
 
         def network(x: Any, output_units: int) -> Any:
-            for units in hidden_layers:
-                x = tf.layers.dense(*args, inputs=x, units=units, activation=activation, **kwargs)
-            count = (1 if shift_only else 2) * output_units
-            x = tf.layers.dense(*args, inputs=x, units=count, activation=None, **kwargs)
-            if shift_only:
-                return x, None
-            shift, log_scale = tf.split(x, 2, axis=-1)
-            return shift, log_scale
+            layers = [(units, activation) for units in hidden_layers]
+            for units, bend in [*layers, ((2 - shift_only) * output_units, None)]:
+                x = tf.layers.dense(*args, inputs=x, units=units, activation=bend, **kwargs)
+            return (x, None) if shift_only else tuple(tf.split(x, 2, axis=-1))
 
         return tf.make_template("real_nvp_default_template", network)

@@ -35,12 +35,11 @@ class CholeskyOuterProduct(Bijector):
 
     def _forward(self, x: Any) -> Any:
         if self.validate_args:
-            is_matrix = tf.assert_rank_at_least(x, 2)
-            shape = tf.shape(x)
-            is_square = tf.assert_equal(shape[-2], shape[-1])
-            x = with_dependencies([is_matrix, is_square], x)
-        x = tf.matrix_band_part(x, -1, 0)
-        return tf.matmul(x, x, adjoint_b=True)
+            is_matrix, shape = tf.assert_rank_at_least(x, 2), tf.shape(x)
+            rows, columns = (shape[axis] for axis in (-2, -1))
+            x = with_dependencies([is_matrix, tf.assert_equal(rows, columns)], x)
+        triangle = tf.matrix_band_part(x, -1, 0)
+        return tf.matmul(triangle, triangle, adjoint_b=True)
 
     def _inverse(self, y: Any) -> Any:
         return tf.cholesky(y)
@@ -197,23 +196,26 @@ class FillTriangular(Bijector):
         return tf.concat([batch, [rows, rows]], axis=0)
 
     def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
-        batch, rows = output_shape[:-2], output_shape[-1]
+        outer, rows = output_shape[:-2], output_shape[-1]
         if self.validate_args:
-            square = tf.assert_equal(rows, output_shape[-2], message="Matrix must be square.")
-            with tf.control_dependencies([square]):
-                rows = tf.identity(rows)
-        size = tf.cast(rows * (rows + 1) / 2, output_shape.dtype)
-        return tf.concat([batch, [size]], axis=0)
+            rows = _if_equal(rows, output_shape[-2], "Matrix must be square.", rows)
+        numbers = tf.cast(rows * (rows + 1) / 2, output_shape.dtype)
+        return tf.concat([outer, [numbers]], axis=0)
 
     def _rows(self, size: Any) -> Any:
         with tf.name_scope("vector_size_to_square_matrix_size", values=[size]):
             rows = (-1.0 + tf.sqrt(1 + 8.0 * tf.cast(size, tf.float32))) / 2.0
             if self.validate_args:
                 whole = tf.cast(tf.cast(rows, tf.int32), tf.float32)
-                message = "Vector length is not a triangular number"
-                with tf.control_dependencies([tf.assert_equal(whole, rows, message=message)]):
-                    rows = tf.identity(rows)
+                words = "Vector length is not a triangular number"
+                rows = _if_equal(whole, rows, words, rows)
             return tf.cast(rows, size.dtype)
+
+
+def _if_equal(first: Any, second: Any, message: str, result: Any) -> Any:
+    """Return `result`, after a check that the others are equal."""
+    with tf.control_dependencies([tf.assert_equal(first, second, message=message)]):
+        return tf.identity(result)
 
 
 def _known_rows(size: int) -> int:

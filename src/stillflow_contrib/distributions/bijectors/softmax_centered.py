@@ -8,8 +8,14 @@ import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.layout import pad
 from stillflow.graph.export import export
-from stillflow.ops.control_flow.identity_and_group import with_dependencies
-from stillflow_contrib.distributions.bijectors.elementwise import _moved
+from stillflow.graph.tensor_shape import dimension_value
+from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
+
+
+def _longer(shape: Any, by: int) -> Any:
+    """Return the static shape of vectors that have more numbers than those of another one."""
+    size = None if shape.ndims is None else dimension_value(shape[-1])
+    return shape if size is None else tf.TensorShape([size + by])
 
 
 @export("contrib.distributions.bijectors.SoftmaxCentered")
@@ -28,33 +34,30 @@ class SoftmaxCentered(Bijector):
         super().__init__(forward_min_event_ndims=1, validate_args=validate_args, name=name)
 
     def _forward_event_shape(self, input_shape: Any) -> Any:
-        if input_shape.ndims is None or input_shape[-1] is None:
-            return input_shape
-        return tf.TensorShape([input_shape[-1] + 1])
+        return _longer(input_shape, 1)
 
     def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
         return (input_shape[-1] + 1)[..., tf.newaxis]
 
     def _inverse_event_shape(self, output_shape: Any) -> Any:
-        if output_shape.ndims is None or output_shape[-1] is None:
-            return output_shape
-        if output_shape[-1] <= 1:
-            raise ValueError(f"output_shape[-1] = {output_shape[-1]} <= 1")
-        return tf.TensorShape([output_shape[-1] - 1])
+        size = None if output_shape.ndims is None else dimension_value(output_shape[-1])
+        if size is not None and size <= 1:
+            raise ValueError(f"output_shape[-1] = {size} <= 1")
+        return _longer(output_shape, -1)
 
     def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
-        if self.validate_args:
-            enough = tf.assert_greater(
-                output_shape[-1], 1, message="Need last dimension greater than 1."
-            )
-            output_shape = with_dependencies([enough], output_shape)
-        return (output_shape[-1] - 1)[..., tf.newaxis]
+        words = "Need last dimension greater than 1."
+        shape = validated(
+            self, output_shape, lambda: tf.assert_greater(output_shape[-1], 1, message=words)
+        )
+        return (shape[-1] - 1)[..., tf.newaxis]
 
     def _forward(self, x: Any) -> Any:
         return tf.nn.softmax(pad(x, axis=-1, back=True))
 
     def _inverse(self, y: Any) -> Any:
         logs = tf.log(y)
+        # Logarithms of ratios to the last probability.
         last = (-logs[..., -1])[..., tf.newaxis]
         return logs[..., :-1] + last
 
