@@ -146,20 +146,19 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         Raises:
           ValueError: if both limits are given, or the input twice or not at all.
         """
-        if steps is not None and max_steps is not None:
+        limits = steps, max_steps
+        if None not in limits:
             raise ValueError("Can not provide both steps and max_steps.")
         verify_input_args(x, y, input_fn, None, batch_size)
         if x is not None:
-            SKCompat(self).fit(x, y, batch_size, steps, max_steps, monitors)
-            return self
-        if max_steps is not None and max_steps <= self._steps_made():
+            SKCompat(self).fit(x, y, batch_size, *limits, monitors)
+        elif max_steps is not None and self._steps_made() >= max_steps:
             logging.info("Skipping training since max_steps has already saved.")
-            return self
-        hooks = replace_monitors_with_hooks(monitors, self)
-        if steps is not None or max_steps is not None:
-            hooks.append(StopAtStepHook(steps, max_steps))
-        loss = self._train_model(input_fn=input_fn, hooks=hooks)
-        logging.info("Loss for final step: %s.", loss)
+        else:
+            hooks = replace_monitors_with_hooks(monitors, self)
+            hooks += [] if limits == (None, None) else [StopAtStepHook(*limits)]
+            last = self._train_model(input_fn=input_fn, hooks=hooks)
+            logging.info("Loss for final step: %s.", last)
         return self
 
     def _steps_made(self) -> int:
@@ -212,15 +211,17 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         verify_input_args(x, y, input_fn, feed_fn, batch_size)
         if x is not None:
             return SKCompat(self).score(x, y, batch_size, steps, metrics, name)
-        if metrics is not None and not isinstance(metrics, dict):
-            raise ValueError(f"Metrics argument should be None or dict. Got {metrics}.")
-        results, step = self._evaluate_model(
-            input_fn=input_fn, feed_fn=feed_fn, steps=steps, metrics=metrics, name=name,
-            checkpoint_path=checkpoint_path, hooks=hooks, log_progress=log_progress,
+        return self._results(
+            metrics, input_fn=input_fn, feed_fn=feed_fn, steps=steps, name=name, hooks=hooks,
+            checkpoint_path=checkpoint_path, log_progress=log_progress,
         )  # fmt: skip
-        if results is not None:
-            results.update({GraphKeys.GLOBAL_STEP: step})
-        return results
+
+    def _results(self, metrics: Any, **settings: Any) -> Any:
+        """Return {metric: value} of an evaluation, with its global step."""
+        if not (metrics is None or isinstance(metrics, dict)):
+            raise ValueError(f"Metrics argument should be None or dict. Got {metrics}.")
+        values, step = self._evaluate_model(metrics=metrics, **settings)
+        return values if values is None else {**values, GraphKeys.GLOBAL_STEP: step}
 
     @_WITHOUT_LABELS
     def predict(

@@ -14,18 +14,20 @@ def verify_input_args(x: Any, y: Any, input_fn: Any, feed_fn: Any, batch_size: A
     Raises:
       ValueError: if it is.
     """
-    if input_fn is None:
-        if x is None:
-            raise ValueError("Either x or input_fn must be provided.")
-        if is_tensor(x) or (y is not None and is_tensor(y)):
-            raise ValueError("Inputs cannot be tensors. Please provide input_fn.")
-        if feed_fn is not None:
-            raise ValueError("Can not provide both feed_fn and x or y.")
-        return
-    if x is not None or y is not None:
-        raise ValueError("Can not provide both input_fn and x or y.")
-    if batch_size is not None:
-        raise ValueError("Can not provide both input_fn and batch_size.")
+    if input_fn is not None:
+        problems = {
+            "Can not provide both input_fn and x or y.": x is not None or y is not None,
+            "Can not provide both input_fn and batch_size.": batch_size is not None,
+        }
+    else:
+        problems = {
+            "Either x or input_fn must be provided.": x is None,
+            "Inputs cannot be tensors. Please provide input_fn.": is_tensor(x) or is_tensor(y),
+            "Can not provide both feed_fn and x or y.": feed_fn is not None,
+        }
+    for message, occurs in problems.items():
+        if occurs:
+            raise ValueError(message)
 
 
 def array_input(

@@ -35,25 +35,26 @@ _STEPS_PER_WORKER = 8000.0
 class _EvaluatingListener(CheckpointSaverListener):
     """Listener that evaluates and exports each checkpoint when it is saved."""
 
+    _latest_path: str | None = None
+    eval_result: Any = None
+    export_results: Any = None
+
     def __init__(self, eval_fn: Any, export_fn: Any, model_dir: str) -> None:
-        self._eval_fn = eval_fn
-        self._export_fn = export_fn
+        self._eval_fn, self._export_fn = eval_fn, export_fn
         self._model_dir = model_dir
-        self._latest_path: str | None = None
-        self.eval_result: Any = None
-        self.export_results: Any = None
 
     def after_save(self, session: Any, global_step_value: Any) -> None:
         logging.info("Checking for checkpoint in %s", self._model_dir)
-        path = latest_checkpoint(self._model_dir)
-        if not path:
-            logging.warning("Skipping evaluation and export since model has not been saved yet.")
-        elif path == self._latest_path:
-            logging.warning("Skipping evaluation due to same latest checkpoint %s.", path)
-        else:
-            self._latest_path = path
-            self.eval_result = self._eval_fn(name="intermediate_export", checkpoint_path=path)
-            self.export_results = self._export_fn(self.eval_result, checkpoint_path=path)
+        found = latest_checkpoint(self._model_dir)
+        if found and found != self._latest_path:
+            self._latest_path, settings = found, {"checkpoint_path": found}
+            self.eval_result = self._eval_fn(name="intermediate_export", **settings)
+            self.export_results = self._export_fn(self.eval_result, **settings)
+            return
+        reason = f"due to same latest checkpoint {found}."
+        if not found:
+            reason = "and export since model has not been saved yet."
+        logging.warning(f"Skipping evaluation {reason}")
 
 
 @export("contrib.learn.Experiment")

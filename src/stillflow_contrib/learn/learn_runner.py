@@ -81,31 +81,41 @@ def _with_settings(
     """Return the function, with a check that its estimator has the settings it is called with."""
 
     def checked_fn(run_config: Any, hparams: Any) -> Experiment:
-        if not isinstance(run_config, RunConfig):
-            raise ValueError("`run_config` must be `tf.contrib.learn.RunConfig` instance")
-        if not run_config.model_dir:
-            raise ValueError("Must specify a model directory `model_dir` in `run_config`.")
-        if hparams is not None and not isinstance(hparams, HParams):
-            raise ValueError("`hparams` must be `HParams` instance")
-        if needs_hparams and hparams is None:
-            raise ValueError("`hparams` cannot be `None`.")
+        problem = _problem(run_config, hparams, needs_hparams)
+        if problem:
+            raise ValueError(problem)
         expected = run_config.uid()
         experiment = _checked(experiment_fn(run_config, hparams))
-        config = experiment.estimator.config
-        if not hasattr(config, "uid"):
-            raise RuntimeError(
-                "Pass `run_config` argument of the `experiment_fn` to the Estimator in Experiment. "
-                "It is likely a different `RunConfig` is passed to `Estimator` or the `config` "
-                "constructor argument in `Estimator` is not set."
-            )
-        if config.uid() != expected:
-            raise RuntimeError(
-                "`RunConfig` instance is expected to be used by the `Estimator` inside the "
-                f"`Experiment`. expected {expected}, but got {config.uid()}"
-            )
+        _check_config(experiment.estimator.config, expected)
         return experiment
 
     return checked_fn
+
+
+def _problem(run_config: Any, hparams: Any, needs_hparams: bool) -> str:
+    """Return the reason why an experiment cannot be made of these settings, or ""."""
+    if not isinstance(run_config, RunConfig):
+        return "`run_config` must be `tf.contrib.learn.RunConfig` instance"
+    if not run_config.model_dir:
+        return "Must specify a model directory `model_dir` in `run_config`."
+    if hparams is None:
+        return "`hparams` cannot be `None`." if needs_hparams else ""
+    return "" if isinstance(hparams, HParams) else "`hparams` must be `HParams` instance"
+
+
+def _check_config(config: Any, expected: str) -> None:
+    """Raise an error if an estimator's settings are not those of the id `expected`."""
+    if not hasattr(config, "uid"):
+        raise RuntimeError(
+            "Pass `run_config` argument of the `experiment_fn` to the Estimator in Experiment. "
+            "It is likely a different `RunConfig` is passed to `Estimator` or the `config` "
+            "constructor argument in `Estimator` is not set."
+        )
+    if config.uid() != expected:
+        raise RuntimeError(
+            "`RunConfig` instance is expected to be used by the `Estimator` inside the "
+            f"`Experiment`. expected {expected}, but got {config.uid()}"
+        )
 
 
 def _checked(experiment: Any) -> Experiment:

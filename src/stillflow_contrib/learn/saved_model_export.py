@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 from stillflow.graph import dtypes
@@ -77,17 +78,17 @@ def all_signature_defs(
     Raises:
       ValueError: if there is no default input.
     """
-    found = {
-        f"{name}:{output or 'None'}": _signature_def(tensors, results, problem)
-        for name, tensors in inputs.items()
-        for output, (problem, results) in outputs.items()
-    }
-    default = inputs.get(_DEFAULT_INPUT)
-    if not default:
+
+    def signature(name: str, output: Any) -> Any:
+        problem, results = outputs[output]
+        return _signature_def(inputs[name], results, problem)
+
+    pairs = itertools.product(inputs, outputs)
+    found = {f"{name}:{output or 'None'}": signature(name, output) for name, output in pairs}
+    if not inputs.get(_DEFAULT_INPUT):
         raise ValueError("A default input_alternative must be provided.")
-    problem, results = outputs[default_output]
-    found[names.DEFAULT_SERVING_SIGNATURE_DEF_KEY] = _signature_def(default, results, problem)
-    return found
+    served = signature(_DEFAULT_INPUT, default_output)
+    return {**found, names.DEFAULT_SERVING_SIGNATURE_DEF_KEY: served}
 
 
 def _signature_def(inputs: dict[str, Any], outputs: dict[str, Any], problem: int) -> Any:

@@ -47,26 +47,19 @@ class SKCompat(Parametrized):
           ValueError: if `metrics` is no dict.
         """
         input_fn, feed_fn = array_input(x, y, batch_size)
-        if metrics is not None and not isinstance(metrics, dict):
-            raise ValueError(f"Metrics argument should be None or dict. Got {metrics}.")
-        results, step = self._estimator._evaluate_model(
-            input_fn=input_fn, feed_fn=feed_fn, steps=steps, metrics=metrics, name=name
+        return self._estimator._results(
+            metrics, input_fn=input_fn, feed_fn=feed_fn, steps=steps, name=name
         )
-        if results is not None:
-            results.update({"global_step": step})
-        return results
 
     def predict(self, x: Any, batch_size: int | None = 128, outputs: Any = None) -> Any:
         """Return the predictions of all examples, as an array or as arrays by name."""
         input_fn, feed_fn = array_input(x, None, batch_size)
         batches = list(
             self._estimator._infer_model(
-                input_fn=input_fn, feed_fn=feed_fn, outputs=outputs, as_iterable=True,
-                iterate_batches=True,
+                input_fn, feed_fn, outputs, as_iterable=True, iterate_batches=True
             )
-        )  # fmt: skip
+        )
         if not isinstance(batches[0], dict):
             return np.concatenate(batches, axis=0)
-        return {
-            name: np.concatenate([batch[name] for batch in batches], axis=0) for name in batches[0]
-        }
+        by_name = {name: [batch[name] for batch in batches] for name in batches[0]}
+        return {name: np.concatenate(parts, axis=0) for name, parts in by_name.items()}

@@ -33,6 +33,13 @@ def sdca_model_fn(
     return build(features, labels, mode, params, optimizer, loss_type)
 
 
+# Arguments of the constructor that are for the model function.
+_OF_MODEL = (
+    "head", "feature_columns", "example_id_column", "num_loss_partitions", "l1_regularization",
+    "l2_regularization", "weight_column_name", "partitioner",
+)  # fmt: skip
+
+
 class _SDCAEstimator(Estimator):
     """A linear model that dual coordinate ascent trains.
 
@@ -58,6 +65,7 @@ class _SDCAEstimator(Estimator):
         l2_regularization: float = 1.0, num_loss_partitions: int | None = None,
         config: Any = None, feature_engineering_fn: Any = None, partitioner: Any = None,
     ) -> None:  # fmt: skip
+        given = dict(locals())
         self._feature_columns = tuple(feature_columns or [])
         assert self._feature_columns
         if loss_of(head) is None:
@@ -66,17 +74,9 @@ class _SDCAEstimator(Estimator):
                 "_BinaryLogisticHead, _BinarySvmHead and _RegressionHead."
             )
         assert head.logits_dimension == 1
-        params = {
-            "head": head, "feature_columns": feature_columns,
-            "example_id_column": example_id_column, "num_loss_partitions": num_loss_partitions,
-            "l1_regularization": l1_regularization, "l2_regularization": l2_regularization,
-            "weight_column_name": weight_column_name, "update_weights_hook": UpdateWeightsHook(),
-            "partitioner": partitioner,
-        }  # fmt: skip
-        super().__init__(
-            model_fn=sdca_model_fn, model_dir=model_dir, config=config, params=params,
-            feature_engineering_fn=feature_engineering_fn,
-        )  # fmt: skip
+        params = {name: given[name] for name in _OF_MODEL}
+        params["update_weights_hook"] = UpdateWeightsHook()
+        super().__init__(sdca_model_fn, model_dir, config, params, feature_engineering_fn)
 
     def _predict_key(self, key: str, input_fn: Any) -> Iterator[Any]:
         for prediction in super().predict(input_fn=input_fn, outputs=[key]):

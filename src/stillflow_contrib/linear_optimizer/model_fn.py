@@ -24,6 +24,9 @@ def loss_of(head: Any) -> str | None:
     return next((loss for kind, loss in _LOSSES if isinstance(head, kind)), None)
 
 
+_NO_COLUMNS = "feature_columns can't be empty."
+
+
 def _add_bias_column(columns: Any, tensors: Any, bias: Any, variables: Any) -> None:
     """Add a column of ones, whose weight is the bias.
 
@@ -36,16 +39,15 @@ def _add_bias_column(columns: Any, tensors: Any, bias: Any, variables: Any) -> N
     Raises:
       ValueError: if there are no columns, or one of this name.
     """
-    if any(column.name is _BIAS for column in columns):
-        raise ValueError(f"{_BIAS} is a reserved column name.")
-    if not columns:
-        raise ValueError("feature_columns can't be empty.")
+    reserved = any(column.name is _BIAS for column in columns)
+    if reserved or not columns:
+        words = f"{_BIAS} is a reserved column name." if reserved else _NO_COLUMNS
+        raise ValueError(words)
     size = _batch_size(tensors)
     if size is None:
         raise ValueError("Could not infer batch size from input features.")
     column = tf.contrib.layers.real_valued_column(_BIAS)
-    tensors[column] = tf.ones([size, 1], dtype=tf.float32)
-    variables[column] = [bias]
+    tensors[column], variables[column] = tf.ones([size, 1], dtype=tf.float32), [bias]
 
 
 def _batch_size(tensors: Any) -> Any:

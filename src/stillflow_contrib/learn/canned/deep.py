@@ -78,6 +78,18 @@ def _dnn_model_fn(
         )
 
 
+def _settings(given: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Return the arguments for `Estimator`, of those that a constructor below is given."""
+    of_model = (
+        "head", "hidden_units", "feature_columns", "optimizer", "activation_fn", "dropout",
+        "gradient_clip_norm", "embedding_lr_multipliers", "input_layer_min_slice_size",
+    )  # fmt: skip
+    given = {**given, **changed, "model_fn": _dnn_model_fn}
+    given["params"] = {name: given[name] for name in of_model}
+    of_any = ("model_fn", "model_dir", "config", "params", "feature_engineering_fn")
+    return {name: given[name] for name in of_any}
+
+
 @export("contrib.learn.DNNClassifier")
 class DNNClassifier(PredictsClasses):
     """A network of fully connected layers that predicts classes.
@@ -118,22 +130,13 @@ class DNNClassifier(PredictsClasses):
         input_layer_min_slice_size: int | None = None,
         label_keys: Any = None,
     ) -> None:
+        given = dict(locals())
         head = multi_class_head(
             n_classes, weight_column_name=weight_column_name,
             enable_centered_bias=enable_centered_bias, label_keys=label_keys,
         )  # fmt: skip
-        super().__init__(
-            model_fn=_dnn_model_fn, model_dir=model_dir, config=config,
-            params={
-                "head": head, "hidden_units": hidden_units,
-                "feature_columns": tuple(feature_columns or []), "optimizer": optimizer,
-                "activation_fn": activation_fn, "dropout": dropout,
-                "gradient_clip_norm": gradient_clip_norm,
-                "embedding_lr_multipliers": embedding_lr_multipliers,
-                "input_layer_min_slice_size": input_layer_min_slice_size,
-            },
-            feature_engineering_fn=feature_engineering_fn,
-        )  # fmt: skip
+        columns = tuple(feature_columns or [])
+        super().__init__(**_settings(given, head=head, feature_columns=columns))
 
 
 @export("contrib.learn.DNNRegressor")
@@ -162,22 +165,13 @@ class DNNRegressor(EvaluatesScores):
         embedding_lr_multipliers: Any = None,
         input_layer_min_slice_size: int | None = None,
     ) -> None:
+        given = dict(locals())
         head = regression_head(
             label_dimension=label_dimension, weight_column_name=weight_column_name,
             enable_centered_bias=enable_centered_bias,
         )  # fmt: skip
-        super().__init__(
-            model_fn=_dnn_model_fn, model_dir=model_dir, config=config,
-            params={
-                "head": head, "hidden_units": hidden_units,
-                "feature_columns": tuple(feature_columns or []), "optimizer": optimizer,
-                "activation_fn": activation_fn, "dropout": dropout,
-                "gradient_clip_norm": gradient_clip_norm,
-                "embedding_lr_multipliers": embedding_lr_multipliers,
-                "input_layer_min_slice_size": input_layer_min_slice_size,
-            },
-            feature_engineering_fn=feature_engineering_fn,
-        )  # fmt: skip
+        columns = tuple(feature_columns or [])
+        super().__init__(**_settings(given, head=head, feature_columns=columns))
 
 
 @export("contrib.learn.DNNEstimator")
@@ -204,15 +198,4 @@ class DNNEstimator(Estimator):
         embedding_lr_multipliers: Any = None,
         input_layer_min_slice_size: int | None = None,
     ) -> None:
-        super().__init__(
-            model_fn=_dnn_model_fn, model_dir=model_dir, config=config,
-            params={
-                "head": head, "hidden_units": hidden_units,
-                "feature_columns": feature_columns, "optimizer": optimizer,
-                "activation_fn": activation_fn, "dropout": dropout,
-                "gradient_clip_norm": gradient_clip_norm,
-                "embedding_lr_multipliers": embedding_lr_multipliers,
-                "input_layer_min_slice_size": input_layer_min_slice_size,
-            },
-            feature_engineering_fn=feature_engineering_fn,
-        )  # fmt: skip
+        super().__init__(**_settings(dict(locals())))

@@ -46,12 +46,12 @@ def construct_rnn_cell(
     Raises:
       ValueError: for another type, or another number of probabilities.
     """
-    if not isinstance(num_units, (list, tuple)):
-        num_units = (num_units,)
-    cells = [_cell(cell_type, units) for units in num_units]
+    widths = num_units if isinstance(num_units, (list, tuple)) else [num_units]
+    layers = [_cell(cell_type, width) for width in widths]
     if dropout_keep_probabilities:
-        cells = apply_dropout(cells, dropout_keep_probabilities)
-    return cells[0] if len(cells) == 1 else tf.contrib.rnn.MultiRNNCell(cells)
+        layers = apply_dropout(layers, dropout_keep_probabilities)
+    is_single = len(layers) == 1
+    return layers[0] if is_single else tf.contrib.rnn.MultiRNNCell(layers)
 
 
 def apply_dropout(

@@ -131,23 +131,32 @@ def _dnn_linear_combined_model_fn(
     )
 
 
+# Arguments of the constructors that are for the model function.
+_OF_MODEL = (
+    "linear_feature_columns", "linear_optimizer", "_joint_linear_weights", "dnn_feature_columns",
+    "dnn_optimizer", "dnn_hidden_units", "dnn_activation_fn", "dnn_dropout", "gradient_clip_norm",
+    "embedding_lr_multipliers", "fix_global_step_increment_bug", "input_layer_partitioner",
+)  # fmt: skip
+
+
 class _Combined(Estimator):
     """Base of estimators of both models."""
 
-    def _set_up(
-        self, head: Any, params: dict[str, Any], model_dir: Any, config: Any,
-        feature_engineering_fn: Any, slice_size: int | None = None,
-    ) -> None:  # fmt: skip
-        for key in ("linear_feature_columns", "dnn_feature_columns"):
-            params[key] = tuple(params[key] or [])
-        if not params["linear_feature_columns"] + params["dnn_feature_columns"]:
+    def _set_up(self, given: dict[str, Any], head: Any) -> None:
+        """Construct it of a constructor's arguments and a head."""
+        params = {"head": head}
+        params |= {name.lstrip("_"): given[name] for name in _OF_MODEL if name in given}
+        columns = ("linear_feature_columns", "dnn_feature_columns")
+        params |= {key: tuple(params[key] or []) for key in columns}
+        if not any(params[key] for key in columns):
             raise ValueError(_NO_COLUMNS)
+        slice_size, config = given.get("input_layer_min_slice_size"), given["config"]
         params.setdefault("input_layer_partitioner", None)
         if slice_size is not None:
             params["input_layer_partitioner"] = partitions(config, min_slice_size=slice_size)
         Estimator.__init__(
-            self, model_fn=_dnn_linear_combined_model_fn, model_dir=model_dir, config=config,
-            params={"head": head, **params}, feature_engineering_fn=feature_engineering_fn,
+            self, _dnn_linear_combined_model_fn, given["model_dir"], config, params,
+            given["feature_engineering_fn"],
         )  # fmt: skip
 
 
@@ -181,17 +190,7 @@ class DNNLinearCombinedEstimator(_Combined):
         fix_global_step_increment_bug: bool = False,
         input_layer_partitioner: Any = None,
     ) -> None:
-        params = {
-            "linear_feature_columns": linear_feature_columns,
-            "linear_optimizer": linear_optimizer, "joint_linear_weights": _joint_linear_weights,
-            "dnn_feature_columns": dnn_feature_columns, "dnn_optimizer": dnn_optimizer,
-            "dnn_hidden_units": dnn_hidden_units, "dnn_activation_fn": dnn_activation_fn,
-            "dnn_dropout": dnn_dropout, "gradient_clip_norm": gradient_clip_norm,
-            "embedding_lr_multipliers": embedding_lr_multipliers,
-            "fix_global_step_increment_bug": fix_global_step_increment_bug,
-            "input_layer_partitioner": input_layer_partitioner,
-        }  # fmt: skip
-        self._set_up(head, params, model_dir, config, feature_engineering_fn)
+        self._set_up(dict(locals()), head)
 
 
 @export("contrib.learn.DNNLinearCombinedClassifier")
@@ -246,22 +245,12 @@ class DNNLinearCombinedClassifier(PredictsClasses, _Combined):
         label_keys: Any = None,
         fix_global_step_increment_bug: bool = False,
     ) -> None:
+        given = dict(locals())
         head = multi_class_head(
             n_classes, weight_column_name=weight_column_name,
             enable_centered_bias=enable_centered_bias, label_keys=label_keys,
         )  # fmt: skip
-        params = {
-            "linear_feature_columns": linear_feature_columns,
-            "linear_optimizer": linear_optimizer, "joint_linear_weights": _joint_linear_weights,
-            "dnn_feature_columns": dnn_feature_columns, "dnn_optimizer": dnn_optimizer,
-            "dnn_hidden_units": dnn_hidden_units, "dnn_activation_fn": dnn_activation_fn,
-            "dnn_dropout": dnn_dropout, "gradient_clip_norm": gradient_clip_norm,
-            "embedding_lr_multipliers": embedding_lr_multipliers,
-            "fix_global_step_increment_bug": fix_global_step_increment_bug,
-        }  # fmt: skip
-        self._set_up(
-            head, params, model_dir, config, feature_engineering_fn, input_layer_min_slice_size
-        )
+        self._set_up(given, head)
 
 
 @export("contrib.learn.DNNLinearCombinedRegressor")
@@ -295,19 +284,9 @@ class DNNLinearCombinedRegressor(EvaluatesScores, _Combined):
         input_layer_min_slice_size: int | None = None,
         fix_global_step_increment_bug: bool = False,
     ) -> None:
+        given = dict(locals())
         head = regression_head(
             weight_column_name=weight_column_name, label_dimension=label_dimension,
             enable_centered_bias=enable_centered_bias,
         )  # fmt: skip
-        params = {
-            "linear_feature_columns": linear_feature_columns,
-            "linear_optimizer": linear_optimizer, "joint_linear_weights": _joint_linear_weights,
-            "dnn_feature_columns": dnn_feature_columns, "dnn_optimizer": dnn_optimizer,
-            "dnn_hidden_units": dnn_hidden_units, "dnn_activation_fn": dnn_activation_fn,
-            "dnn_dropout": dnn_dropout, "gradient_clip_norm": gradient_clip_norm,
-            "embedding_lr_multipliers": embedding_lr_multipliers,
-            "fix_global_step_increment_bug": fix_global_step_increment_bug,
-        }  # fmt: skip
-        self._set_up(
-            head, params, model_dir, config, feature_engineering_fn, input_layer_min_slice_size
-        )
+        self._set_up(given, head)

@@ -101,6 +101,11 @@ class DataSet:
       TypeError: another dtype.
     """
 
+    # The number of examples that are made up.
+    _num_examples = 10000
+    _epochs_completed = 0
+    _index_in_epoch = 0
+
     def __init__(
         self,
         images: Any,
@@ -116,23 +121,19 @@ class DataSet:
         dtype = dtypes.as_dtype(dtype).base_dtype
         if dtype not in (dtypes.uint8, dtypes.float32):
             raise TypeError(f"Invalid image dtype {dtype!r}, expected uint8 or float32")
+        self._images, self._labels = images, labels
         if fake_data:
-            self._num_examples = 10000
             self.one_hot = one_hot
-        else:
-            assert images.shape[0] == labels.shape[0], (
-                f"images.shape: {images.shape} labels.shape: {labels.shape}"
-            )
-            self._num_examples = images.shape[0]
-            if reshape:
-                assert images.shape[3] == 1
-                images = images.reshape(images.shape[0], images.shape[1] * images.shape[2])
-            if dtype == dtypes.float32:
-                images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
-        self._images = images
-        self._labels = labels
-        self._epochs_completed = 0
-        self._index_in_epoch = 0
+            return
+        self._num_examples = count = images.shape[0]
+        assert count == labels.shape[0], (
+            f"images.shape: {images.shape} labels.shape: {labels.shape}"
+        )
+        if reshape:
+            assert images.shape[3] == 1
+            self._images = images = images.reshape(count, np.prod(images.shape[1:3]))
+        if dtype == dtypes.float32:
+            self._images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
 
     @property
     def images(self) -> Any:

@@ -189,11 +189,10 @@ class _SingleHead(Head):
     def _centered_bias_step(self, bias: Any, batch_size: Any, labels: Any, weights: Any) -> Any:
         """Move the bias towards the prediction of the labels alone."""
         with tf.name_scope(None, "centered_bias_step", (labels,)) as name:
-            width = tf.shape(bias)[0]
-            logits = tf.reshape(tf.tile(bias, (batch_size,)), (batch_size, width))
-            with tf.name_scope(None, "centered_bias", (labels, logits)):
-                losses = self._loss(labels, logits, weights)
-                loss = tf.reduce_mean(losses, name="training_loss")
+            shape = batch_size, tf.shape(bias)[0]
+            copies = tf.reshape(tf.tile(bias, shape[:1]), shape)
+            with tf.name_scope(None, "centered_bias", (labels, copies)):
+                loss = tf.reduce_mean(self._loss(labels, copies, weights), name="training_loss")
         return AdagradOptimizer(0.1).minimize(loss, var_list=(bias,), name=name)
 
     def _transform_labels(self, labels: Any) -> Any:

@@ -19,23 +19,24 @@ def weighted(losses: Any, weights: Any) -> tuple[Any, Any]:
     """
     with tf.name_scope("loss", values=(losses, weights)) as scope:
         if weights is None:
-            loss = tf.reduce_mean(losses, name=scope)
-            return loss, loss
+            return (tf.reduce_mean(losses, name=scope),) * 2
         weights = broadcast_weights(weights, losses)
         with tf.name_scope(None, "weighted_loss", (losses, weights)) as name:
-            products = tf.multiply(losses, weights, name=name)
-        mean = tf.reduce_mean(products, name=scope)
-        summed = tf.reduce_sum(products)
-        total = tf.cast(tf.reduce_sum(weights), tf.float32)
-        return mean, tf.div(summed, total, name="weighted_average_loss")
+            losses = tf.multiply(losses, weights, name=name)
+        mean = tf.reduce_mean(losses, name=scope)
+        sums = [tf.reduce_sum(each) for each in (losses, weights)]
+        average = tf.div(sums[0], tf.cast(sums[1], tf.float32), name="weighted_average_loss")
+        return mean, average
+
+
+def _as_column(tensor: Any) -> Any:
+    """Return a vector as [batch, 1], other tensors as they are."""
+    return tf.expand_dims(tensor, axis=1) if len(tensor.get_shape()) == 1 else tensor
 
 
 def _as_columns(logits: Any, labels: Any) -> tuple[Any, Any]:
     """Both as [batch, dimension]."""
-    labels, logits = (
-        tf.expand_dims(tensor, axis=1) if len(tensor.get_shape()) == 1 else tensor
-        for tensor in (labels, logits)
-    )
+    labels, logits = _as_column(labels), _as_column(logits)
     logits.get_shape().assert_is_compatible_with(labels.get_shape())
     return logits, labels
 
@@ -56,15 +57,17 @@ def poisson_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, An
         return weighted(losses, weights)
 
 
+def _sigmoid_cross_entropy(labels: Any, logits: Any, weights: Any, name: str) -> tuple[Any, Any]:
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+    return weighted(losses, weights)
+
+
 def log_loss_with_two_classes(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
     """Return the cross entropy of labels of two classes."""
     with tf.name_scope(None, "log_loss_with_two_classes", (logits, labels)) as name:
         logits = tf.convert_to_tensor(logits)
-        labels = tf.cast(labels, tf.float32)
-        if len(labels.get_shape()) == 1:
-            labels = tf.expand_dims(labels, axis=1)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
-        return weighted(losses, weights)
+        labels = _as_column(tf.cast(labels, tf.float32))
+        return _sigmoid_cross_entropy(labels, logits, weights, name)
 
 
 def softmax_cross_entropy_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
@@ -87,9 +90,7 @@ def softmax_cross_entropy_loss(labels: Any, logits: Any, weights: Any = None) ->
 def sigmoid_cross_entropy_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
     """Return the cross entropy of labels of many classes, each of which is there or not."""
     with tf.name_scope(None, "sigmoid_cross_entropy_loss", (logits, labels)) as name:
-        labels = tf.cast(labels, tf.float32)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
-        return weighted(losses, weights)
+        return _sigmoid_cross_entropy(tf.cast(labels, tf.float32), logits, weights, name)
 
 
 def hinge_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:

@@ -25,11 +25,10 @@ class _RegressionHead(_SingleHead):
         self._link_fn = link_fn
 
     def _logits_to_predictions(self, logits: Any) -> dict[str, Any]:
-        key = PredictionKey.SCORES
         with tf.name_scope(None, "predictions", (logits,)):
-            if self.logits_dimension == 1:
-                logits = tf.squeeze(logits, axis=(1,), name=key)
-            return {key: self._link_fn(logits)}
+            single = self.logits_dimension == 1
+            scores = tf.squeeze(logits, axis=(1,), name=PredictionKey.SCORES) if single else logits
+            return {PredictionKey.SCORES: self._link_fn(scores)}
 
     def _metrics(
         self, eval_loss: Any, predictions: dict[str, Any], labels: Any, weights: Any

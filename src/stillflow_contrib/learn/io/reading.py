@@ -194,22 +194,24 @@ def _records(
     queue: Any, reader: Callable[[], Any], num_threads: int, read_batch_size: Any, parse_fn: Any
 ) -> list[Any]:
     """Return the records of each reader."""
+
+    def batch_of(source: Any) -> Any:
+        return source.read_up_to(queue, read_batch_size)
+
+    def record() -> Any:
+        found = tf.contrib.framework.smart_cond(
+            read_batch_size > 1, lambda: batch_of(reader()), lambda: reader().read(queue)
+        )
+        if not parse_fn:
+            return tuple(found)
+        keys, parsed = found[0], parse_fn(found[1])
+        if not isinstance(parsed, dict):
+            return keys, parsed
+        parsed[KEY_FEATURE_NAME] = keys
+        return parsed
+
     with tf.name_scope("read"):
-        records = []
-        for _ in range(num_threads):
-            keys, examples = tf.contrib.framework.smart_cond(
-                read_batch_size > 1,
-                lambda: reader().read_up_to(queue, read_batch_size),
-                lambda: reader().read(queue),
-            )
-            if parse_fn:
-                examples = parse_fn(examples)
-            if parse_fn and isinstance(examples, dict):
-                examples[KEY_FEATURE_NAME] = keys
-                records.append(examples)
-            else:
-                records.append((keys, examples))
-        return records
+        return [record() for _ in range(num_threads)]
 
 
 @export("contrib.learn.read_keyed_batch_features", "contrib.learn.io.read_keyed_batch_features")

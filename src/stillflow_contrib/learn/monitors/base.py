@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.util.deprecation import deprecated
+
+
+def _require(condition: bool, *problem: Any) -> None:
+    if not condition:
+        raise ValueError(*problem)
 
 
 @export("contrib.learn.monitors.BaseMonitor")
@@ -16,13 +22,15 @@ class BaseMonitor:
       ValueError: if methods are called out of order.
     """
 
+    _begun = False
+    _current_epoch: int | None = None
+    _current_step: int | None = None
+    _max_steps: int | None = None
+    _estimator: Any = None
+
     @deprecated("2016-12-05", "Monitors are deprecated. Please use tf.train.SessionRunHook.")
     def __init__(self) -> None:
-        self._begun = False
-        self._current_epoch: int | None = None
-        self._current_step: int | None = None
-        self._max_steps: int | None = None
-        self._estimator: Any = None
+        """Begin in no step, no epoch and no training."""
 
     @property
     def run_on_all_workers(self) -> bool:
@@ -35,49 +43,42 @@ class BaseMonitor:
         Raises:
           ValueError: if it is None.
         """
-        if estimator is None:
-            raise ValueError("Missing estimator.")
+        _require(estimator is not None, "Missing estimator.")
         self._estimator = estimator
 
     def begin(self, max_steps: int | None = None) -> None:
         """Prepare; called before training, with the global step to end at."""
-        if self._begun:
-            raise ValueError("begin called twice without end.")
-        self._max_steps = max_steps
-        self._begun = True
+        _require(not self._begun, "begin called twice without end.")
+        self._begun, self._max_steps = True, max_steps
 
     def end(self, session: Any = None) -> None:
         """Finish; called after training."""
-        if not self._begun:
-            raise ValueError("end called without begin.")
-        self._max_steps = None
-        self._begun = False
+        _require(self._begun, "end called without begin.")
+        self._begun, self._max_steps = False, None
 
     def epoch_begin(self, epoch: int) -> None:
         """Prepare an epoch."""
-        if self._current_epoch is not None:
-            raise ValueError("epoch_begin called twice without epoch_end.")
-        if epoch < 0:
-            raise ValueError(f"Invalid epoch {epoch}.")
+        _require(self._current_epoch is None, "epoch_begin called twice without epoch_end.")
+        _require(epoch >= 0, f"Invalid epoch {epoch}.")
         self._current_epoch = epoch
 
     def epoch_end(self, epoch: int) -> None:
         """Finish an epoch."""
-        if self._current_epoch != epoch:
-            raise ValueError("epoch_end expected %s but got %s.", self._current_epoch, epoch)
+        words = "epoch_end expected %s but got %s.", self._current_epoch, epoch
+        _require(epoch == self._current_epoch, *words)
         self._current_epoch = None
 
     def step_begin(self, step: int) -> list[Any]:
         """Return the fetches of the next step: tensors or their names."""
-        if step < 0 or (self._max_steps is not None and step > self._max_steps):
-            raise ValueError(f"Invalid step {step}.")
+        last = math.inf if self._max_steps is None else self._max_steps
+        _require(0 <= step <= last, f"Invalid step {step}.")
         self._current_step = step
         return []
 
     def step_end(self, step: int, output: dict[Any, Any]) -> bool:
         """Process the fetches of a step; return True to stop."""
-        if self._current_step != step:
-            raise ValueError("step_end expected %s but got %s.", self._current_step, step)
+        words = "step_end expected %s but got %s.", self._current_step, step
+        _require(step == self._current_step, *words)
         self._current_step = None
         return False
 
@@ -94,13 +95,14 @@ class EveryN(BaseMonitor):
       first_n_steps: how many steps at the beginning are watched, too.
     """
 
+    _last_successful_step: int | None = None
+    _last_active_step = 0
+    # True if the step is watched.
+    _every_n_step_begin_called = False
+
     def __init__(self, every_n_steps: int = 100, first_n_steps: int = 1) -> None:
         super().__init__()
-        self._every_n_steps = every_n_steps
-        self._first_n_steps = first_n_steps
-        self._last_successful_step: int | None = None
-        self._last_active_step = 0
-        self._every_n_step_begin_called = False
+        self._every_n_steps, self._first_n_steps = every_n_steps, first_n_steps
 
     def every_n_step_begin(self, step: int) -> list[Any]:
         """Return the fetches of the next watched step."""
@@ -114,17 +116,16 @@ class EveryN(BaseMonitor):
         """Act after `every_n_step_end`, and at the end of training."""
 
     def step_begin(self, step: int) -> list[Any]:
-        super().step_begin(step)
-        self._every_n_step_begin_called = (
-            step <= self._first_n_steps
-            or step >= self._every_n_steps + self._last_active_step
-            or step == self._max_steps
+        fetches = super().step_begin(step)
+        due = self._last_active_step + self._every_n_steps
+        self._every_n_step_begin_called = watched = (
+            step <= self._first_n_steps or step >= due or step == self._max_steps
         )
-        return self.every_n_step_begin(step) if self._every_n_step_begin_called else []
+        return self.every_n_step_begin(step) if watched else fetches
 
     def step_end(self, step: int, output: dict[Any, Any]) -> Any:
-        super().step_end(step, output)
-        return self._every_n_step_begin_called and self.every_n_step_end(step, output)
+        stop: Any = super().step_end(step, output)
+        return self.every_n_step_end(step, output) if self._every_n_step_begin_called else stop
 
     def post_step(self, step: int, session: Any) -> None:
         super().post_step(step, session)
@@ -135,8 +136,9 @@ class EveryN(BaseMonitor):
 
     def end(self, session: Any = None) -> None:
         super().end(session=session)
-        if self._last_successful_step != self._last_active_step:
-            self.every_n_post_step(self._last_successful_step, session)
+        last = self._last_successful_step
+        if last != self._last_active_step:
+            self.every_n_post_step(last, session)
 
 
 def extract_output(outputs: dict[Any, Any], request: Any) -> Any:

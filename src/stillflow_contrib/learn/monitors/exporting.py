@@ -39,9 +39,12 @@ class ExportMonitor(EveryN):
         self.export_dir = export_dir
         self.exports_to_keep = exports_to_keep
         self.signature_fn = signature_fn
-        self._input_fn = input_fn
-        self._input_feature_key = input_feature_key
-        self._default_batch_size = default_batch_size
+        self._settings = {
+            "input_fn": input_fn,
+            "input_feature_key": input_feature_key,
+            "default_batch_size": default_batch_size,
+            "use_deprecated_input_fn": input_fn is None,
+        }
         # The folder of the last export that was made.
         self.last_export_dir: Any = None
 
@@ -62,16 +65,13 @@ class ExportMonitor(EveryN):
                 "ExportMonitor does not support `tf.estimator.Estimator. `. Please pass an "
                 "ExportStrategy to Experiment instead."
             )
+        settings = {
+            **self._settings,
+            "exports_to_keep": self.exports_to_keep,
+            "signature_fn": self.signature_fn,
+        }
         try:
-            self.last_export_dir = self._estimator.export(
-                self.export_dir,
-                exports_to_keep=self.exports_to_keep,
-                signature_fn=self.signature_fn,
-                input_fn=self._input_fn,
-                default_batch_size=self._default_batch_size,
-                input_feature_key=self._input_feature_key,
-                use_deprecated_input_fn=self._input_fn is None,
-            )
+            self.last_export_dir = self._estimator.export(self.export_dir, **settings)
         except RuntimeError:  # of one checkpoint there is one export
             logging.info(
                 "Skipping exporting because the existing checkpoint has already been exported. "

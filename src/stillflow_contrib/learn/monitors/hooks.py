@@ -71,13 +71,12 @@ def replace_monitors_with_hooks(monitors_or_hooks: Any, estimator: Any) -> list[
     Returns:
       The hooks; one for all monitors that this task has stands at the end.
     """
-    given = list(monitors_or_hooks or ())
-    hooks = [item for item in given if isinstance(item, SessionRunHook)]
-    monitors = [item for item in given if not isinstance(item, SessionRunHook)]
-    if not estimator.config.is_chief:
-        monitors = [monitor for monitor in monitors if monitor.run_on_all_workers]
-    for monitor in monitors:
-        monitor.set_estimator(estimator)
-    if monitors:
-        hooks.append(RunHookAdapterForMonitors(monitors))
-    return hooks
+    hooks: list[Any] = []
+    monitors: list[Any] = []
+    for item in monitors_or_hooks or ():
+        (hooks if isinstance(item, SessionRunHook) else monitors).append(item)
+    is_chief = estimator.config.is_chief
+    watching = [each for each in monitors if is_chief or each.run_on_all_workers]
+    for each in watching:
+        each.set_estimator(estimator)
+    return [*hooks, RunHookAdapterForMonitors(watching)] if watching else hooks

@@ -35,6 +35,14 @@ class ValidationMonitor(EveryN):
       ValueError: if there is no input, or no such metric.
     """
 
+    _best_value: Any = None
+    _best_value_step: int | None = None
+    _best_metrics: dict[str, Any] | None = None
+    _early_stopped = False
+    _latest_path: str | None = None
+    _latest_path_step: int | None = None
+    _last_checkpoint_check_time: float | None = None
+
     def __init__(
         self, x: Any = None, y: Any = None, input_fn: Any = None, batch_size: int | None = None,
         eval_steps: int | None = None, every_n_steps: int = 100, metrics: Any = None,
@@ -45,25 +53,12 @@ class ValidationMonitor(EveryN):
         super().__init__(every_n_steps=every_n_steps, first_n_steps=-1)
         if x is None and input_fn is None:
             raise ValueError("Either x or input_fn should be provided.")
-        self.x = x
-        self.y = y
-        self.input_fn = input_fn
-        self.batch_size = batch_size
-        self.eval_steps = eval_steps
-        self.metrics = metrics
-        self.hooks = hooks
+        self.x, self.y, self.input_fn, self.batch_size = x, y, input_fn, batch_size
+        self.eval_steps, self.metrics, self.hooks, self.name = eval_steps, metrics, hooks, name
+        self._check_interval_secs = check_interval_secs
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
         self.early_stopping_metric_minimize = early_stopping_metric_minimize
-        self.name = name
-        self._best_value_step: int | None = None
-        self._best_value: Any = None
-        self._best_metrics: dict[str, Any] | None = None
-        self._early_stopped = False
-        self._latest_path: str | None = None
-        self._latest_path_step: int | None = None
-        self._last_checkpoint_check_time: float | None = None
-        self._check_interval_secs = check_interval_secs
 
     @property
     def early_stopped(self) -> bool:

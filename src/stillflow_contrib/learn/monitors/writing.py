@@ -15,8 +15,29 @@ from stillflow_contrib.learn.monitors.base import BaseMonitor, EveryN, extract_o
 from stillflow_contrib.learn.monitors.watching import PrintTensor
 
 
+class _Writer(EveryN):
+    """Monitor with a writer of event files; if none is given, one for a folder."""
+
+    def __init__(self, every_n_steps: int, summary_writer: Any, output_dir: Any) -> None:
+        super().__init__(every_n_steps=every_n_steps)
+        self._summary_writer = summary_writer
+        if output_dir:
+            self._open(output_dir)
+
+    def _open(self, folder: Any) -> None:
+        if self._summary_writer is None:
+            self._summary_writer = self._writer_of(folder)
+
+    def _writer_of(self, folder: Any) -> Any:
+        return FileWriterCache.get(folder)
+
+    def set_estimator(self, estimator: Any) -> None:
+        super().set_estimator(estimator)
+        self._open(estimator.model_dir)
+
+
 @export("contrib.learn.monitors.SummarySaver")
-class SummarySaver(EveryN):
+class SummarySaver(_Writer):
     """Monitor that writes summaries.
 
     Args:
@@ -31,30 +52,23 @@ class SummarySaver(EveryN):
         self, summary_op: Any, save_steps: int = 100, output_dir: Any = None,
         summary_writer: Any = None, scaffold: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(every_n_steps=save_steps)
-        self._summary_op = summary_op
-        self._summary_writer = summary_writer
-        if summary_writer is None and output_dir:
-            self._summary_writer = FileWriter(output_dir)
-        self._scaffold = scaffold
+        super().__init__(save_steps, summary_writer, output_dir)
+        self._summary_op, self._scaffold = summary_op, scaffold
 
-    def set_estimator(self, estimator: Any) -> None:
-        super().set_estimator(estimator)
-        if self._summary_writer is None:
-            self._summary_writer = FileWriter(estimator.model_dir)
+    def _writer_of(self, folder: Any) -> Any:
+        return FileWriter(folder)
 
     def every_n_step_begin(self, step: int) -> list[Any]:
-        super().every_n_step_begin(step)
+        fetches = super().every_n_step_begin(step)
         if self._summary_op is None and self._scaffold is not None:
             self._summary_op = self._scaffold.summary_op
-        return [] if self._summary_op is None else [self._summary_op]
+        return fetches if self._summary_op is None else [*fetches, self._summary_op]
 
     def every_n_step_end(self, step: int, outputs: dict[Any, Any]) -> bool:
         super().every_n_step_end(step, outputs)
-        if self._summary_op is not None:
-            summary = extract_output(outputs, self._summary_op)
-            if self._summary_writer:
-                self._summary_writer.add_summary(summary, step)
+        if self._summary_op is not None and self._summary_writer:
+            serialized = extract_output(outputs, self._summary_op)
+            self._summary_writer.add_summary(serialized, step)
         return False
 
     def end(self, session: Any = None) -> None:
@@ -64,7 +78,7 @@ class SummarySaver(EveryN):
 
 
 @export("contrib.learn.monitors.StepCounter")
-class StepCounter(EveryN):
+class StepCounter(_Writer):
     """Monitor that writes the number of steps per second.
 
     Args:
@@ -76,17 +90,9 @@ class StepCounter(EveryN):
     def __init__(
         self, every_n_steps: int = 100, output_dir: Any = None, summary_writer: Any = None
     ) -> None:
-        super().__init__(every_n_steps=every_n_steps)
+        super().__init__(every_n_steps, summary_writer, output_dir)
         self._summary_tag = "global_step/sec"
         self._last_reported: tuple[int, float] | None = None
-        self._summary_writer = summary_writer
-        if summary_writer is None and output_dir:
-            self._summary_writer = FileWriterCache.get(output_dir)
-
-    def set_estimator(self, estimator: Any) -> None:
-        super().set_estimator(estimator)
-        if self._summary_writer is None:
-            self._summary_writer = FileWriterCache.get(estimator.model_dir)
 
     def every_n_step_end(self, current_step: int, outputs: dict[Any, Any]) -> None:
         now = time.time()
@@ -182,14 +188,7 @@ def get_default_monitors(
     output_dir: Any = None, summary_writer: Any = None,
 ) -> list[BaseMonitor]:  # fmt: skip
     """Return the monitors that log a loss and write summaries, as far as these are given."""
-    monitors: list[BaseMonitor] = []
-    if loss_op is not None:
-        monitors.append(PrintTensor(tensor_names={"loss": loss_op.name}))
-    if summary_op is not None:
-        monitors.append(
-            SummarySaver(
-                summary_op, save_steps=save_summary_steps, output_dir=output_dir,
-                summary_writer=summary_writer,
-            )
-        )  # fmt: skip
-    return monitors
+    watched = [] if loss_op is None else [PrintTensor(tensor_names={"loss": loss_op.name})]
+    if summary_op is None:
+        return [*watched]
+    return [*watched, SummarySaver(summary_op, save_summary_steps, output_dir, summary_writer)]
