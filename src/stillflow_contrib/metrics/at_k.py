@@ -13,6 +13,18 @@ from stillflow.metrics.variables import Pair
 from stillflow.util.deprecation import deprecated
 from stillflow_contrib.metrics.renamed import streaming_mean
 
+_SHARES = {"precision": precision_at_top_k, "recall": recall_at_top_k}
+
+
+def _share(kind: str, given: dict[str, Any]) -> Pair:
+    """Return a share of `_SHARES` for the arguments of a function below."""
+    labels, predictions, class_id = (
+        given.pop(key) for key in ("labels", "top_k_predictions", "class_id")
+    )
+    values = predictions, labels, given["weights"]
+    with tf.name_scope(given.pop("name"), at_k_name(kind, class_id=class_id), values) as scope:
+        return _SHARES[kind](labels, predictions, class_id=class_id, name=scope, **given)
+
 
 @export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")
 @deprecated(
@@ -76,17 +88,7 @@ def streaming_sparse_precision_at_top_k(
     Raises:
       ValueError: if the shapes do not fit.
     """
-    default_name = at_k_name("precision", class_id=class_id)
-    with tf.name_scope(name, default_name, (top_k_predictions, labels, weights)) as scope:
-        return precision_at_top_k(
-            labels=labels,
-            predictions_idx=top_k_predictions,
-            class_id=class_id,
-            weights=weights,
-            metrics_collections=metrics_collections,
-            updates_collections=updates_collections,
-            name=scope,
-        )
+    return _share("precision", dict(locals()))
 
 
 @export("contrib.metrics.sparse_recall_at_top_k", "contrib.slim.metrics.sparse_recall_at_top_k")
@@ -115,17 +117,7 @@ def sparse_recall_at_top_k(
     Raises:
       ValueError: if the shapes do not fit.
     """
-    default_name = at_k_name("recall", class_id=class_id)
-    with tf.name_scope(name, default_name, (top_k_predictions, labels, weights)) as scope:
-        return recall_at_top_k(
-            labels=labels,
-            predictions_idx=top_k_predictions,
-            class_id=class_id,
-            weights=weights,
-            metrics_collections=metrics_collections,
-            updates_collections=updates_collections,
-            name=scope,
-        )
+    return _share("recall", dict(locals()))
 
 
 @export(

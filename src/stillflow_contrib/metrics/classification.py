@@ -29,20 +29,21 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
     Raises:
       ValueError: if the labels are of another type, or the types differ.
     """
-    if not (labels.dtype.is_integer or labels.dtype in (tf.bool, tf.string)):
-        raise ValueError(f"Labels should have bool, integer, or string dtype, not {labels.dtype!r}")
-    if not labels.dtype.is_compatible_with(predictions.dtype):
+    kind = labels.dtype
+    if not (kind.is_integer or kind in (tf.bool, tf.string)):
+        raise ValueError(f"Labels should have bool, integer, or string dtype, not {kind!r}")
+    if not kind.is_compatible_with(predictions.dtype):
         raise ValueError(
             "Dtypes of predictions and labels should match. "
-            f"Given: predictions ({predictions.dtype!r}) and labels ({labels.dtype!r})"
+            f"Given: predictions ({predictions.dtype!r}) and labels ({kind!r})"
         )
     with tf.name_scope(name, "accuracy", values=[predictions, labels]):
-        right = tf.cast(tf.equal(predictions, labels), tf.float32)
+        hits = tf.cast(tf.equal(predictions, labels), tf.float32)
         if weights is None:
-            return tf.reduce_mean(right)
-        right = tf.multiply(right, weights)
-        all_weights = tf.multiply(weights, tf.ones_like(right))
-        return div(tf.reduce_sum(right), tf.reduce_sum(all_weights))
+            return tf.reduce_mean(hits)
+        weighted_hits = tf.multiply(hits, weights)
+        broadcast = tf.multiply(weights, tf.ones_like(weighted_hits))
+        return div(*map(tf.reduce_sum, (weighted_hits, broadcast)))
 
 
 def _best_f1_score(tp: Any, fp: Any, fn: Any, name: str) -> Any:

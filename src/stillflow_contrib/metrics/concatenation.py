@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -26,21 +28,19 @@ def _checked_axis(values: Any, axis: int) -> tuple[int, list[int]]:
     Raises:
       ValueError: if there is no such axis, or one of the sizes is not known.
     """
-    shape = values.shape
-    if shape.dims is None:
+    if values.shape.dims is None:
         raise ValueError("`values` must have known statically known rank")
-    ndim = len(shape)
-    if axis < 0:
-        axis += ndim
-    if not 0 <= axis < ndim:
-        raise ValueError(f"axis = {axis!r} not in [0, {ndim!r})")
-    others = [dim.value for n, dim in enumerate(shape) if n != axis]
+    sizes = values.shape.as_list()
+    place = axis + len(sizes) if axis < 0 else axis
+    if place not in range(len(sizes)):
+        raise ValueError(f"axis = {place!r} not in [0, {len(sizes)!r})")
+    others = sizes[:place] + sizes[place + 1 :]
     if None in others:
         raise ValueError(
             "all dimensions of `values` other than the dimension to concatenate along must have "
             "statically known size"
         )
-    return axis, others
+    return place, others
 
 
 def _reallocate(array: Any, size: Any, new_size: Any, others: list[int]) -> Any:
@@ -48,12 +48,18 @@ def _reallocate(array: Any, size: Any, new_size: Any, others: list[int]) -> Any:
     new_shape = tf.stack([next_array_size(new_size), *others])
     empty = tf.zeros(new_shape, dtype=array.dtype.base_dtype)
     old = array.value()
-    with tf.control_dependencies([old]):
-        emptied = tf.assign(array, empty, validate_shape=False)
-    with tf.control_dependencies([emptied]):
-        copied = array[:size].assign(old[:size])
-    with tf.control_dependencies([copied]):
-        return tf.no_op()
+    steps: list[Callable[[], Any]] = [
+        lambda: tf.assign(array, empty, validate_shape=False),
+        lambda: array[:size].assign(old[:size]),
+        tf.no_op,
+    ]
+    return functools.reduce(_after, steps, old)
+
+
+def _after(done: Any, step: Callable[[], Any]) -> Any:
+    """Return what `step` makes, to run after `done`."""
+    with tf.control_dependencies([done]):
+        return step()
 
 
 def _append(array: Any, size: Any, rows: Any, row_count: Any, others: list[int]) -> Any:
@@ -65,10 +71,8 @@ def _append(array: Any, size: Any, rows: Any, row_count: Any, others: list[int])
         lambda: _reallocate(array, size, new_size, others),
         tf.no_op,
     )
-    with tf.control_dependencies([ready]):
-        written = array[size:new_size].assign(rows)
-    with tf.control_dependencies([written]):
-        return size.assign(new_size)
+    written = _after(ready, lambda: array[size:new_size].assign(rows))
+    return _after(written, lambda: size.assign(new_size))
 
 
 @export("contrib.metrics.streaming_concat", "contrib.slim.metrics.streaming_concat")

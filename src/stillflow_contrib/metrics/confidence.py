@@ -157,18 +157,20 @@ def auc_with_confidence_intervals(
         predictions = tf.reshape(tf.cast(predictions, tf.float64), [-1])
         labels = tf.reshape(tf.cast(labels, tf.int64), [-1])
         with tf.control_dependencies(assert_binary(labels)):
-            all_predictions, add_predictions = streaming_concat(predictions, name="concat_preds")
-            all_labels, add_labels = streaming_concat(labels, name="concat_labels")
-            all_weights, add_weights = streaming_concat(weights, name="concat_weights")
-            add_all = tf.group(add_labels, add_predictions, add_weights)
-            both_classes = tf.logical_and(
-                tf.equal(tf.reduce_min(labels), 0), tf.equal(tf.reduce_max(labels), 1)
-            )
+            batch = {"preds": predictions, "labels": labels, "weights": weights}
+            kept = {
+                kind: streaming_concat(each, name=f"concat_{kind}") for kind, each in batch.items()
+            }
+            ordered = [kept[kind] for kind in ("labels", "preds", "weights")]
+            add_batch = tf.group(*(update for _, update in ordered))
+            limits = (tf.reduce_min, 0), (tf.reduce_max, 1)
+            both_classes = tf.logical_and(*(tf.equal(of(labels), limit) for of, limit in limits))
             enough = tf.greater_equal(total_weight, 1.0)
             is_valid = tf.logical_and(both_classes, enough)
-            update = tf.cond(enough, lambda: add_all, tf.no_op)
+            update = tf.cond(enough, lambda: add_batch, tf.no_op)
+            every_label, score, weight = (values for values, _ in ordered)
             area = _area_with_interval(
-                *(all_labels, all_predictions, all_weights, alpha, logit_transformation, is_valid)
+                every_label, score, weight, alpha, logit_transformation, is_valid
             )
             collect(updates_collections, update)
             return collect(metrics_collections, area), update

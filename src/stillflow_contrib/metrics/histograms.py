@@ -59,15 +59,15 @@ def _assert_rank_1(tensor: Any, what: str) -> Any:
 
 def _checked(labels: Any, scores: Any, check_shape: bool) -> tuple[Any, Any]:
     with tf.name_scope("_check_labels_and_scores", values=[labels, scores]):
-        labels = tf.convert_to_tensor(labels, name="boolean_labels")
-        scores = tf.convert_to_tensor(scores, name="scores")
+        given = {"boolean_labels": labels, "scores": scores}
+        tensors = {name: tf.convert_to_tensor(value, name=name) for name, value in given.items()}
+        labels, scores = tensors.values()
         if labels.dtype != tf.bool:
             raise ValueError(
                 "Argument boolean_labels should have dtype bool.  Found: %s", labels.dtype
             )
-        if check_shape:
-            _assert_rank_1(labels, "boolean_labels")
-            _assert_rank_1(scores, "scores")
+        for name, tensor in tensors.items() if check_shape else ():
+            _assert_rank_1(tensor, name)
         return labels, scores
 
 

@@ -8,7 +8,7 @@ import stillflow as tf
 from stillflow.graph.api import colocate_with
 from stillflow.graph.export import export
 from stillflow.train.optimizer import Optimizer
-from stillflow_contrib.opt.worker_copies import CopiesGetter, InitialCopiesHook
+from stillflow_contrib.opt.worker_copies import CopiesGetter, InitialCopiesHook, local_step
 
 
 @export("contrib.opt.AGNCustomGetter")
@@ -49,17 +49,9 @@ class AGNOptimizer(Optimizer):
         name: str = "AGNOptimizer",
     ) -> None:
         super().__init__(use_locking, name)
-        self._opt = optimizer
-        self._num_worker = num_worker
-        self._period = communication_period
-        self._global_map = custom_getter._global_map
-        self._grad_map = custom_getter._grad_map
-        self._local_step = tf.get_variable(
-            initializer=0,
-            trainable=False,
-            collections=[tf.GraphKeys.LOCAL_VARIABLES],
-            name="local_step",
-        )
+        self._opt, self._num_worker, self._period = optimizer, num_worker, communication_period
+        self._global_map, self._grad_map = custom_getter._global_map, custom_getter._grad_map
+        self._local_step = local_step()
         optimizer._prepare()
 
     def apply_gradients(

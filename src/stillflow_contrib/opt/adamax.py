@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,11 +40,10 @@ class AdaMaxOptimizer(AdamOptimizer):
         return self._get_non_slot_variable("beta1_power", graph=get_default_graph())
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        first = min(var_list, key=lambda var: var.name)
-        self._create_non_slot_variable(self._beta1, name="beta1_power", colocate_with=first)
-        for var in var_list:
-            self._zeros_slot(var, "m", self._name)
-            self._zeros_slot(var, "v", self._name)
+        first = min(var_list, key=operator.attrgetter("name"))
+        self._create_non_slot_variable(self._beta1, "beta1_power", first)
+        for var, slot in itertools.product(var_list, "mv"):
+            self._zeros_slot(var, slot, self._name)
 
     def _step(self, var: Any) -> Step:
         return Step(

@@ -11,6 +11,7 @@ from stillflow.train.optimizer import Optimizer
 from stillflow_contrib.opt.worker_copies import (
     CopiesGetter,
     InitialCopiesHook,
+    local_step,
     untrained_on_worker,
 )
 
@@ -79,12 +80,7 @@ class ElasticAverageOptimizer(Optimizer):
             moving_rate = self.BETA / communication_period / num_worker
         self._moving_rate = moving_rate
         self._rho = moving_rate / opt._learning_rate if rho is None else rho
-        self._local_step = tf.get_variable(
-            initializer=0,
-            trainable=False,
-            collections=[tf.GraphKeys.LOCAL_VARIABLES],
-            name="local_step",
-        )
+        self._local_step = local_step()
         opt._prepare()
 
     def compute_gradients(

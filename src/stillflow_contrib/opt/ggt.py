@@ -45,12 +45,8 @@ class GGTOptimizer(OptimizerV2):
         sigma_eps: Any = 1e-2,
     ) -> None:
         super().__init__(use_locking, name)
-        self._set_hyper("lr", learning_rate)
-        self._set_hyper("beta1", beta1)
-        self._set_hyper("window", window)
-        self._set_hyper("eps", eps)
-        self._set_hyper("svd_eps", svd_eps)
-        self._set_hyper("sigma_eps", sigma_eps)
+        self._set_hypers(lr=learning_rate, beta1=beta1, window=window)
+        self._set_hypers(eps=eps, svd_eps=svd_eps, sigma_eps=sigma_eps)
         self._places: dict[str, tuple[int, int]] = {}
         self._variables: list[Any] = []
 

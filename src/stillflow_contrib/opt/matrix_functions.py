@@ -26,17 +26,20 @@ def matrix_square_root(
     mat_a = mat_a + ridge_epsilon * identity
     norm = tf.sqrt(tf.reduce_sum(mat_a * mat_a))
 
-    def is_closer(i: Any, y: Any, old_y: Any, z: Any, old_z: Any, err: Any, old_err: Any) -> Tensor:
+    def error(scaled_root: Any) -> Any:
+        root = scaled_root * tf.sqrt(norm)
+        difference = mat_a - tf.matmul(root, root)
+        return tf.sqrt(tf.reduce_sum(difference * difference)) / norm
+
+    def is_closer(*iterates: Any) -> Tensor:
+        i, *_, err, old_err = iterates
         return tf.logical_and(i < iter_count, err < old_err)
 
     def improve(i: Any, y: Any, _: Any, z: Any, __: Any, err: Any, ___: Any) -> tuple[Any, ...]:
         factor = 0.5 * (3.0 * identity - tf.matmul(z, y))
-        next_y = tf.matmul(y, factor)
-        next_z = tf.matmul(factor, z)
-        root = next_y * tf.sqrt(norm)
-        residual = mat_a - tf.matmul(root, root)
-        next_err = tf.sqrt(tf.reduce_sum(residual * residual)) / norm
-        return i + 1, next_y, y, next_z, z, next_err, err
+        new_y, new_z = tf.matmul(y, factor), tf.matmul(factor, z)
+        errors = error(new_y), err
+        return i + 1, new_y, y, new_z, z, *errors
 
     y = mat_a / norm
     # Of the last two iterates the one before: the last one is where the error grew.

@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.session_run_hook import SessionRunHook
-from stillflow_contrib.opt.worker_copies import CENTER, untrained_on_worker
+from stillflow_contrib.opt.worker_copies import CENTER, local_step, untrained_on_worker
 
 
 @export("contrib.opt.ModelAverageCustomGetter")
@@ -61,6 +61,8 @@ class ModelAverageOptimizer(Optimizer):
       name: of the optimizer.
     """
 
+    _chief_init_op: Any = None
+
     def __init__(
         self,
         opt: Any,
@@ -72,19 +74,12 @@ class ModelAverageOptimizer(Optimizer):
         name: str = "ModelAverageOptimizer",
     ) -> None:
         super().__init__(use_locking, name)
-        self._opt = opt
-        self._num_worker = num_worker
-        self._is_chief = is_chief
+        self._opt, self._interval_steps = opt, interval_steps
+        self._num_worker, self._is_chief = num_worker, is_chief
+        # The shared variable of each of a worker's.
         self._local_2_global = ma_custom_getter._local_2_global
-        self._interval_steps = interval_steps
         self._accumulator_list: list[tuple[Any, str]] = []
-        self._chief_init_op: Any = None
-        self._local_step = tf.get_variable(
-            initializer=0,
-            trainable=False,
-            collections=[tf.GraphKeys.LOCAL_VARIABLES],
-            name="local_step",
-        )
+        self._local_step = local_step()
         opt._prepare()
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:

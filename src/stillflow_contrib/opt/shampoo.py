@@ -82,11 +82,10 @@ class ShampooOptimizer(Optimizer):
     ) -> None:
         given = locals()
         super().__init__(use_locking, name)
-        self._global_step = tf.cast(global_step, tf.float32)
-        self._max_matrix_size = max_matrix_size
-        self._epsilon = epsilon
-        self._use_iterative_root = use_iterative_root
         self._parameters = {key: given[key] for key in PARAMETERS}
+        self._max_matrix_size, self._epsilon = max_matrix_size, epsilon
+        self._use_iterative_root = use_iterative_root
+        self._global_step = tf.cast(global_step, tf.float32)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:

@@ -19,20 +19,30 @@ from stillflow.ops.math.trigonometry import cos
 DecayFn = Callable[[Any], Tensor]
 
 
-def _check(global_step: Any, kind: str) -> None:
+def _step(global_step: Any, decay_steps: int, kind: str) -> Tensor:
+    """Return the step, or the last one of the decay."""
     if global_step is None:
         raise ValueError(f"global_step is required for {kind}.")
+    return minimum(global_step, decay_steps)
+
+
+def _share(steps: Any, decay_steps: int) -> Any:
+    return cast(steps, dtypes.float32) / cast(decay_steps, dtypes.float32)
+
+
+def _wave(half_waves: Any, is_over: Callable[[], Tensor] | None) -> Any:
+    """Return 1 to 0 along half a cosine wave and back along the next; 0 when it is over."""
+    height = 0.5 * (1.0 + cos(constant(math.pi) * half_waves))
+    return height if is_over is None else where(is_over(), 0.0, height)
 
 
 def get_linear_decay_fn(decay_steps: int) -> DecayFn:
     """Return a linear decay from 1 to 0 in `decay_steps`."""
 
     def linear_decay_fn(global_step: Any) -> Tensor:
-        _check(global_step, "linear_decay")
-        step = minimum(global_step, decay_steps)
-        remaining = cast(decay_steps, dtypes.int32) - cast(step, dtypes.int32)
-        decayed = cast(remaining, dtypes.float32) / cast(decay_steps, dtypes.float32)
-        return maximum(0.0, decayed)
+        step = _step(global_step, decay_steps, "linear_decay")
+        rest = cast(decay_steps, dtypes.int32) - cast(step, dtypes.int32)
+        return maximum(0.0, _share(rest, decay_steps))
 
     return linear_decay_fn
 
@@ -43,14 +53,11 @@ def get_cosine_decay_fn(
     """Along `num_periods` cosine waves in `decay_steps`; 0 after `zero_after` of them."""
 
     def cosine_decay_fn(global_step: Any) -> Tensor:
-        _check(global_step, "cosine_decay")
-        step = minimum(global_step, decay_steps)
-        completed = cast(step, dtypes.float32) / cast(decay_steps, dtypes.float32)
-        fraction = 2.0 * num_periods * completed
-        decayed = 0.5 * (1.0 + cos(constant(math.pi) * fraction))
-        if zero_after is not None:
-            decayed = where(greater_equal(fraction, 2 * zero_after), 0.0, decayed)
-        return decayed
+        step = _step(global_step, decay_steps, "cosine_decay")
+        half_waves = 2.0 * num_periods * _share(step, decay_steps)
+        if zero_after is None:
+            return _wave(half_waves, None)
+        return _wave(half_waves, lambda: greater_equal(half_waves, 2 * zero_after))
 
     return cosine_decay_fn
 
@@ -61,14 +68,14 @@ def get_restart_decay_fn(
     """Along half a cosine wave, `num_periods` times in `decay_steps`; 0 after `zero_after`."""
 
     def restart_decay_fn(global_step: Any) -> Tensor:
-        _check(global_step, "cosine_decay")
-        step = minimum(global_step, decay_steps)
-        rest = floormod(num_periods * cast(step, dtypes.float32), decay_steps)
-        fraction = rest / cast(decay_steps, dtypes.float32)
-        decayed = 0.5 * (1.0 + cos(constant(math.pi) * fraction))
-        if zero_after is not None:
-            done = cast(num_periods * step, dtypes.float32) / cast(decay_steps, dtypes.float32)
-            decayed = where(greater_equal(done, zero_after), 0.0, decayed)
-        return decayed
+        step = _step(global_step, decay_steps, "cosine_decay")
+        since_restart = floormod(num_periods * cast(step, dtypes.float32), decay_steps)
+        since_restart = _share(since_restart, decay_steps)
+        if zero_after is None:
+            return _wave(since_restart, None)
+        return _wave(
+            since_restart,
+            lambda: greater_equal(_share(num_periods * step, decay_steps), zero_after),
+        )
 
     return restart_decay_fn

@@ -11,6 +11,12 @@ from stillflow.train.session_run_hook import SessionRunHook
 CENTER = "global_center_variable"
 
 
+def local_step() -> Any:
+    """Return the variable in which a worker counts its own steps."""
+    local = [tf.GraphKeys.LOCAL_VARIABLES]
+    return tf.get_variable("local_step", initializer=0, trainable=False, collections=local)
+
+
 class CopiesGetter:
     """A custom getter that makes three variables of each that is trained.
 

@@ -86,6 +86,10 @@ class OptimizerV2(Optimizer):
     def _set_hyper(self, name: str, value: Any) -> None:
         self._hyper[name] = (_is_dynamic(value), value)
 
+    def _set_hypers(self, **values: Any) -> None:
+        for name, value in values.items():
+            self._set_hyper(name, value)
+
     def minimize(  # type: ignore[override]
         self,
         loss: Any,

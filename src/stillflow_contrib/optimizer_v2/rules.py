@@ -137,8 +137,7 @@ class MomentumOptimizer(_RuleOptimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(use_locking, name)
-        self._set_hyper("learning_rate", learning_rate)
-        self._set_hyper("momentum", momentum)
+        self._set_hypers(learning_rate=learning_rate, momentum=momentum)
         self._use_nesterov = use_nesterov
         self._flags = {"use_nesterov": use_nesterov}
 
@@ -211,9 +210,7 @@ class AdadeltaOptimizer(_RuleOptimizer):
         name: str = "Adadelta",
     ) -> None:
         super().__init__(use_locking, name)
-        self._set_hyper("learning_rate", learning_rate)
-        self._set_hyper("rho", rho)
-        self._set_hyper("epsilon", epsilon)
+        self._set_hypers(learning_rate=learning_rate, rho=rho, epsilon=epsilon)
 
 
 @export("contrib.optimizer_v2.RMSPropOptimizer")
@@ -245,10 +242,9 @@ class RMSPropOptimizer(_RuleOptimizer):
         name: str = "RMSProp",
     ) -> None:
         super().__init__(use_locking, name)
-        self._set_hyper("learning_rate", learning_rate)
-        self._set_hyper("decay", decay)
-        self._set_hyper("momentum", momentum)
-        self._set_hyper("epsilon", epsilon)
+        self._set_hypers(
+            learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon
+        )
         self._centered = centered
         if centered:
             self._rule, self._slot_names = "CenteredRMSProp", ("mg", "rms", "momentum")
@@ -293,10 +289,7 @@ class AdamOptimizer(_RuleOptimizer):
         name: str = "Adam",
     ) -> None:
         super().__init__(use_locking, name)
-        self._set_hyper("learning_rate", learning_rate)
-        self._set_hyper("beta1", beta1)
-        self._set_hyper("beta2", beta2)
-        self._set_hyper("epsilon", epsilon)
+        self._set_hypers(learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
 
     def _get_beta_accumulators(self, state: OptimizerState | None = None) -> tuple[Any, Any]:
         """Return the variables that hold `beta1` and `beta2` to the power of the step's number."""

@@ -44,14 +44,11 @@ class OptimizerState(Slots):
         self, hyper: dict[str, tuple[bool, Any]], strategy: Any, non_slot_devices: Any
     ) -> OptimizerState:
         """Return the same with the values that changing hyperparameters have now."""
+        now = {name: value for name, (changes, value) in hyper.items() if changes}
         found = copy.copy(self)
-        found._hyper = {
-            name: {None: _resolved(value, name)}
-            for name, (dynamic, value) in sorted(hyper.items())
-            if dynamic
-        }
-        found._hyper.update(self._hyper)
         found._strategy, found._non_slot_devices = strategy, non_slot_devices
+        resolved = {name: {None: _resolved(now[name], name)} for name in sorted(now)}
+        found._hyper = {**resolved, **self._hyper}
         return found
 
     def create_slot(

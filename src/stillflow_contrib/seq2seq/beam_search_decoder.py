@@ -29,7 +29,7 @@ from stillflow_contrib.seq2seq.beams import (
     has_beams,
 )
 from stillflow_contrib.seq2seq.decoder import BaseDecoder, Decoder
-from stillflow_contrib.seq2seq.helpers import lookup
+from stillflow_contrib.seq2seq.helpers import as_tokens, lookup, of_token_rank
 
 
 @export("contrib.seq2seq.FinalBeamSearchDecoderOutput")
@@ -60,22 +60,20 @@ class _Beams:
 
     def _begin(self, start_tokens: Any, end_token: Any, initial_state: Any) -> None:
         """Set the start of the search."""
-        tokens = tf.convert_to_tensor(start_tokens, dtype=tf.int32, name="start_tokens")
-        if tokens.get_shape().ndims != 1:
-            raise ValueError("start_tokens must be a vector")
-        self._end_token = tf.convert_to_tensor(end_token, dtype=tf.int32, name="end_token")
-        if self._end_token.get_shape().ndims != 0:
-            raise ValueError("end_token must be a scalar")
+        given = {"start_tokens": start_tokens, "end_token": end_token}
+        tokens, self._end_token = (
+            of_token_rank(as_tokens(value, name), name) for name, value in given.items()
+        )
         self._batch_size = tf.size(start_tokens)
         self._initial_cell_state = nest.map_structure(
             self._maybe_split_batch_beams, initial_state, self._cell.state_size
         )
-        self._start_tokens = tf.tile(tf.expand_dims(tokens, 1), [1, self._beam_width])
+        width = self._beam_width
+        self._start_tokens = tf.tile(tf.expand_dims(tokens, 1), [1, width])
         self._start_inputs = self._embedding_fn(self._start_tokens)
-        self._finished = tf.one_hot(
-            tf.zeros([self._batch_size], dtype=tf.int32), depth=self._beam_width,
-            on_value=False, off_value=True, dtype=tf.bool,
-        )  # fmt: skip
+        # All beams of a sequence but the first one begin finished: they are equal.
+        first = tf.zeros([self._batch_size], dtype=tf.int32)
+        self._finished = tf.one_hot(first, width, on_value=False, off_value=True, dtype=tf.bool)
 
     @property
     def batch_size(self) -> Any:

@@ -156,14 +156,12 @@ def _top(search: Search, scores: Any) -> tuple[Any, Any]:
 
 def mask_finished(probs: Any, end_token: Any, finished: Any) -> Any:
     """Finished beams give the end with certainty."""
-    classes = tf.shape(probs)[2]
-    row = tf.one_hot(
-        end_token, classes, dtype=probs.dtype,
-        on_value=tf.convert_to_tensor(0.0, dtype=probs.dtype), off_value=probs.dtype.min,
-    )  # fmt: skip
-    certain = tf.tile(tf.reshape(row, [1, 1, -1]), tf.concat([tf.shape(finished), [1]], 0))
-    mask = tf.tile(tf.expand_dims(finished, 2), [1, 1, classes])
-    return tf.where(mask, certain, probs)
+    classes, least = tf.shape(probs)[2], probs.dtype.min
+    zero = tf.convert_to_tensor(0.0, dtype=probs.dtype)
+    end = tf.one_hot(end_token, classes, zero, least, dtype=probs.dtype)
+    end = tf.reshape(end, [1, 1, -1])
+    certain = tf.tile(end, tf.concat([tf.shape(finished), [1]], 0))
+    return tf.where(tf.tile(tf.expand_dims(finished, 2), [1, 1, classes]), certain, probs)
 
 
 def get_scores(search: Search, log_probs: Any, lengths: Any, finished: Any, attention: Any) -> Any:
@@ -172,8 +170,8 @@ def get_scores(search: Search, log_probs: Any, lengths: Any, finished: Any, atte
     Raises:
       ValueError: if coverage counts and there is no attention, or its weight is no scalar.
     """
-    penalty = tf.cast(length_penalty(lengths, search.length_penalty_weight), log_probs.dtype)
-    scores = log_probs / penalty
+    by_length = tf.cast(length_penalty(lengths, search.length_penalty_weight), log_probs.dtype)
+    scores = log_probs / by_length
     weight = tf.convert_to_tensor(search.coverage_penalty_weight, name="coverage_penalty_weight")
     if weight.shape.ndims != 0:
         raise ValueError(
@@ -181,14 +179,19 @@ def get_scores(search: Search, log_probs: Any, lengths: Any, finished: Any, atte
         )
     if static_value(weight) == 0.0:
         return scores
+    return scores + tf.expand_dims(_coverage(attention, finished) * weight, 2)
+
+
+def _coverage(attention: Any, finished: Any) -> Any:
+    """Return the logarithm [batch, beams] of the attention that finished beams are short of."""
     if attention is None:
         raise ValueError(
             "accumulated_attention_probs can be None only if coverage penalty is disabled."
         )
-    attention = tf.where(tf.equal(attention, 0.0), tf.ones_like(attention), attention)
-    coverage = tf.reduce_sum(tf.log(tf.minimum(attention, 1.0)), 2)
-    coverage *= tf.cast(finished, tf.float32)
-    return scores + tf.expand_dims(coverage * weight, 2)
+    nothing = tf.equal(attention, 0.0)
+    counted = tf.where(nothing, tf.ones_like(attention), attention)
+    logarithms = tf.log(tf.minimum(counted, 1.0))
+    return tf.reduce_sum(logarithms, 2) * tf.cast(finished, tf.float32)
 
 
 def length_penalty(sequence_lengths: Any, penalty_factor: Any) -> Any:

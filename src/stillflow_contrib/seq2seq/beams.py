@@ -108,19 +108,22 @@ def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any
     """
     sizes = [dim.value for dim in parent_ids.shape.dims]
     time, batch, width = (size or tf.shape(parent_ids)[axis] for axis, size in enumerate(sizes))
-    beam_ids = tf.expand_dims(tf.expand_dims(tf.range(width), 0), 0)
-    beam_ids = tf.tile(beam_ids, [time, batch, 1])
+
+    def numbered(count: Any, *repeats: Any) -> Any:
+        column = tf.reshape(tf.range(count), [-1, 1, 1])
+        return tf.tile(column, [1, *repeats])
+
+    own = tf.expand_dims(tf.expand_dims(tf.range(width), 0), 0)
+    own = tf.tile(own, [time, batch, 1])
     longest = tf.cast(tf.reduce_max(sequence_length, axis=1), tf.int32)
-    ordered_ids = gather_tree(beam_ids, parent_ids, longest, end_token=width + 1)
-    within = tf.transpose(tf.sequence_mask(sequence_length, maxlen=time), perm=[2, 0, 1])
-    ordered_ids = tf.where(within, x=ordered_ids, y=beam_ids)
-    times = tf.tile(tf.reshape(tf.range(time), [-1, 1, 1]), [1, batch, width])
-    rows = tf.tile(tf.reshape(tf.range(batch), [-1, 1, 1]), [1, time, width])
-    rows = tf.transpose(rows, perm=[1, 0, 2])
-    indices = tf.stack([times, rows, ordered_ids], -1)
-    final_shape = tf.shape(t)
-    ordered = tf.gather_nd(tf.reshape(t, [time, batch, width, -1]), indices)
-    return tf.reshape(ordered, final_shape)
+    beams = gather_tree(own, parent_ids, longest, end_token=width + 1)
+    is_within = tf.sequence_mask(sequence_length, maxlen=time)
+    beams = tf.where(tf.transpose(is_within, perm=[2, 0, 1]), x=beams, y=own)
+    times = numbered(time, batch, width)
+    rows = tf.transpose(numbered(batch, time, width), perm=[1, 0, 2])
+    places = tf.stack([times, rows, beams], -1)
+    shape = tf.shape(t)
+    return tf.reshape(tf.gather_nd(tf.reshape(t, [time, batch, width, -1]), places), shape)
 
 
 def has_beams(shape: Any, batch_size: Any, width: int) -> bool:

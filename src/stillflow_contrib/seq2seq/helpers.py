@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
@@ -26,6 +26,23 @@ def lookup(embedding: Any) -> Callable[[Any], Any]:
     if callable(embedding):
         return embedding  # type: ignore[no-any-return]
     return lambda ids: tf.nn.embedding_lookup(embedding, ids)
+
+
+# The rank of tokens by their argument's name.
+_TOKEN_RANKS = {"start_tokens": (1, "vector"), "end_token": (0, "scalar")}
+
+
+def as_tokens(value: Any, name: str) -> Any:
+    """Return an argument of `_TOKEN_RANKS` as a tensor."""
+    return tf.convert_to_tensor(value, dtype=tf.int32, name=name)
+
+
+def of_token_rank(tokens: Any, name: str) -> Any:
+    """Return the same tensor; raise a ValueError if it is of another rank than its argument."""
+    rank, kind = _TOKEN_RANKS[name]
+    if tokens.get_shape().ndims != rank:
+        raise ValueError(f"{name} must be a {kind}")
+    return tokens
 
 
 @export("contrib.seq2seq.Helper")
@@ -101,11 +118,19 @@ class CustomHelper(Helper):
         sample_ids_shape: Any = None,
         sample_ids_dtype: Any = None,
     ) -> None:
-        self._initialize_fn, self._sample_fn = initialize_fn, sample_fn
-        self._next_inputs_fn = next_inputs_fn
+        self._functions = {
+            "Initialize": initialize_fn, "Sample": sample_fn, "NextInputs": next_inputs_fn
+        }  # fmt: skip
         self._batch_size: Any = None
         self._sample_ids_shape = TensorShape(sample_ids_shape or [])
         self._sample_ids_dtype = sample_ids_dtype or tf.int32
+
+    def _call(self, which: str, scope: str | None, **given: Any) -> Any:
+        """Call one of the functions in a name scope."""
+        # Samples are no values of the scope.
+        values = [given[key] for key in ("time", "outputs", "state") if key in given]
+        with tf.name_scope(scope, type(self).__name__ + which, values):
+            return self._functions[which](**given)
 
     @property
     def batch_size(self) -> Any:
@@ -123,23 +148,20 @@ class CustomHelper(Helper):
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         with tf.name_scope(name, f"{type(self).__name__}Initialize"):
-            finished, next_inputs = self._initialize_fn()
-            if self._batch_size is None:
-                self._batch_size = tf.size(finished)
-        return finished, next_inputs
+            finished, inputs = self._functions["Initialize"]()
+            self._batch_size = tf.size(finished) if self._batch_size is None else self._batch_size
+        return finished, inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        with tf.name_scope(name, f"{type(self).__name__}Sample", (time, outputs, state)):
-            return self._sample_fn(time=time, outputs=outputs, state=state)
+        return self._call("Sample", name, time=time, outputs=outputs, state=state)
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        with tf.name_scope(name, f"{type(self).__name__}NextInputs", (time, outputs, state)):
-            result: tuple[Any, Any, Any] = self._next_inputs_fn(
-                time=time, outputs=outputs, state=state, sample_ids=sample_ids
-            )
-            return result
+        found: tuple[Any, Any, Any] = self._call(
+            "NextInputs", name, time=time, outputs=outputs, state=state, sample_ids=sample_ids
+        )
+        return found
 
 
 @export("contrib.seq2seq.TrainingHelper")
@@ -160,29 +182,25 @@ class TrainingHelper(_ScalarSamples):
         self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None
     ) -> None:
         with tf.name_scope(name, "TrainingHelper", [inputs, sequence_length]):
-            inputs = tf.convert_to_tensor(inputs, name="inputs")
-            self._inputs = inputs
-            if not time_major:
-                inputs = nest.map_structure(transpose_batch_time, inputs)
-            self._input_tas = nest.map_structure(unstacked, inputs)
-            self._sequence_length = tf.convert_to_tensor(sequence_length, name="sequence_length")
-            if self._sequence_length.get_shape().ndims != 1:
+            self._inputs = tf.convert_to_tensor(inputs, name="inputs")
+            steps = self._inputs if time_major else transpose_batch_time(self._inputs)
+            self._input_tas = unstacked(steps)
+            lengths = tf.convert_to_tensor(sequence_length, name="sequence_length")
+            shape = lengths.get_shape()
+            if shape.ndims != 1:
                 raise ValueError(
-                    "Expected sequence_length to be a vector, but received shape: "
-                    f"{self._sequence_length.get_shape()}"
+                    f"Expected sequence_length to be a vector, but received shape: {shape}"
                 )
-            self._zero_inputs = nest.map_structure(lambda x: tf.zeros_like(x[0, :]), inputs)
+            self._sequence_length = lengths
+            self._zero_inputs = tf.zeros_like(steps[0, :])
             self._batch_size = tf.size(sequence_length)
 
     inputs = property(lambda self: self._inputs)
     sequence_length = property(lambda self: self._sequence_length)
 
     def _read(self, all_finished: Any, time: Any) -> Any:
-        return tf.cond(
-            all_finished,
-            lambda: self._zero_inputs,
-            lambda: nest.map_structure(lambda array: array.read(time), self._input_tas),
-        )
+        read = functools.partial(self._input_tas.read, time)
+        return tf.cond(all_finished, lambda: self._zero_inputs, read)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         with tf.name_scope(name, "TrainingHelperInitialize"):
@@ -224,14 +242,12 @@ class GreedyEmbeddingHelper(_ScalarSamples):
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         self._embedding_fn = lookup(embedding)
-        self._start_tokens = tf.convert_to_tensor(start_tokens, dtype=tf.int32, name="start_tokens")
-        self._end_token = tf.convert_to_tensor(end_token, dtype=tf.int32, name="end_token")
-        if self._start_tokens.get_shape().ndims != 1:
-            raise ValueError("start_tokens must be a vector")
+        given = {"start_tokens": start_tokens, "end_token": end_token}
+        start, end = (as_tokens(value, name) for name, value in given.items())
+        self._start_tokens = of_token_rank(start, "start_tokens")
         self._batch_size = tf.size(start_tokens)
-        if self._end_token.get_shape().ndims != 0:
-            raise ValueError("end_token must be a scalar")
-        self._start_inputs = self._embedding_fn(self._start_tokens)
+        self._end_token = of_token_rank(end, "end_token")
+        self._start_inputs = self._embedding_fn(start)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         return tf.tile([False], [self._batch_size]), self._start_inputs

@@ -38,19 +38,20 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
     """
     with tf.name_scope(None, "SafeCumprod", [x]):
         x = tf.convert_to_tensor(x, name="x")
-        tiny = np.finfo(x.dtype.as_numpy_dtype).tiny
-        return tf.exp(tf.cumsum(tf.log(tf.clip_by_value(x, tiny, 1)), *args, **kwargs))
+        least = np.finfo(x.dtype.as_numpy_dtype).tiny
+        logarithms = tf.log(tf.clip_by_value(x, least, 1))
+        return tf.exp(tf.cumsum(logarithms, *args, **kwargs))
 
 
 def _recursive(p: Any, previous: Any) -> Any:
-    batch_size = dimension_value(p.shape[0]) or tf.shape(p)[0]
-    shifted = tf.concat([tf.ones((batch_size, 1)), 1 - p[:, :-1]], 1)
-    sums = tf.scan(
-        lambda x, yz: tf.reshape(yz[0] * x + yz[1], (batch_size,)),
-        [tf.transpose(shifted), tf.transpose(previous)],
-        tf.zeros((batch_size,)),
-    )
-    return p * tf.transpose(sums)
+    size = dimension_value(p.shape[0]) or tf.shape(p)[0]
+    passed = tf.concat([tf.ones((size, 1)), 1 - p[:, :-1]], 1)
+
+    def move(reached: Any, here: tuple[Any, Any]) -> Any:
+        return tf.reshape(here[0] * reached + here[1], (size,))
+
+    steps = [tf.transpose(each) for each in (passed, previous)]
+    return p * tf.transpose(tf.scan(move, steps, tf.zeros((size,))))
 
 
 def _parallel(p: Any, previous: Any) -> Any:

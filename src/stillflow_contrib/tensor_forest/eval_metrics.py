@@ -60,10 +60,9 @@ def _of_second_class(metric: str, **settings: Any) -> Metric:
 
 def _r2(probabilities: Any, targets: Any, weights: Any = None) -> Any:
     targets = tf.cast(targets, tf.float32)
-    mean = tf.reduce_mean(targets, 0)
-    total = tf.reduce_sum(tf.squared_difference(targets, mean), 0)
-    residuals = tf.reduce_sum(tf.squared_difference(targets, probabilities), 0)
-    return tf.metrics.mean(1 - tf.reduce_sum(residuals / total), weights=weights)
+    guesses = tf.reduce_mean(targets, 0), probabilities
+    total, residual = (tf.reduce_sum(tf.squared_difference(targets, guess), 0) for guess in guesses)
+    return tf.metrics.mean(1 - tf.reduce_sum(residual / total), weights=weights)
 
 
 def _one_hot(targets: Any, probabilities: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -57,14 +58,11 @@ class TreeVariables:
         if not isinstance(getattr(params, "params_proto", None), kind):
             params.params_proto = build_params_proto(params)
         params.serialized_params_proto = params.params_proto.SerializeToString()
-        self.stats: Any = None
-        if training:
-            self.stats = stats_ops.fertile_stats_variable(
-                params, tree_stat, self.get_tree_name("stats", tree_num)
-            )
-        self.tree = model_ops.tree_variable(
-            params, tree_config, self.stats, self.get_tree_name("tree", tree_num)
+        stats, tree = (self.get_tree_name(part, tree_num) for part in ("stats", "tree"))
+        self.stats: Any = (
+            stats_ops.fertile_stats_variable(params, tree_stat, stats) if training else None
         )
+        self.tree = model_ops.tree_variable(params, tree_config, self.stats, tree)
 
     def get_tree_name(self, name: str, num: int) -> str:
         """Return the name of a handle."""
@@ -108,6 +106,13 @@ class ForestVariables:
         return self.variables[t]
 
 
+def _random_rows(count: Any, share: float, seed: int) -> Any:
+    """Return the numbers of some of `count` rows, each drawn with the probability `share`."""
+    drawn = tf.random_uniform(count, seed=seed)
+    is_drawn = tf.less(drawn, tf.ones_like(drawn) * share)
+    return tf.squeeze(where_v2(is_drawn), axis=[1])
+
+
 @export("contrib.tensor_forest.tensor_forest.RandomForestGraphs")
 class RandomForestGraphs:
     """Graphs of a forest.
@@ -127,20 +132,23 @@ class RandomForestGraphs:
         device_assigner: Any = None, variables: Any = None,
         tree_variables_class: Any = TreeVariables, tree_graphs: Any = None, training: bool = True,
     ) -> None:  # fmt: skip
-        self.params = params
-        self.device_assigner = device_assigner or VariableDeviceChooser()
-        logging.info("Constructing forest with params = ")
-        logging.info(self.params.__dict__)
+        self.params, self.device_assigner = params, device_assigner or VariableDeviceChooser()
+        for message in ("Constructing forest with params = ", params.__dict__):
+            logging.info(message)
         self.variables = variables or ForestVariables(
-            self.params, device_assigner=self.device_assigner, training=training,
-            tree_variables_class=tree_variables_class, tree_configs=tree_configs,
-            tree_stats=tree_stats,
-        )  # fmt: skip
-        make = tree_graphs or RandomTreeGraphs
-        self.trees = [
-            make(self.variables[number], self.params, number)
-            for number in range(self.params.num_trees)
-        ]
+            params, self.device_assigner, training, tree_variables_class, tree_configs, tree_stats
+        )
+        graphs = tree_graphs or RandomTreeGraphs
+        numbers = range(params.num_trees)
+        self.trees = [graphs(self.variables[number], params, number) for number in numbers]
+
+    def _of_trees(self, build: Callable[[int], Any], numbers: range | None = None) -> list[Any]:
+        """Return what `build` makes for the number of each tree, on the tree's device."""
+        built = []
+        for number in range(self.params.num_trees) if numbers is None else numbers:
+            with tf.device(self.variables.device_dummies[number].device):
+                built.append(build(number))
+        return built
 
     def _bag_features(self, tree_num: int, input_data: Any) -> Tensor:
         """Return the features that a tree sees."""
@@ -158,11 +166,9 @@ class RandomForestGraphs:
 
     def _bag_examples(self, dense: Any, labels: Any, seed: int) -> tuple[Tensor, Tensor]:
         """Return the examples that a tree sees."""
-        batch_size = tf.strided_slice(tf.shape(dense), [0], [1])
-        drawn = tf.random_uniform(batch_size, seed=seed)
-        mask = tf.less(drawn, tf.ones_like(drawn) * self.params.bagging_fraction)
-        chosen = tf.squeeze(where_v2(mask), axis=[1])
-        return tf.gather(dense, chosen), tf.gather(labels, chosen)
+        count = tf.strided_slice(tf.shape(dense), [0], [1])
+        rows = _random_rows(count, self.params.bagging_fraction, seed)
+        return tf.gather(dense, rows), tf.gather(labels, rows)
 
     def get_all_resource_handles(self) -> list[Any]:
         """Return the handles of all trees, then those of all statistics."""
@@ -189,24 +195,23 @@ class RandomForestGraphs:
         labels = None
         if input_labels is not None:
             labels = data_ops.ParseLabelTensorOrDict(input_labels)
-        grown = []
+
+        def grow(number: int) -> Any:
+            seed = self.params.base_random_seed
+            seed += number if seed != 0 else 0
+            tree_data, tree_labels = dense, labels
+            if self.params.bagging_fraction < 1.0:
+                if sparse is not None:
+                    raise NotImplementedError("Bagging not supported with sparse features.")
+                tree_data, tree_labels = self._bag_examples(dense, labels, seed)
+            tree_data = self._features_of(number, tree_data, sparse)
+            return self.trees[number].training_graph(
+                tree_data, tree_labels, seed, data_spec=spec, sparse_features=sparse, **tree_kwargs
+            )
+
         share = self.params.num_trees / num_trainers
-        for number in range(int(trainer_id * share), int((trainer_id + 1) * share)):
-            with tf.device(self.variables.device_dummies[number].device):
-                seed = self.params.base_random_seed
-                seed += number if seed != 0 else 0
-                tree_data, tree_labels = dense, labels
-                if self.params.bagging_fraction < 1.0:
-                    if sparse is not None:
-                        raise NotImplementedError("Bagging not supported with sparse features.")
-                    tree_data, tree_labels = self._bag_examples(dense, labels, seed)
-                tree_data = self._features_of(number, tree_data, sparse)
-                grown.append(
-                    self.trees[number].training_graph(
-                        tree_data, tree_labels, seed, data_spec=spec, sparse_features=sparse,
-                        **tree_kwargs,
-                    )
-                )  # fmt: skip
+        numbers = range(int(trainer_id * share), int((trainer_id + 1) * share))
+        grown = self._of_trees(grow, numbers)
         return tf.group(*grown, name="train")  # type: ignore[no-any-return]
 
     def inference_graph(self, input_data: Any, **inference_args: Any) -> tuple[Any, Any, Any]:
@@ -224,29 +229,26 @@ class RandomForestGraphs:
           NotImplementedError: for shares of features if there are sparse ones.
         """
         dense, sparse, spec = data_ops.ParseDataTensorOrDict(input_data)
-        said, paths = [], []
-        for number in range(self.params.num_trees):
-            with tf.device(self.variables.device_dummies[number].device):
-                tree_data = self._features_of(number, dense, sparse)
-                probabilities, path = self.trees[number].inference_graph(
-                    tree_data, spec, sparse_features=sparse, **inference_args
-                )
-                said.append(probabilities)
-                paths.append(path)
+        count = self.params.num_trees
+
+        def predict(number: int) -> Any:
+            return self.trees[number].inference_graph(
+                self._features_of(number, dense, sparse), spec, sparse_features=sparse,
+                **inference_args,
+            )  # fmt: skip
+
+        predictions, paths = zip(*self._of_trees(predict), strict=True)
         with tf.device(self.variables.device_dummies[0].device):
-            all_said = tf.stack(said, axis=1)
-            means = tf.div(tf.reduce_sum(all_said, 1), self.params.num_trees, name="probabilities")
+            of_trees = tf.stack(predictions, axis=1)
+            means = tf.div(tf.reduce_sum(of_trees, 1), count, name="probabilities")
             tree_paths = tf.stack(paths, axis=1)
-            squares = tf.div(tf.reduce_sum(all_said * all_said, 1), self.params.num_trees)
-            return means, tree_paths, tf.maximum(0.0, squares - means * means)
+            square_means = tf.div(tf.reduce_sum(of_trees * of_trees, 1), count)
+            return means, tree_paths, tf.maximum(0.0, square_means - means * means)
 
     def average_size(self) -> Tensor:
         """Return the mean number of nodes of a tree, a scalar float32."""
-        sizes = []
-        for number in range(self.params.num_trees):
-            with tf.device(self.variables.device_dummies[number].device):
-                sizes.append(self.trees[number].size())
-        return tf.reduce_mean(tf.cast(tf.stack(sizes), tf.float32))  # type: ignore[no-any-return]
+        sizes = tf.stack(self._of_trees(lambda number: self.trees[number].size()))
+        return tf.reduce_mean(tf.cast(sizes, tf.float32))  # type: ignore[no-any-return]
 
     def training_loss(self, features: Any, labels: Any, name: str = "training_loss") -> Tensor:
         """Return minus the forest's size; features and labels have no effect."""
@@ -261,10 +263,7 @@ class RandomForestGraphs:
 
         Those here have none.
         """
-        impurities = []
-        for number in range(self.params.num_trees):
-            with tf.device(self.variables.device_dummies[number].device):
-                impurities.append(self.trees[number].average_impurity())
+        impurities = self._of_trees(lambda number: self.trees[number].average_impurity())
         return tf.reduce_mean(tf.stack(impurities))  # type: ignore[no-any-return]
 
     def feature_importances(self) -> Tensor:
