@@ -70,13 +70,12 @@ def log_mean(log_values: Any) -> Any:
 def get_samples(distribution: Any, z: Any, n: Any, seed: int | None) -> Any:
     """Return samples of a distribution: the given ones, or `n` drawn ones."""
     with tf.name_scope("get_samples", values=[z, n]):
-        if (n is None) == (z is None):
-            raise ValueError(
-                f'Must specify exactly one of arguments "n" and "z".  Found: n = {n}, z = {z}'
-            )
-        if n is not None:
-            return distribution.sample(n, seed=seed)
-        return tf.convert_to_tensor(z, name="z")
+        if (z is None) != (n is None):
+            drawn = z is None
+            return distribution.sample(n, seed=seed) if drawn else tf.convert_to_tensor(z, name="z")
+        raise ValueError(
+            f'Must specify exactly one of arguments "n" and "z".  Found: n = {n}, z = {z}'
+        )
 
 
 @export("contrib.bayesflow.monte_carlo.expectation")
@@ -105,16 +104,20 @@ def expectation(
     Raises:
       ValueError: if `f` or `log_prob` is needed and is no function.
     """
+    functions = {"f": f} if use_reparametrization else {"f": f, "log_prob": log_prob}
     with tf.name_scope(name, "expectation", [samples]):
-        if not callable(f):
-            raise ValueError("`f` must be a callable function.")
+        for which, function in functions.items():
+            if not callable(function):
+                raise ValueError(f"`{which}` must be a callable function.")
         if use_reparametrization:
-            return tf.reduce_mean(f(samples), axis=axis, keepdims=keep_dims)
-        if not callable(log_prob):
-            raise ValueError("`log_prob` must be a callable function.")
-        stop = tf.stop_gradient
-        x = stop(samples)
-        logpx = log_prob(x)
-        fx = f(x)
-        fx += stop(fx) * (logpx - stop(logpx))
-        return tf.reduce_mean(fx, axis=axis, keepdims=keep_dims)
+            values = f(samples)
+        else:
+            values = _with_score(f, log_prob, tf.stop_gradient(samples))
+        return tf.reduce_mean(values, axis=axis, keepdims=keep_dims)
+
+
+def _with_score(f: Callable[[Any], Any], log_prob: Any, samples: Any) -> Any:
+    """Return values of a function, with the gradient of their density (the score function)."""
+    density, values = log_prob(samples), f(samples)
+    # The second term is zero; its gradient is not.
+    return values + tf.stop_gradient(values) * (density - tf.stop_gradient(density))

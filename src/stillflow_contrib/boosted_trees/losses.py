@@ -125,15 +125,12 @@ def per_example_squared_loss(labels: Any, weights: Any, predictions: Any) -> Los
 def _checked(labels: Any, logits: Any, name: str | None) -> tuple[Any, Any]:
     """Both as tensors; ValueError for shapes that differ."""
     with tf.name_scope(name, "exp_loss", [logits, labels]):
-        logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, name="labels")
-        try:
-            labels.get_shape().merge_with(logits.get_shape())
-        except ValueError:
+        given = {"logits": logits, "labels": labels}
+        logits, labels = (convert_to_tensor(value, name=key) for key, value in given.items())
+        if not labels.shape.is_compatible_with(logits.shape):
             raise ValueError(
-                f"logits and labels must have the same shape ({logits.get_shape()} vs "
-                f"{labels.get_shape()})"
-            ) from None
+                f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})"
+            )
     return labels, logits
 
 

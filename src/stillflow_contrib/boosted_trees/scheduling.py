@@ -48,18 +48,18 @@ class ScheduledStampedResourceOp(ScheduledOp):
 def _move_tensors(tensors: Sequence[Any], device: Any) -> Any:
     """Return the same tensors on another device, where they come in one piece."""
     zero = tf.constant(0, dtype=tf.int32)
+    scalars = all(tensor.shape.rank == 0 for tensor in tensors)
     with tf.device(None):  # this way devices are not merged
-        if all(tensor.shape.rank == 0 for tensor in tensors):
-            with tf.device(tensors[0].device):
-                values = tf.stack(tensors)
-            with tf.device(device):
-                return tf.unstack(values)
         with tf.device(tensors[0].device):
-            sizes = tf.stack(tf.shape_n(tensors))[:, 0]
-            values = tf.concat(tensors, axis=zero)
+            if scalars:
+                whole = tf.stack(tensors)
+            else:
+                sizes = tf.stack(tf.shape_n(tensors))[:, 0]
+                whole = tf.concat(tensors, axis=zero)
         with tf.device(device):
-            sizes = tf.unstack(sizes)
-            return list(tf.split(values, sizes, axis=zero))
+            if scalars:
+                return tf.unstack(whole)
+            return list(tf.split(whole, tf.unstack(sizes), axis=zero))
 
 
 def _run_together(batch: Sequence[ScheduledStampedResourceOp], stamp: Any) -> Any:

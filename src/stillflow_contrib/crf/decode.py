@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,15 @@ def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[li
     Returns:
       The tags, and their score.
     """
-    trellis = np.zeros_like(score)
-    before = np.zeros_like(score, dtype=np.int32)
-    trellis[0] = score[0]
-    for t in range(1, score.shape[0]):
-        totals = np.expand_dims(trellis[t - 1], 1) + transition_params
-        trellis[t] = score[t] + np.max(totals, 0)
-        before[t] = np.argmax(totals, 0)
-    tags = [np.argmax(trellis[-1])]
-    for row in reversed(before[1:]):
-        tags.append(row[tags[-1]])
-    return tags[::-1], np.max(trellis[-1])
+    best, choices = score[0], []
+    for emission in score[1:]:
+        totals = best[:, None] + transition_params
+        choices.append(totals.argmax(axis=0).astype(np.int32))
+        best = (emission + totals.max(axis=0)).astype(score.dtype)
+    tags = [best.argmax()]
+    for choice in reversed(choices):
+        tags.append(choice[tags[-1]])
+    return tags[::-1], best.max()
 
 
 @export("contrib.crf.crf_decode")
@@ -51,15 +50,15 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
       The tags, int32 [batch, time], and their scores [batch].
     """
 
-    def single() -> tuple[Any, Any]:
-        squeezed = tf.squeeze(potentials, [1])
-        tags = tf.expand_dims(tf.argmax(squeezed, axis=1), 1)
-        best = tf.reduce_max(squeezed, axis=1)
-        return tf.cast(tags, dtype=tf.int32), best
+    def one_step() -> tuple[Any, Any]:
+        scores = tf.squeeze(potentials, [1])
+        tags = tf.argmax(scores, axis=1)
+        tags = tf.expand_dims(tags, 1)
+        highest = tf.reduce_max(scores, axis=1)
+        return tf.cast(tags, tf.int32), highest
 
-    result: tuple[Any, Any] = by_length(
-        potentials, single, lambda: _decode(potentials, transition_params, sequence_length)
-    )
+    steps = functools.partial(_decode, potentials, transition_params, sequence_length)
+    result: tuple[Any, Any] = by_length(potentials, one_step, steps)
     return result
 
 

@@ -113,12 +113,12 @@ def crf_log_likelihood(
     Returns:
       The logarithms [batch], and the transition parameters.
     """
-    tags = dimension_value(inputs.shape[2])
-    if transition_params is None:
-        transition_params = tf.get_variable("transitions", [tags, tags])
-    scores = crf_sequence_score(inputs, tag_indices, sequence_lengths, transition_params)
-    norm = crf_log_norm(inputs, sequence_lengths, transition_params)
-    return scores - norm, transition_params
+    transitions = transition_params
+    if transitions is None:
+        size = dimension_value(inputs.shape[2])
+        transitions = tf.get_variable("transitions", [size, size])
+    of_tags = crf_sequence_score(inputs, tag_indices, sequence_lengths, transitions)
+    return of_tags - crf_log_norm(inputs, sequence_lengths, transitions), transitions
 
 
 @export("contrib.crf.crf_unary_score")
@@ -126,14 +126,13 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any
     """Return the sums [batch] of the scores of tags; arguments as of `crf_sequence_score`."""
     batch, time, tags = (tf.shape(inputs)[axis] for axis in range(3))
     flat = tf.reshape(inputs, [-1])
-    offsets = tf.expand_dims(tf.range(batch) * time * tags, 1)
-    offsets += tf.expand_dims(tf.range(time) * tags, 0)
-    if tag_indices.dtype == tf.int64:
-        offsets = tf.cast(offsets, tf.int64)
-    flat_indices = tf.reshape(offsets + tag_indices, [-1])
-    scores = tf.reshape(tf.gather(flat, flat_indices), [batch, time])
-    masks = _masks(tag_indices, sequence_lengths)
-    return tf.reduce_sum(scores * masks, 1)
+    rows = tf.expand_dims(tf.range(batch) * time * tags, 1)
+    # Where the scores of each step begin among all of them.
+    begins = rows + tf.expand_dims(tf.range(time) * tags, 0)
+    begins = tf.cast(begins, tf.int64) if tag_indices.dtype == tf.int64 else begins
+    picked = tf.gather(flat, tf.reshape(begins + tag_indices, [-1]))
+    by_step = tf.reshape(picked, [batch, time])
+    return tf.reduce_sum(by_step * _masks(tag_indices, sequence_lengths), 1)
 
 
 def _masks(tag_indices: Any, sequence_lengths: Any) -> Any:
@@ -149,9 +148,8 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
     """
     tags = transition_params.get_shape()[0]
     count = tf.shape(tag_indices)[1] - 1
-    start = tf.slice(tag_indices, [0, 0], [-1, count])
-    end = tf.slice(tag_indices, [0, 1], [-1, count])
-    flat_indices = start * tags + end
-    scores = tf.gather(tf.reshape(transition_params, [-1]), flat_indices)
-    masks = tf.slice(_masks(tag_indices, sequence_lengths), [0, 1], [-1, -1])
-    return tf.reduce_sum(scores * masks, 1)
+    before, after = (tf.slice(tag_indices, [0, first], [-1, count]) for first in (0, 1))
+    places = before * tags + after
+    picked = tf.gather(tf.reshape(transition_params, [-1]), places)
+    masks = _masks(tag_indices, sequence_lengths)
+    return tf.reduce_sum(picked * tf.slice(masks, [0, 1], [-1, -1]), 1)

@@ -163,16 +163,19 @@ class Mean(Metric):
 
     def call(self, values: Any, weights: Any = None) -> Any:
         """Add values, each with a weight, by default 1; give the arguments."""
+
+        def add(total: Any, amount: Any) -> Any:
+            total.assign_add(tf.cast(amount, self.dtype))
+            return amount
+
         if weights is None:
-            self.denom.assign_add(tf.cast(tf.identity(tf.size(values)), self.dtype))
-            values = tf.reduce_sum(values)
-            self.numer.assign_add(tf.cast(values, self.dtype))
-            return values
+            add(self.denom, tf.identity(tf.size(values)))
+            return add(self.numer, tf.reduce_sum(values))
         weights = tf.cast(weights, self.dtype)
-        self.denom.assign_add(tf.reduce_sum(weights))
-        values = tf.cast(values, self.dtype) * weights
-        self.numer.assign_add(tf.reduce_sum(values))
-        return values, weights
+        add(self.denom, tf.reduce_sum(weights))
+        weighted = tf.cast(values, self.dtype) * weights
+        add(self.numer, tf.reduce_sum(weighted))
+        return weighted, weights
 
     def result(self, write_summary: Any = True) -> Any:
         """Return the mean; written as a summary too, if summaries are recorded."""

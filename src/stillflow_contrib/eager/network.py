@@ -26,6 +26,13 @@ _ASK = (
 )
 
 
+def _check_name(name: Any) -> None:
+    if isinstance(name, VariableScope):
+        raise ValueError("VariableScopes are not valid Network names.")
+    if "/" in (name or ""):
+        raise ValueError("Forward slashes ('/') are not allowed in Network names.")
+
+
 @export("contrib.eager.Network")
 class Network(Layer):
     """Layer made of others, to be derived from: `call` defines its result.
@@ -41,6 +48,10 @@ class Network(Layer):
       ValueError: for a variable scope, or a name with slashes.
     """
 
+    # None: not added to any yet; False: used by itself.
+    _first_parent: Any = None
+    _owned_layers: dict[str, Any]
+
     @deprecated(None, _INSTEAD)
     def __init__(self, name: str | None = None) -> None:
         if tf.executing_eagerly():
@@ -48,17 +59,11 @@ class Network(Layer):
                 "** tfe.Network is deprecated and will be removed in a future version.\n\n%s",
                 _INSTEAD,
             )
-        if isinstance(name, VariableScope):
-            raise ValueError("VariableScopes are not valid Network names.")
-        if name is not None and "/" in name:
-            raise ValueError("Forward slashes ('/') are not allowed in Network names.")
+        _check_name(name)
         super().__init__(name=name)
-        self._layers = []
-        self._sub_layer_name_uids: Any = defaultdict(int)
-        # None: not added to any yet; False: used by itself.
-        self._first_parent: Any = None
+        self._layers, self._owned_layers = [], {}
         self._non_network_sublayers: list[Any] = []
-        self._owned_layers: dict[str, Any] = {}
+        self._sub_layer_name_uids: Any = defaultdict(int)
         self._default_parent_variable_scope = tf.get_variable_scope()
         self._variable_scope_counts_on_init = get_variable_scope_store().counts
 
@@ -209,16 +214,14 @@ class Network(Layer):
 
     def _adopt(self, layer: Any) -> None:
         """Names a layer that is in no network yet."""
-        first = getattr(layer, "_first_parent", None)
-        if first is None or first() is None:
-            if layer._name != layer._base_name:  # no name was given
-                layer._name, layer._base_name = layer._make_unique_name(
-                    name_uid_map=self._sub_layer_name_uids,
-                    avoid_names=self._owned_layers,
-                    zero_based=True,
-                )
-            layer._first_parent = weakref.ref(self)
         self._non_network_sublayers.append(layer)
+        parent = getattr(layer, "_first_parent", None)
+        if parent is not None and parent() is not None:
+            return
+        if layer._name != layer._base_name:  # no name was given
+            taken = {"name_uid_map": self._sub_layer_name_uids, "avoid_names": self._owned_layers}
+            layer._name, layer._base_name = layer._make_unique_name(zero_based=True, **taken)
+        layer._first_parent = weakref.ref(self)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """Return a layer by its name, the first that has it, or by its place.
@@ -324,17 +327,16 @@ class Sequential(Network):
         Raises:
           TypeError: for anything else.
         """
-        if isinstance(layer_func, Layer):
-            args = fn_args(layer_func.call)
-            self.track_layer(layer_func)
-        elif callable(layer_func):
-            args = fn_args(layer_func)
-        else:
+        is_layer = isinstance(layer_func, Layer)
+        if not (is_layer or callable(layer_func)):
             raise TypeError(
                 "Sequential.add() takes only tf.layers.Layer objects or callables; not "
                 f"'{layer_func}' of type '{type(layer_func)}'."
             )
-        self._layers_funcs.append(("training" in args, layer_func))
+        arguments = fn_args(layer_func.call if is_layer else layer_func)
+        if is_layer:
+            self.track_layer(layer_func)
+        self._layers_funcs.append(("training" in arguments, layer_func))
 
     def call(self, inputs: Any, training: Any = None) -> Any:
         """Return the output of the last layer.

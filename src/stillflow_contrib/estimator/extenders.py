@@ -81,17 +81,16 @@ def forward_features(
 def _checked_keys(keys: Any) -> list[str] | None:
     if keys is None:
         return None
-    if isinstance(keys, str):
-        return [keys]
-    if not isinstance(keys, (list, tuple)):
+    items = [keys] if isinstance(keys, str) else keys
+    if not isinstance(items, (list, tuple)):
         raise TypeError(f"keys should be either a string or a list of strings. Given: {type(keys)}")
-    for key in keys:
-        if not isinstance(key, str):
-            raise TypeError(
-                "All items in the given keys list should be a string. There exist an item with "
-                f"type: {type(key)}"
-            )
-    return list(keys)
+    others = [type(item) for item in items if not isinstance(item, str)]
+    if others:
+        raise TypeError(
+            "All items in the given keys list should be a string. There exist an item with "
+            f"type: {others[0]}"
+        )
+    return list(items)
 
 
 def _check_free(keys: list[str], features: Any, predictions: Any) -> None:

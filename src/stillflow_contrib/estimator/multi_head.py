@@ -26,17 +26,18 @@ def multi_head(heads: Sequence[Any], head_weights: Any = None) -> Head:
     Raises:
       ValueError: if there are no heads, one has no name, or the weights are of another number.
     """
-    if head_weights and len(head_weights) != len(heads):
+    weights = tuple(head_weights or ())
+    if weights and len(weights) != len(heads):
         raise ValueError(
             f"heads and head_weights must have the same size. Given len(heads): {len(heads)}. "
-            f"Given len(head_weights): {len(head_weights)}."
+            f"Given len(head_weights): {len(weights)}."
         )
     if not heads:
         raise ValueError(f"Must specify heads. Given: {heads}")
-    for head in heads:
-        if not head.name:
-            raise ValueError(f"All given heads must have name specified. Given: {head}")
-    return _MultiHead(tuple(heads), tuple(head_weights or ()))
+    nameless = [head for head in heads if not head.name]
+    if nameless:
+        raise ValueError(f"All given heads must have name specified. Given: {nameless[0]}")
+    return _MultiHead(tuple(heads), weights)
 
 
 class _MultiHead(Head):

@@ -62,12 +62,10 @@ def _last_outputs(outputs: Any, lengths: Any) -> Any:
     """Return the last step of each sequence of outputs [batch, steps, n]."""
     with tf.name_scope("select_last_activations", values=[outputs, lengths]):
         shape = tf.shape(outputs)
-        batch, steps, width = shape[0], shape[1], shape[2]
-        begins = tf.to_int64(tf.range(batch) * steps)
-        last = begins + lengths - 1
-        rows = tf.reshape(outputs, [batch * steps, width])
-        found = tf.gather(rows, last)
-        found.set_shape([outputs.shape[0], outputs.shape[2]])
+        batch, steps, width = (shape[axis] for axis in range(3))
+        last = tf.to_int64(tf.range(batch) * steps) + lengths - 1
+        found = tf.gather(tf.reshape(outputs, [batch * steps, width]), last)
+        found.set_shape([outputs.shape[axis] for axis in (0, 2)])
         return found
 
 

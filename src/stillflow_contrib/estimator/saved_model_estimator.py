@@ -63,17 +63,17 @@ class SavedModelEstimator(Estimator):
 
     def _extract_available_modes(self) -> list[str]:
         logging.info("Checking available modes for SavedModelEstimator.")
-        available = []
-        for mode in _MODES:
-            try:
-                self._get_meta_graph_def_for_mode(mode)
-            except RuntimeError:
-                logging.warning(f"{mode} mode not found in SavedModel.")
-                continue
-            if self._get_signature_def_for_mode(mode) is not None:
-                available.append(mode)
+        available = [mode for mode in _MODES if self._has_mode(mode)]
         logging.info(f"Available modes for Estimator: {available}")
         return available
+
+    def _has_mode(self, mode: str) -> bool:
+        try:
+            self._get_meta_graph_def_for_mode(mode)
+        except RuntimeError:
+            logging.warning(f"{mode} mode not found in SavedModel.")
+            return False
+        return self._get_signature_def_for_mode(mode) is not None
 
     def _get_meta_graph_def_for_mode(self, mode: str) -> Any:
         return self.saved_model_loader.get_meta_graph_def_from_tags([EXPORT_TAGS[mode]])

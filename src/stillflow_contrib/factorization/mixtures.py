@@ -34,11 +34,10 @@ def _random_points(data: list[Any], number: int, seed: int) -> Any:
     """Return some of the points."""
     count = tf.add_n([tf.shape(each)[0] for each in data])
     with tf.control_dependencies([tf.assert_less_equal(number, count)]):
-        indices = tf.random_uniform(
-            [number], minval=0, maxval=tf.cast(count, tf.int64), seed=seed, dtype=tf.int64
-        )
-    indices %= tf.cast(count, tf.int64)
-    return tf.nn.embedding_lookup(data, indices, partition_strategy="div")
+        below = tf.cast(count, tf.int64)
+        drawn = tf.random_uniform([number], 0, below, dtype=tf.int64, seed=seed)
+    rows = drawn % tf.cast(count, tf.int64)
+    return tf.nn.embedding_lookup(data, rows, partition_strategy="div")
 
 
 @export("contrib.factorization.GmmAlgorithm")
@@ -176,15 +175,14 @@ class GmmAlgorithm:
 
     def _full_logs(self, shard: Any) -> Any:
         """Return the logarithms of densities [n, num_classes] at points [1, n, width]."""
-        shift = shard - self._means
+        offsets = shard - self._means
         root = tf.cholesky(self._covs + self._min_var)
-        log_det = 2.0 * tf.reduce_sum(tf.log(tf.matrix_diag_part(root)), 1)
-        squares = tf.square(
-            tf.matrix_triangular_solve(root, tf.transpose(shift, perm=[0, 2, 1]), lower=True)
-        )
-        distances = tf.transpose(tf.reduce_sum(squares, 1))
-        constant = tf.cast(self._dimensions, tf.float32) * tf.log(2 * np.pi)
-        return -0.5 * (distances + constant + log_det)
+        volume = 2.0 * tf.reduce_sum(tf.log(tf.matrix_diag_part(root)), 1)
+        columns = tf.transpose(offsets, perm=[0, 2, 1])
+        standardized = tf.matrix_triangular_solve(root, columns, lower=True)
+        quadratic = tf.transpose(tf.reduce_sum(tf.square(standardized), 1))
+        normalization = tf.cast(self._dimensions, tf.float32) * tf.log(2 * np.pi)
+        return -0.5 * (quadratic + normalization + volume)
 
     def _diag_logs(self, shard: Any) -> Any:
         """Return the same, of variances."""
@@ -235,13 +233,14 @@ class GmmAlgorithm:
 
     def _new_covariances(self, squares: Any) -> Any:
         """Covariances from means of squares [num_classes, width, width]."""
-        new = []
-        for each in range(self._num_classes):
-            mean = self._means.value()[each, :, :]
-            square = tf.matmul(mean, mean, transpose_a=True)
-            cov = squares[each, :, :] - square + self._min_var
-            new.append(tf.expand_dims(cov if self._full else tf.diag_part(cov), 0))
-        return tf.concat(new, 0)
+
+        def of_class(number: int) -> Any:
+            mean = self._means.value()[number, :, :]
+            outer = tf.matmul(mean, mean, transpose_a=True)
+            whole = squares[number, :, :] - outer + self._min_var
+            return tf.expand_dims(whole if self._full else tf.diag_part(whole), 0)
+
+        return tf.concat(list(map(of_class, range(self._num_classes))), 0)
 
 
 @export("contrib.factorization.gmm")

@@ -68,24 +68,11 @@ class WALSMatrixFactorization(Estimator):
         model_dir: str | None = None,
         config: Any = None,
     ) -> None:
-        params = {
-            "num_rows": num_rows,
-            "num_cols": num_cols,
-            "embedding_dimension": embedding_dimension,
-            "unobserved_weight": unobserved_weight,
-            "regularization_coeff": regularization_coeff,
-            "row_init": row_init,
-            "col_init": col_init,
-            "num_row_shards": num_row_shards,
-            "num_col_shards": num_col_shards,
-            "row_weights": row_weights,
-            "col_weights": col_weights,
-            "max_sweeps": max_sweeps,
-            "use_factors_weights_cache_for_training": use_factors_weights_cache_for_training,
-            "use_gramian_cache_for_training": use_gramian_cache_for_training,
-        }
+        given = dict(locals())
+        for name in ("self", "__class__", "model_dir", "config"):
+            given.pop(name, None)
         self._shards = {"row": num_row_shards, "col": num_col_shards}
-        super().__init__(model_fn=_model_fn, params=params, model_dir=model_dir, config=config)
+        super().__init__(model_fn=_model_fn, params=given, model_dir=model_dir, config=config)
         if self._config is not None and self._config.num_worker_replicas > 1:
             raise ValueError("WALSMatrixFactorization must be run on a single worker replica.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -10,6 +11,7 @@ from typing import Any
 import stillflow as tf
 
 
+@dataclasses.dataclass(eq=False)
 class Side:
     """The rows of a factorized matrix, or its columns.
 
@@ -19,18 +21,17 @@ class Side:
       shards: in how many variables their factors and weights are.
     """
 
-    def __init__(self, name: str, size: int, shards: int) -> None:
-        self.name = name
-        self.size = size
-        self.shards = shards
-        self.weights: Any = None
-        self.factors: Any = None
-        self.gramian: Any = None
-        self.prepare_gramian: Any = None
-        self.factors_cache: Any = None
-        self.weights_cache: Any = None
-        self.gramian_cache: Any = None
-        self.initialize_update: Any = None
+    name: str
+    size: int
+    shards: int
+    weights: Any = None
+    factors: Any = None
+    gramian: Any = None
+    prepare_gramian: Any = None
+    factors_cache: Any = None
+    weights_cache: Any = None
+    gramian_cache: Any = None
+    initialize_update: Any = None
 
     def _sizes(self) -> list[int]:
         """Return the number of rows of each shard."""

@@ -61,10 +61,8 @@ class SubGraphView:
         if not isinstance(other, SubGraphView):
             raise TypeError(f"Expected SubGraphView, got: {type(other)}")
         self._graph = other._graph
-        self._ops = list(other._ops)
-        self._passthrough_ts = list(other._passthrough_ts)
-        self._input_ts = list(other._input_ts)
-        self._output_ts = list(other._output_ts)
+        for part in ("_ops", "_passthrough_ts", "_input_ts", "_output_ts"):
+            setattr(self, part, list(getattr(other, part)))
 
     def copy(self) -> SubGraphView:
         """Another view of the same."""

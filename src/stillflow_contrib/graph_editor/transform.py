@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow.graph.export import export
@@ -179,25 +180,25 @@ class TransformerInfo:
         return "\n".join(lines) + "\n"
 
 
+@dataclass(eq=False)
 class _Copying:
     """State of a copy; handlers get this as `info`, names that end in _ are of the copy."""
 
-    def __init__(self, sgv: SubGraphView, dst_graph: Graph, dst_scope: str, src_scope: str) -> None:
-        assert sgv.graph is not None
-        self.sgv = sgv
-        self.sgv_inputs_set = frozenset(sgv.inputs)
-        self.ops = frozenset(sgv.ops)
-        self.control_outputs = util.ControlOutputs(sgv.graph)
-        self.graph = sgv.graph
-        self.scope = src_scope
-        self.graph_ = dst_graph
-        self.scope_ = dst_scope
-        self.transformed_ops: dict[Operation, Operation] = {}
-        self.transformed_ts: dict[Tensor, Tensor] = {}
-        self.collections = {
-            key: self.graph.get_collection(key) for key in self.graph.get_all_collection_keys()
-        }
-        self.stand_ins: list[tuple[Tensor, Tensor, Operation]] = []
+    sgv: SubGraphView
+    graph_: Graph
+    scope_: str
+    scope: str
+    transformed_ops: dict[Operation, Operation] = field(default_factory=dict)
+    transformed_ts: dict[Tensor, Tensor] = field(default_factory=dict)
+    stand_ins: list[tuple[Tensor, Tensor, Operation]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        assert self.sgv.graph is not None
+        self.graph = graph = self.sgv.graph
+        self.ops, self.sgv_inputs_set = frozenset(self.sgv.ops), frozenset(self.sgv.inputs)
+        self.control_outputs = util.ControlOutputs(graph)
+        keys = graph.get_all_collection_keys()
+        self.collections = {key: graph.get_collection(key) for key in keys}
 
     def new_name(self, name: str) -> str:
         """Return the name of a copy, relative to its scope like the original's to its own.

@@ -51,32 +51,32 @@ def _with_ones(points: Any, dtype: Any) -> Any:
 def _solve(points: Any, values: Any, order: int, regularization: float) -> tuple[Any, Any]:
     """Return the weights of the basis functions, and those of the linear part."""
     batch, count, _ = tf.unstack(tf.shape(points), num=3)
-    dimensions = points.shape[-1]
-    if dimension_value(dimensions) is None:
-        raise ValueError(
-            "The dimensionality of the input points (d) must be statically-inferrable."
-        )
-    outputs = values.shape[-1]
-    if dimension_value(outputs) is None:
-        raise ValueError(
-            "The dimensionality of the output values (k) must be statically-inferrable."
-        )
+    for tensor, dimension in ((points, "input points (d)"), (values, "output values (k)")):
+        if dimension_value(tensor.shape[-1]) is None:
+            raise ValueError(
+                f"The dimensionality of the {dimension} must be statically-inferrable."
+            )
     with tf.name_scope("construct_linear_system"):
         among = _phi(_distances_among(points), order)
         if regularization > 0:
-            identity = tf.expand_dims(tf.eye(count, dtype=points.dtype), 0)
-            among += regularization * identity
-        linear = _with_ones(points, points.dtype)
-        left = tf.concat([among, tf.transpose(linear, [0, 2, 1])], 1)
-        width = linear.get_shape()[2]
-        corner = tf.zeros([batch, width, width], points.dtype)
-        right = tf.concat([linear, corner], 1)
-        matrix = tf.concat([left, right], 2)
-        zeros = tf.zeros([batch, dimensions + 1, outputs], points.dtype)
-        wanted = tf.concat([values, zeros], 1)
+            among += regularization * tf.expand_dims(tf.eye(count, dtype=points.dtype), 0)
+        matrix = _bordered(among, _with_ones(points, points.dtype), batch)
+        height, width = points.shape[-1] + 1, values.shape[-1]
+        # The weights of the basis functions are orthogonal to all linear functions.
+        rest = tf.zeros([batch, height, width], points.dtype)
+        wanted = tf.concat([values, rest], 1)
     with tf.name_scope("solve_linear_system"):
         solution = tf.matrix_solve(matrix, wanted)
         return solution[:, :count, :], solution[:, count:, :]
+
+
+def _bordered(square: Any, border: Any, batch: Any) -> Any:
+    """Return a matrix with a border at its right, the same below it, and zeros in the corner."""
+    below = tf.transpose(border, [0, 2, 1])
+    left = tf.concat([square, below], 1)
+    width = border.get_shape()[2]
+    corner = tf.zeros([batch, width, width], square.dtype)
+    return tf.concat([left, tf.concat([border, corner], 1)], 2)
 
 
 @export("contrib.image.interpolate_spline")

@@ -20,13 +20,14 @@ def _midpoint(func: _Derivative, t: Any, dt: Any, y: Any) -> Any:
 
 def _runge_kutta_4(func: _Derivative, t: Any, dt: Any, y: Any) -> Any:
     """Return the change of a step by the slopes at its ends and twice in its middle."""
-    first = func(y, t)
+    slopes = [func(y, t)]
     middle = t + dt / 2
     length = tf.cast(dt, y.dtype)
-    second = func(y + length * first / 2, middle)
-    third = func(y + length * second / 2, middle)
-    fourth = func(y + length * third, t + dt)
-    return tf.add_n([first, 2 * second, 2 * third, fourth]) * (length / 6)
+    for _ in range(2):
+        slopes.append(func(y + length * slopes[-1] / 2, middle))
+    end = func(y + length * slopes[-1], t + dt)
+    twice = [2 * slope for slope in slopes[1:]]
+    return tf.add_n([slopes[0], *twice, end]) * (length / 6)
 
 
 _METHODS = {"midpoint": _midpoint, "rk4": _runge_kutta_4}

@@ -18,31 +18,29 @@ from stillflow_contrib.labeled_tensor.shapes import pack, unpack
 
 def _shared_axis(a: Any, b: Any) -> str:
     """Return the axis that is summed over."""
-    ranks = f"{len(a.axes)!r} and {len(b.axes)!r}"
-    if len(a.axes) > 2 or len(b.axes) > 2:
+    ranks = [len(each.axes) for each in (a, b)]
+    words = "matmul currently requires inputs with {}, but inputs have ranks {!r} and {!r}".format
+    if max(ranks) > 2:
+        raise NotImplementedError(words("rank 2 or less", *ranks))
+    if min(ranks) == 0:
+        raise ValueError(words("at least rank 1", *ranks))
+    name, *others = [axis for axis in a.axes if axis in b.axes] or [None]
+    if others:
         raise NotImplementedError(
-            "matmul currently requires inputs with rank 2 or less, but inputs have ranks " + ranks
+            "matmul does not yet support summing over multiple shared axes: "
+            f"{set(a.axes) & set(b.axes)!r}. Use transpose and reshape to create a single shared "
+            "axis to sum over."
         )
-    if not a.axes or not b.axes:
-        raise ValueError(
-            "matmul currently requires inputs with at least rank 1, but inputs have ranks " + ranks
-        )
-    shared = set(a.axes) & set(b.axes)
-    if len(shared) > 1:
-        raise NotImplementedError(
-            f"matmul does not yet support summing over multiple shared axes: {shared!r}. Use "
-            "transpose and reshape to create a single shared axis to sum over."
-        )
-    if not shared:
+    if name is None:
         raise ValueError(
             "there must have exactly one axis in common between input to matmul: "
             f"{a.axes.keys()!r}, {b.axes.keys()!r}"
         )
-    (name,) = shared
-    if a.axes[name] != b.axes[name]:
+    along = [each.axes[name] for each in (a, b)]
+    if along[0] != along[1]:
         raise ValueError(
-            f"axis {name!r} does not match on input arguments: {a.axes[name].value!r} vs "
-            f"{b.axes[name].value!r}"
+            f"axis {name!r} does not match on input arguments: {along[0].value!r} vs "
+            f"{along[1].value!r}"
         )
     return name
 

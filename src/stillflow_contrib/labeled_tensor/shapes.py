@@ -251,15 +251,14 @@ class ReshapeCoder:
         """
         with tf.name_scope(self._name, "lt_reshape_encode", [labeled_tensor]) as scope:
             given = convert_to_labeled_tensor(labeled_tensor)
-            reshaped = reshape(given, self._existing_names, self._new_axes, name=scope)
-            axes = [given.axes[each] for each in self._existing_names]
-            if self._existing is not None and self._existing != axes:
+            encoded = reshape(given, self._existing_names, self._new_axes, name=scope)
+            before, axes = self._existing, [given.axes[name] for name in self._existing_names]
+            if before not in (None, axes):
                 raise ValueError(
-                    f"input axes {axes!r} do not match axes from previous method call "
-                    f"{self._existing!r}"
+                    f"input axes {axes!r} do not match axes from previous method call {before!r}"
                 )
             self._existing = axes
-            return reshaped
+            return encoded
 
     def decode(self, labeled_tensor: Any) -> LabeledTensor:
         """Return the tensor with the old axes.

@@ -34,26 +34,21 @@ def sequence_loss_by_example(
     Raises:
       ValueError: if the lists have different lengths.
     """
-    if len(targets) != len(logits) or len(weights) != len(logits):
-        raise ValueError(
-            f"Lengths of logits, weights, and targets must be the same {len(logits)}, "
-            f"{len(weights)}, {len(targets)}."
-        )
+    lengths = [len(each) for each in (logits, weights, targets)]
+    if len(set(lengths)) != 1:
+        shown = ", ".join(map(str, lengths))
+        raise ValueError(f"Lengths of logits, weights, and targets must be the same {shown}.")
+    loss = softmax_loss_function or _cross_entropy
     with tf.name_scope(name, "sequence_loss_by_example", logits + targets + weights):
-        losses = []
-        for logit, target, weight in zip(logits, targets, weights, strict=True):
-            if softmax_loss_function is None:
-                target = tf.reshape(target, [-1])
-                loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=logit)
-            else:
-                loss = softmax_loss_function(labels=target, logits=logit)
-            losses.append(loss * weight)
+        steps = zip(logits, targets, weights, strict=True)
+        losses = [loss(labels=target, logits=logit) * weight for logit, target, weight in steps]
         total = tf.add_n(losses)
-        if average_across_timesteps:
-            size = tf.add_n(weights)
-            size += 1e-12
-            total /= size
-    return total
+        return total / (tf.add_n(weights) + 1e-12) if average_across_timesteps else total
+
+
+def _cross_entropy(labels: Any, logits: Any) -> Any:
+    labels = tf.reshape(labels, [-1])
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
 
 @export("contrib.legacy_seq2seq.sequence_loss")

@@ -112,10 +112,9 @@ def sparse_softmax_cross_entropy(
     """
     inputs = [logits, labels, weights]
     with tf.name_scope(scope, "sparse_softmax_cross_entropy_loss", inputs) as scope:
-        labels = tf.reshape(labels, shape=[tf.shape(labels)[0]])
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=labels, logits=logits, name="xentropy"
-        )
+        batch = tf.shape(labels)[0]
+        given = {"labels": tf.reshape(labels, shape=[batch]), "logits": logits}
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(name="xentropy", **given)
         return compute_weighted_loss(losses, weights, scope=scope)
 
 

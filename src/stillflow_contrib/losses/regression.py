@@ -177,7 +177,6 @@ def cosine_distance(
     if axis is None:
         raise ValueError("You must specify 'axis'.")
     with tf.name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as scope:
-        predictions, labels = _as_floats(predictions, labels)
-        products = tf.multiply(predictions, labels)
-        losses = 1 - tf.reduce_sum(products, axis=[axis])
-        return compute_weighted_loss(losses, weights, scope=scope)
+        products = tf.multiply(*_as_floats(predictions, labels))
+        cosines = tf.reduce_sum(products, axis=[axis])
+        return compute_weighted_loss(1 - cosines, weights, scope=scope)

@@ -114,15 +114,14 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         )
 
     def _count_bad_step(self) -> Any:
+        bad, good = self._num_bad_steps, self._num_good_steps
+
         def shrink() -> Any:
-            return self._rescale(tf.maximum(1.0, self._loss_scale * self._decr_ratio))
+            smaller = self._loss_scale * self._decr_ratio
+            return self._rescale(tf.maximum(1.0, smaller))
 
-        def count() -> Any:
-            return tf.group(
-                tf.assign_add(self._num_bad_steps, 1), tf.assign(self._num_good_steps, 0)
-            )
-
-        return tf.cond(self._num_bad_steps + 1 >= self._decr_every_n_nan_or_inf, shrink, count)
+        is_due = bad + 1 >= self._decr_every_n_nan_or_inf
+        return tf.cond(is_due, shrink, lambda: tf.group(tf.assign_add(bad, 1), tf.assign(good, 0)))
 
 
 def _variable(name: str, start: Any, dtype: Any) -> Any:

@@ -12,11 +12,12 @@ import stillflow as tf
 
 def kronecker_product(mat1: Any, mat2: Any) -> Any:
     """Return the Kronecker product of matrices [m1, n1] and [m2, n2]: [m1 * m2, n1 * n2]."""
-    m1, n1 = mat1.get_shape().as_list()
-    outer = tf.reshape(mat1, [m1, 1, n1, 1])
-    m2, n2 = mat2.get_shape().as_list()
-    inner = tf.reshape(mat2, [1, m2, 1, n2])
-    return tf.reshape(outer * inner, [m1 * m2, n1 * n2])
+    (rows, columns), (inner_rows, inner_columns) = (
+        matrix.get_shape().as_list() for matrix in (mat1, mat2)
+    )
+    blocks = tf.reshape(mat1, [rows, 1, columns, 1])
+    product = blocks * tf.reshape(mat2, [1, inner_rows, 1, inner_columns])
+    return tf.reshape(product, [rows * inner_rows, columns * inner_columns])
 
 
 def expand_tensor(tensor: Any, block_dims: Sequence[int]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -21,6 +22,16 @@ from stillflow_contrib.model_pruning.masks import get_masks, get_thresholds, get
 _LAST_UPDATE = "last_mask_update_step"
 
 
+_SETTINGS: dict[str, Any] = {
+    "name": "model_pruning", "begin_pruning_step": 0, "end_pruning_step": -1,
+    "weight_sparsity_map": [""], "block_dims_map": [""], "threshold_decay": 0.0,
+    "pruning_frequency": 10, "nbins": 256, "block_height": 1, "block_width": 1,
+    "block_pooling_function": "AVG", "initial_sparsity": 0.0, "target_sparsity": 0.5,
+    "sparsity_function_begin_step": 0, "sparsity_function_end_step": 100,
+    "sparsity_function_exponent": 3.0, "use_tpu": False,
+}  # fmt: skip
+
+
 @export("contrib.model_pruning.get_pruning_hparams")
 def get_pruning_hparams() -> HParams:
     """Return the settings of pruning, an `HParams`.
@@ -32,13 +43,7 @@ def get_pruning_hparams() -> HParams:
     "pattern:target", and `block_dims_map` other sizes of blocks, "pattern:heightxwidth", than
     `block_height` and `block_width`. Blocks are pooled by `block_pooling_function`.
     """
-    return HParams(
-        name="model_pruning", begin_pruning_step=0, end_pruning_step=-1, weight_sparsity_map=[""],
-        block_dims_map=[""], threshold_decay=0.0, pruning_frequency=10, nbins=256, block_height=1,
-        block_width=1, block_pooling_function="AVG", initial_sparsity=0.0, target_sparsity=0.5,
-        sparsity_function_begin_step=0, sparsity_function_end_step=100,
-        sparsity_function_exponent=3.0, use_tpu=False,
-    )  # fmt: skip
+    return HParams(**copy.deepcopy(_SETTINGS))
 
 
 def _check(spec: Any) -> None:

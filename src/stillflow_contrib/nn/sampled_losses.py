@@ -83,16 +83,19 @@ def rank_sampled_softmax_loss(
       ValueError: if more classes are drawn than there are, or kept than drawn; for other
         strategies.
     """
+    problem = ""
     if num_sampled > num_classes:
-        raise ValueError(
-            f"num_sampled ({num_sampled}) cannot be greater than num_classes ({num_classes})"
-        )
-    if num_sampled <= num_resampled:
-        raise ValueError(
-            f"num_resampled ({num_resampled}) must be less than num_sampled ({num_sampled})"
-        )
-    if partition_strategy not in ("div", "mod"):
-        raise ValueError(f"unsupported partition_strategy ({partition_strategy})")
+        problem = f"num_sampled ({num_sampled}) cannot be greater than num_classes ({num_classes})"
+    elif num_sampled <= num_resampled:
+        problem = f"num_resampled ({num_resampled}) must be less than num_sampled ({num_sampled})"
+    elif partition_strategy not in ("div", "mod"):
+        problem = f"unsupported partition_strategy ({partition_strategy})"
+    if problem:
+        raise ValueError(problem)
+    model = {
+        "weights": weights, "biases": biases, "inputs": inputs,
+        "partition_strategy": partition_strategy,
+    }  # fmt: skip
     values = [weights, biases, labels, inputs, sampled_values, resampling_temperature]
     with tf.name_scope(name, "rank_sampled_softmax_loss", values) as scope:
         if not sampled_values:
@@ -101,14 +104,12 @@ def rank_sampled_softmax_loss(
                 range_max=num_classes,
             )  # fmt: skip
         kept = _most_likely(
-            weights, biases, inputs, sampled_values, num_resampled, resampling_temperature,
-            partition_strategy,
+            sampled_values=sampled_values, count=num_resampled, temperature=resampling_temperature,
+            **model,
         )  # fmt: skip
         return tf.nn.sampled_softmax_loss(
-            weights=weights, biases=biases, labels=labels, inputs=inputs,
-            num_sampled=num_resampled, num_classes=num_classes, num_true=num_true,
-            sampled_values=kept, remove_accidental_hits=remove_accidental_hits,
-            partition_strategy=partition_strategy, name=scope,
+            labels=labels, num_sampled=num_resampled, num_classes=num_classes, num_true=num_true,
+            sampled_values=kept, remove_accidental_hits=remove_accidental_hits, name=scope, **model,
         )  # fmt: skip
 
 

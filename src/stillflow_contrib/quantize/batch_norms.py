@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -58,27 +59,23 @@ def corrections(context: str, norm: BatchNorm, freeze_delay: int | None) -> Corr
     """
     graph = tf.get_default_graph()
     with graph.name_scope(f"{context}batch_norm_correction"):
-        inverse_average = tf.rsqrt(norm.moving_variance + norm.epsilon)
-        inverse = tf.rsqrt(norm.variance + norm.epsilon)
-        scale = tf.divide(inverse_average, inverse, name="scale_compute")
-        scale = tf.identity(scale, name="correction_scale")
-        recip = tf.reciprocal(scale, name="reciprocal_compute")
-        offset = tf.multiply(
-            norm.gamma,
-            norm.mean * inverse - norm.moving_mean * inverse_average,
-            name="offset_compute",
+        average_factor, factor = (
+            tf.rsqrt(variance + norm.epsilon) for variance in (norm.moving_variance, norm.variance)
         )
+        ratio = tf.divide(average_factor, factor, name="scale_compute")
+        scale = tf.identity(ratio, name="correction_scale")
+        inverse = tf.reciprocal(scale, name="reciprocal_compute")
+        apart = norm.mean * factor - norm.moving_mean * average_factor
+        shift = tf.multiply(norm.gamma, apart, name="offset_compute")
         frozen: Any = False
         if freeze_delay is not None:
             frozen = tf.greater_equal(quantization_step(), freeze_delay, name="use_moving_average")
-        _freeze(norm.mean_decay, frozen, "freeze_moving_mean")
-        _freeze(norm.variance_decay, frozen, "freeze_moving_var")
-        recip = smart_cond(
-            frozen, lambda: tf.ones(scale.shape), lambda: recip, name="correction_recip"
-        )
-        offset = smart_cond(
-            frozen, lambda: offset, lambda: tf.zeros(offset.shape), name="correction_offset"
-        )
+        decays = {"mean": norm.mean_decay, "var": norm.variance_decay}
+        for which, decay in decays.items():
+            _freeze(decay, frozen, f"freeze_moving_{which}")
+        ones, zeros = partial(tf.ones, scale.shape), partial(tf.zeros, shift.shape)
+        recip = smart_cond(frozen, ones, lambda: inverse, name="correction_recip")
+        offset = smart_cond(frozen, lambda: shift, zeros, name="correction_offset")
     return Corrections(scale, recip, offset)
 
 

@@ -64,18 +64,17 @@ class OpTypePattern(Pattern):
 
     def match(self, op: Operation, tensor: Tensor | None) -> MatchResult | None:
         """Return the match, or None; see `Pattern`."""
-        if self._types is not None and op.type not in self._types:
+        wanted = self._inputs
+        is_type = self._types is None or op.type in self._types
+        if not is_type or (wanted and len(wanted) != len(op.inputs)):
             return None
         result = MatchResult()
         result.add(self, op, tensor)
-        if not self._inputs:
-            return result
-        if len(op.inputs) != len(self._inputs):
-            return None
-        orders: Iterable[Sequence[Pattern]] = [self._inputs]
+        orders: Iterable[Sequence[Pattern]] = [wanted]
         if not self._ordered_inputs:
-            orders = itertools.permutations(self._inputs)
-        return result if any(_match_all(order, op, result) for order in orders) else None
+            orders = itertools.permutations(wanted)
+        matches = not wanted or any(_match_all(order, op, result) for order in orders)
+        return result if matches else None
 
 
 def _match_all(patterns: Sequence[Pattern], op: Operation, result: MatchResult) -> bool:

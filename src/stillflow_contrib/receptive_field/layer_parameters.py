@@ -54,20 +54,20 @@ def _strides(node: Any, nodes: dict[str, Any]) -> tuple[Any, Any]:
 
 def _convolution_kernel(node: Any, nodes: dict[str, Any]) -> tuple[int, int]:
     """Return the size of the weights, along x and y."""
-    read = node.input[1]
-    if not read.endswith("/read"):
+    name, suffix, rest = node.input[1].rpartition("/read")
+    if rest or not suffix:
         raise ValueError("Weight layer's name input to conv layer does not end with '/read'")
-    name = read.removesuffix("/read")
     weights = nodes[name]
-    if weights.op == "VariableV2":
-        sizes = weights.attr["shape"].shape.dim
-    elif weights.op == "Const":
-        sizes = weights.attr["value"].tensor.tensor_shape.dim
-    else:
+    shapes = {
+        "VariableV2": lambda attr: attr["shape"].shape,
+        "Const": lambda attr: attr["value"].tensor.tensor_shape,
+    }
+    if weights.op not in shapes:
         raise ValueError(f"Weight layer {name} is not of type VariableV2 or Const: {weights.op}")
+    sizes = [dim.size for dim in shapes[weights.op](weights.attr).dim]
     if len(sizes) != 4:
         raise ValueError(f"Weight layer {name} does not have rank 4. Instead, it has: {len(sizes)}")
-    return sizes[1].size, sizes[0].size
+    return sizes[1], sizes[0]
 
 
 def _pooling_window(node: Any, nodes: dict[str, Any]) -> tuple[Any, Any]:

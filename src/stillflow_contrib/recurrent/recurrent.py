@@ -152,21 +152,19 @@ class _Recurrent:
     def _state_choice(self) -> tuple[Any, Any]:
         """Functions that give the second and the first of two states."""
         template = [self._state, self._state]
-        types = structures.types(template)
 
-        @Defun(*types)
-        def ReturnOrigState0(*args: Any) -> Any:
-            """Returns original state0 from inputs."""
-            _, first = structures.packed(args, template)
-            return _flatten(first)
+        def choice(name: str, description: str, place: int) -> Any:
+            def function(*args: Any) -> Any:
+                return _flatten(structures.packed(args, template)[place])
 
-        @Defun(*types)
-        def ReturnAccState(*args: Any) -> Any:
-            """Returns acc_state[t-1] from inputs."""
-            kept, _ = structures.packed(args, template)
-            return _flatten(kept)
+            # TensorFlow's names and descriptions of the functions, as they stand in the graph.
+            function.__name__, function.__doc__ = name, description
+            return Defun(*structures.types(template))(function)
 
-        return ReturnOrigState0, ReturnAccState
+        return (
+            choice("ReturnOrigState0", "Returns original state0 from inputs.", 1),
+            choice("ReturnAccState", "Returns acc_state[t-1] from inputs.", 0),
+        )
 
     @property
     def _backward_template(self) -> list[Any]:

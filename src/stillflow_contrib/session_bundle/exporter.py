@@ -28,6 +28,13 @@ def _message(name: str) -> Any:
     return protos.file("tensorflow/contrib/session_bundle/manifest.proto")[name]()
 
 
+def _signature(kind: str, tensors: Mapping[str, Tensor]) -> Any:
+    signature = _message("Signature")
+    for part, tensor in tensors.items():
+        getattr(getattr(signature, f"{kind}_signature"), part).tensor_name = tensor.name
+    return signature
+
+
 @export("contrib.session_bundle.exporter.gfile_copy_callback")
 @deprecated("2017-06-30", _INSTEAD)
 def gfile_copy_callback(files_to_copy: Mapping[Any, Any], export_dir_path: Any) -> None:
@@ -49,10 +56,7 @@ def gfile_copy_callback(files_to_copy: Mapping[Any, Any], export_dir_path: Any) 
 @deprecated("2017-06-30", _INSTEAD)
 def regression_signature(input_tensor: Tensor, output_tensor: Tensor) -> Any:
     """Return the `Signature` of a regression: its input and its output."""
-    signature = _message("Signature")
-    signature.regression_signature.input.tensor_name = input_tensor.name
-    signature.regression_signature.output.tensor_name = output_tensor.name
-    return signature
+    return _signature("regression", {"input": input_tensor, "output": output_tensor})
 
 
 @export("contrib.session_bundle.exporter.classification_signature")
@@ -61,13 +65,9 @@ def classification_signature(
     input_tensor: Tensor, classes_tensor: Tensor | None = None, scores_tensor: Tensor | None = None
 ) -> Any:
     """Return the `Signature` of a classification: its input, the classes, their scores."""
-    signature = _message("Signature")
-    signature.classification_signature.input.tensor_name = input_tensor.name
-    if classes_tensor is not None:
-        signature.classification_signature.classes.tensor_name = classes_tensor.name
-    if scores_tensor is not None:
-        signature.classification_signature.scores.tensor_name = scores_tensor.name
-    return signature
+    outputs = {"classes": classes_tensor, "scores": scores_tensor}
+    given = {part: tensor for part, tensor in outputs.items() if tensor is not None}
+    return _signature("classification", {"input": input_tensor, **given})
 
 
 @export("contrib.session_bundle.exporter.generic_signature")
@@ -206,14 +206,19 @@ class Exporter:
     def _file_path_value(self, path_tensor: Any) -> bytes:
         if not isinstance(path_tensor, Tensor):
             raise TypeError("tensor is not a Tensor")
-        if path_tensor.op.type != "Const":
-            raise TypeError("Only constants tensor are supported")
-        if path_tensor.dtype != dtypes.string:
-            raise TypeError("File paths should be string")
-        values = path_tensor.op.get_attr("value").string_val
-        if len(values) != 1:
-            raise TypeError("Only scalar tensors are supported")
-        return values[0]  # type: ignore[no-any-return]
+
+        def paths() -> Any:
+            return path_tensor.op.get_attr("value").string_val
+
+        demands = {
+            "Only constants tensor are supported": lambda: path_tensor.op.type == "Const",
+            "File paths should be string": lambda: path_tensor.dtype == dtypes.string,
+            "Only scalar tensors are supported": lambda: len(paths()) == 1,
+        }
+        for demand, is_met in demands.items():
+            if not is_met():
+                raise TypeError(demand)
+        return paths()[0]  # type: ignore[no-any-return]
 
 
 def _graph_to_serve(graph_def: Any, clear_devices: bool) -> Any:

@@ -150,11 +150,11 @@ def bidiag_matmul(
       Numbers [m, k].
     """
     with tf.name_scope(name):
-        alpha = tf.expand_dims(alpha, 0)
+        diagonal = tf.expand_dims(alpha, 0)
+        below = tf.expand_dims(beta if adjoint_b is False else beta[:-1], 0)
         if adjoint_b is False:
-            beta = tf.expand_dims(beta, 0)
-            return matrix[:, :-1] * alpha + matrix[:, 1:] * beta
-        beta = tf.expand_dims(beta[:-1], 0)
-        shape = tf.shape(matrix)
-        nothing = tf.expand_dims(tf.zeros(shape[:1], dtype=matrix.dtype), 1)
-        return matrix * alpha + tf.concat([nothing, matrix[:, :-1] * beta], 1)
+            return matrix[:, :-1] * diagonal + matrix[:, 1:] * below
+        rows = tf.shape(matrix)[:1]
+        nothing = tf.expand_dims(tf.zeros(rows, dtype=matrix.dtype), 1)
+        scaled = matrix * diagonal
+        return scaled + tf.concat([nothing, matrix[:, :-1] * below], 1)

@@ -39,29 +39,29 @@ def cgls(
       direction [n]; `gamma`, the square of the norm of the normal equations' residual.
     """
 
-    def wanted(i: Any, state: CGLSState) -> Any:
+    def gradient_of(residual: Any) -> tuple[Any, Any]:
+        """Return the residual of the normal equations, and the square of its norm."""
+        gradient = operator.apply_adjoint(residual)
+        return gradient, l2norm_squared(gradient)
+
+    def is_far(i: Any, state: CGLSState) -> Any:
         return tf.logical_and(i < max_iter, state.gamma > limit)
 
-    def step(i: Any, state: CGLSState) -> tuple[Any, CGLSState]:
+    def move(i: Any, state: CGLSState) -> tuple[Any, CGLSState]:
         image = operator.apply(state.p)
         length = state.gamma / l2norm_squared(image)
-        x = state.x + length * state.p
-        r = state.r - length * image
-        gradient = operator.apply_adjoint(r)
-        gamma = l2norm_squared(gradient)
-        growth = gamma / state.gamma
-        p = gradient + growth * state.p
+        x, r = state.x + length * state.p, state.r - length * image
+        gradient, gamma = gradient_of(r)
+        conjugate = gamma / state.gamma
+        p = gradient + conjugate * state.p
         return i + 1, CGLSState(i + 1, x, r, p, gamma)
 
     with tf.name_scope(name):
-        columns = operator.shape[1:]
-        rhs = tf.expand_dims(rhs, -1)
-        p = operator.apply_adjoint(rhs)
-        gamma = l2norm_squared(p)
+        columns, r = operator.shape[1:], tf.expand_dims(rhs, -1)
+        p, gamma = gradient_of(r)
         limit = tol * tol * gamma
-        x = tf.expand_dims(tf.zeros(columns, dtype=rhs.dtype.base_dtype), -1)
+        x = tf.expand_dims(tf.zeros(columns, dtype=r.dtype.base_dtype), -1)
         i = tf.constant(0, dtype=tf.int32)
-        _, state = tf.while_loop(wanted, step, [i, CGLSState(i, x, rhs, p, gamma)])
-        return CGLSState(
-            state.i, tf.squeeze(state.x), tf.squeeze(state.r), tf.squeeze(state.p), state.gamma
-        )
+        _, found = tf.while_loop(is_far, move, [i, CGLSState(i, x, r, p, gamma)])
+        vectors = {part: tf.squeeze(getattr(found, part)) for part in ("x", "r", "p")}
+        return found._replace(**vectors)

@@ -121,22 +121,19 @@ class Shared(specs_lib.Composable):
     shared_number = 1
 
     def __init__(self, subnet: Any, name: str | None = None, scope: Any = None) -> None:
-        if scope is not None and not isinstance(scope, tf.VariableScope):
+        if not isinstance(scope, (type(None), tf.VariableScope)):
             raise ValueError("scope must be None or a VariableScope")
-        if name is not None and not isinstance(scope, str):  # so any name raises an error, as in TF
-            raise ValueError("name must be None or a string")
         if name is None:
             name = f"Shared_{Shared.shared_number}"
             Shared.shared_number += 1
-        self.subnet = subnet
-        self.name = name
-        self.scope = scope
+        elif not isinstance(scope, str):  # so any name raises an error, as in TF
+            raise ValueError("name must be None or a string")
+        self.subnet, self.name, self.scope = subnet, name, scope
 
     def funcall(self, x: Any) -> Any:
         """Return the part's output for an input, with the variables of the first time."""
-        if self.scope is not None:
-            with tf.variable_scope(self.scope, values=[x], reuse=True):
-                return self.subnet.funcall(x)
-        with tf.variable_scope(self.name, values=[x]) as scope:
-            self.scope = scope
+        first = self.scope is None
+        given = self.name if first else self.scope
+        with tf.variable_scope(given, values=[x], reuse=None if first else True) as scope:
+            self.scope = scope if first else self.scope
             return self.subnet.funcall(x)

@@ -113,11 +113,11 @@ def tf_left_split(op: Any) -> tuple[Any, Any]:
     Returns:
       The first input, of those that are joined where that is what it does, or None; the others.
     """
-    if len(op.inputs) < 1:
+    inputs = op.inputs
+    if not len(inputs):
         return None, []
-    if op.type == "Concat":
-        return op.inputs[1], op.inputs[2:]
-    return op.inputs[0], op.inputs[1:]
+    first = int(op.type == "Concat")
+    return inputs[first], inputs[first + 1 :]
 
 
 @export("contrib.specs.tf_parameter_iter")

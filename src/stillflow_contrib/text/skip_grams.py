@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from typing import Any
 
 import stillflow as tf
@@ -115,11 +116,12 @@ def _known(words: Any, table: Any, min_count: Any) -> tuple[Any, Any]:
         )
     with tf.name_scope("filter_vocab", values=[table, words, min_count]):
         counts = table.lookup(words)
-        mask = tf.not_equal(counts, table.default_value)
+        masks = [tf.not_equal(counts, table.default_value)]
         if min_count is not None:
-            least = tf.cast(min_count, counts.dtype)
-            mask = tf.logical_and(mask, tf.greater_equal(counts, least))
-        return tf.boolean_mask(words, mask), tf.boolean_mask(counts, mask)
+            masks.append(tf.greater_equal(counts, tf.cast(min_count, counts.dtype)))
+        kept = functools.reduce(tf.logical_and, masks)
+        frequent, occurrences = (tf.boolean_mask(each, kept) for each in (words, counts))
+        return frequent, occurrences
 
 
 def _thinned(words: Any, counts: Any, part: float, corpus_size: Any, seed: int | None) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 
 import stillflow as tf
 
-
 _LOG_TWO_PI = np.log(2.0 * np.pi)
 
 

@@ -11,7 +11,6 @@ from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.layers.core import Dense, Flatten
 
-
 # Between [batch, time, width] and [time, batch, width].
 _SWAPPED = [1, 0, 2]
 

@@ -15,7 +15,10 @@ _STATE = FilteringFeatures.STATE_TUPLE
 
 
 _STATES_BY_CHUNK = {
-    "key_dtype": tf.int64, "empty_key": -1, "deleted_key": -2, "name": "cached_states"
+    "key_dtype": tf.int64,
+    "empty_key": -1,
+    "deleted_key": -2,
+    "name": "cached_states",
 }
 
 

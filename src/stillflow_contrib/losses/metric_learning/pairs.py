@@ -41,11 +41,11 @@ def _regularizer(anchor: Any, positive: Any, reg_lambda: float) -> Any:
 def _total(length: Any, similarity: Any, adjacency: Any, print_losses: bool) -> Any:
     """Return the cross entropy of similarities with the adjacency, and the length."""
     shares = adjacency / tf.reduce_sum(adjacency, 1, keepdims=True)
-    entropy = tf.nn.softmax_cross_entropy_with_logits(logits=similarity, labels=shares)
-    entropy = tf.reduce_mean(entropy, name="xentropy")
-    if print_losses:
-        entropy = tf.Print(entropy, ["cross entropy:", entropy, "l2loss:", length])
-    return length + entropy
+    losses = tf.nn.softmax_cross_entropy_with_logits(logits=similarity, labels=shares)
+    mean = tf.reduce_mean(losses, name="xentropy")
+    if not print_losses:
+        return length + mean
+    return length + tf.Print(mean, ["cross entropy:", mean, "l2loss:", length])
 
 
 def column(labels: Any) -> Any:
