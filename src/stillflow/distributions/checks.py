@@ -53,12 +53,12 @@ def embed_check_nonnegative_integer_form(
 ) -> Any:
     """`x`; running fails where an element is negative or has a fraction."""
     with tf.name_scope(name, values=[x]):
-        x = convert_to_tensor(x, name="x")
-        checks = [tf.assert_non_negative(x, message=f"'{x}' must be non-negative.")]
-        if not x.dtype.is_integer:
-            message = f"'{x}' cannot contain fractional components."
-            checks.append(assert_integer_form(x, message=message))
-        return with_dependencies(checks, x)
+        count = convert_to_tensor(x, name="x")
+        wanted = [(tf.assert_non_negative, "must be non-negative.")]
+        if not count.dtype.is_integer:
+            wanted.append((assert_integer_form, "cannot contain fractional components."))
+        checks = [check(count, message=f"'{count}' {problem}") for check, problem in wanted]
+        return with_dependencies(checks, count)
 
 
 def _known(dtype: Any) -> str:

@@ -48,25 +48,29 @@ def kl_divergence(
     Raises:
       NotImplementedError: if none is registered for their classes.
     """
-    function = registered_kl(type(distribution_a), type(distribution_b))
+    both = distribution_a, distribution_b
+    kinds = [type(each) for each in both]
+    function = registered_kl(*kinds)
     if function is None:
         raise NotImplementedError(
-            "No KL(distribution_a || distribution_b) registered for distribution_a type "
-            f"{type(distribution_a).__name__} and distribution_b type "
-            f"{type(distribution_b).__name__}"
+            "No KL(distribution_a || distribution_b) registered for distribution_a type {} and "
+            "distribution_b type {}".format(*(kind.__name__ for kind in kinds))
         )
     with tf.name_scope("KullbackLeibler"):
-        divergence = function(distribution_a, distribution_b, name=name)
-        if allow_nan_stats:
-            return divergence
-        divergence = tf.identity(divergence, name="kl")
-        fine = tf.logical_not(tf.reduce_any(tf.is_nan(divergence)))
-        message = (
-            f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN "
-            "values (and was called with allow_nan_stats=False). Values:"
-        )
-        with tf.control_dependencies([tf.Assert(fine, [message, divergence])]):
-            return tf.identity(divergence, name="checked_kl")
+        divergence = function(*both, name=name)
+        return divergence if allow_nan_stats else _without_nan(divergence, *both)
+
+
+def _without_nan(divergence: Any, *distributions: Any) -> Any:
+    """Return the divergence of two distributions; running fails if it has NaN."""
+    value = tf.identity(divergence, name="kl")
+    is_number = tf.logical_not(tf.reduce_any(tf.is_nan(value)))
+    message = (
+        "KL calculation between {} and {} returned NaN values (and was called with "
+        "allow_nan_stats=False). Values:".format(*(each.name for each in distributions))
+    )
+    with tf.control_dependencies([tf.Assert(is_number, [message, value])]):
+        return tf.identity(value, name="checked_kl")
 
 
 @moved

@@ -42,16 +42,10 @@ class Laplace(LocationScale):
         super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        shape = self._sample_shape(n)
         number = self.dtype.as_numpy_dtype
         # Without -1, whose logarithm below would be infinite.
-        drawn = tf.random_uniform(
-            shape=shape,
-            minval=np.nextafter(number(-1.0), number(0.0)),
-            maxval=1.0,
-            dtype=self.dtype,
-            seed=seed,
-        )
+        bounds = np.nextafter(number(-1.0), number(0.0)), 1.0
+        drawn = tf.random_uniform(self._sample_shape(n), *bounds, dtype=self.dtype, seed=seed)
         return self.loc - self.scale * tf.sign(drawn) * tf.log1p(-tf.abs(drawn))
 
     def _log_unnormalized_prob(self, x: Any) -> Any:

@@ -126,34 +126,39 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any
       ValueError: if the length of the vectors is of no such form.
     """
     with tf.name_scope(name, "fill_triangular", values=[x]):
-        x = convert_to_tensor(x, name="x")
-        batch = x.shape.with_rank_at_least(1)[:-1]
-        count: Any = dimension_value(x.shape[-1])
-        if count is not None:
-            root = np.sqrt(0.25 + 2.0 * np.int32(count)) - 0.5
-            if root != np.floor(root):
-                raise ValueError(
-                    f"Input right-most shape ({count}) does not correspond to a triangular matrix."
-                )
-            n: Any = np.int32(root)
-            static = batch.concatenate([n, n])
-        else:
-            count = tf.shape(x)[-1]
-            n = tf.cast(tf.sqrt(0.25 + tf.cast(2 * count, dtype=tf.float32)), dtype=tf.int32)
-            static = batch.concatenate([None, None])
-        rank = prefer_static_rank(x)
-        if upper:
-            parts = [x, tf.reverse(x[..., n:], axis=[rank - 1])]
-        else:
-            parts = [x[..., n:], tf.reverse(x, axis=[rank - 1])]
+        vectors: Any = convert_to_tensor(x, name="x")
+        batch = vectors.shape.with_rank_at_least(1)[:-1]
+        known = _known_side(dimension_value(vectors.shape[-1]))
+        static = batch.concatenate([known, known])
+        side: Any = known
+        if side is None:
+            twice = tf.cast(2 * tf.shape(vectors)[-1], dtype=tf.float32)
+            side = tf.cast(tf.sqrt(0.25 + twice), dtype=tf.int32)
+        rank = prefer_static_rank(vectors)
+        rest = vectors[..., side:]
+        first, turned = (vectors, rest) if upper else (rest, vectors)
+        parts = [first, tf.reverse(turned, axis=[rank - 1])]
         if static.is_fully_defined():
             sizes = static.as_list()
         else:
-            sizes = tf.concat([tf.shape(x)[:-1], [n, n]], axis=0)
-        x = tf.reshape(tf.concat(parts, axis=-1), sizes)
-        x = tf.linalg.band_part(x, num_lower=(0 if upper else -1), num_upper=(-1 if upper else 0))
-        x.set_shape(static)
-        return x
+            sizes = tf.concat([tf.shape(vectors)[:-1], [side, side]], axis=0)
+        squares = tf.reshape(tf.concat(parts, axis=-1), sizes)
+        below, above = (0, -1) if upper else (-1, 0)
+        triangles = tf.linalg.band_part(squares, num_lower=below, num_upper=above)
+        triangles.set_shape(static)
+        return triangles
+
+
+def _known_side(count: int | None) -> Any:
+    """Return n for triangles of `n (n + 1) / 2` elements, or None."""
+    if count is None:
+        return None
+    root = np.sqrt(0.25 + 2.0 * np.int32(count)) - 0.5
+    if root != np.floor(root):
+        raise ValueError(
+            f"Input right-most shape ({count}) does not correspond to a triangular matrix."
+        )
+    return np.int32(root)
 
 
 @export("contrib.distributions.fill_triangular_inverse")

@@ -28,17 +28,16 @@ def per_image_standardization(image: Any) -> Tensor:
         of the number of values, so that uniform images become 0.
     """
     with tf.name_scope(None, "per_image_standardization", [image]) as scope:
-        image = at_least_3d(convert_to_tensor(image, name="image"))
-        dtype = image.dtype
-        image = as_float(image)
-        count = tf.reduce_prod(tf.shape(image)[-3:])
-        mean = tf.reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
-        deviation = tf.math.reduce_std(image, axis=[-1, -2, -3], keepdims=True)
-        least = tf.rsqrt(tf.cast(count, image.dtype))
-        deviation = tf.maximum(deviation, least)
-        image -= mean
-        image = tf.div(image, deviation, name=scope)
-        return convert_image_dtype(image, dtype, saturate=True)
+        given = at_least_3d(convert_to_tensor(image, name="image"))
+        values = as_float(given)
+        count = tf.reduce_prod(tf.shape(values)[-3:])
+        mean, deviation = (
+            reduced(values, axis=[-1, -2, -3], keepdims=True)
+            for reduced in (tf.reduce_mean, tf.math.reduce_std)
+        )
+        divisor = tf.maximum(deviation, tf.rsqrt(tf.cast(count, values.dtype)))
+        standardized = tf.div(values - mean, divisor, name=scope)
+        return convert_image_dtype(standardized, given.dtype, saturate=True)
 
 
 @export("image.random_brightness")

@@ -53,15 +53,14 @@ def _known_size(size: Any) -> tuple[int | None, int | None]:
 
 def _within(images: Any, height: Any, width: Any) -> Any:
     """Return the largest size within height and width that keeps the aspect ratio."""
-    _, now_height, now_width, _ = dimensions(images, rank=4)
-    by_height = tf.cast(height, tf.float32) / tf.cast(now_height, tf.float32)
-    by_width = tf.cast(width, tf.float32) / tf.cast(now_width, tf.float32)
-    factor = tf.minimum(by_height, by_width)
-    scaled = [
-        tf.cast(tf.round(factor * tf.cast(now, tf.float32)), tf.int32)
-        for now in (now_height, now_width)
+    sizes = dimensions(images, rank=4)[1:3]
+    ratios = [
+        tf.cast(wanted, tf.float32) / tf.cast(size, tf.float32)
+        for wanted, size in zip((height, width), sizes)
     ]
-    return convert_to_tensor(scaled, tf.int32, name="size")
+    factor = tf.minimum(*ratios)
+    scaled = (tf.round(factor * tf.cast(size, tf.float32)) for size in sizes)
+    return convert_to_tensor([tf.cast(x, tf.int32) for x in scaled], tf.int32, name="size")
 
 
 def resize_by(

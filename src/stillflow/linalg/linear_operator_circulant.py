@@ -197,15 +197,13 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         return tf.cast(tf.reduce_sum(tf.log(self._abs_spectrum), axis=self._inner_axes), self.dtype)
 
     def _diag_part(self) -> Any:
-        if self.shape.is_fully_defined():
-            shape: Any = self.shape[:-1]
-            size = self.domain_dimension.value
-        else:
-            shape = self.shape_tensor()[:-1]  # type: ignore[index]
-            size = self.domain_dimension_tensor()
+        known = self.shape.is_fully_defined()
+        sizes: Any = self.shape if known else self.shape_tensor()
+        shape = sizes[:-1]
+        size = self.domain_dimension.value if known else self.domain_dimension_tensor()
         ones = tf.ones(shape, dtype=self.dtype)
-        value = self.trace() / tf.cast(size, self.dtype)  # type: ignore[operator]
-        return value[..., tf.newaxis] * ones
+        mean = self.trace() / tf.cast(size, self.dtype)  # type: ignore[operator]
+        return mean[..., tf.newaxis] * ones
 
     def _trace(self) -> Any:
         # The trace is the sum of the eigenvalues.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,19 @@ def assert_not_ref_type(x: Any, arg_name: str) -> None:
         raise TypeError(f"Argument {arg_name} cannot be reference type. Found: {type(x)}")
 
 
+def _real_zero(x: Any) -> Any:
+    """Return zero in the type of the real parts."""
+    return convert_to_tensor(0, dtype=x.dtype.base_dtype.real_dtype)
+
+
 def assert_no_entries_with_modulus_zero(
     x: Any, message: str | None = None, name: str = "assert_no_entries_with_modulus_zero"
 ) -> Any:
     """Return an op that fails where an element is zero."""
     with tf.name_scope(name, values=[x]):
-        x = convert_to_tensor(x, name="x")
-        modulus = tf.abs(x)
-        zero = convert_to_tensor(0, dtype=x.dtype.base_dtype.real_dtype)
-        return tf.debugging.assert_less(zero, modulus, message=message)
+        tensor = convert_to_tensor(x, name="x")
+        modulus = tf.abs(tensor)
+        return tf.debugging.assert_less(_real_zero(tensor), modulus, message=message)
 
 
 def assert_zero_imag_part(
@@ -69,11 +74,9 @@ def assert_zero_imag_part(
     """Return an op that fails where an element has an imaginary part."""
     with tf.name_scope(name, values=[x]):
         tensor: Any = convert_to_tensor(x, name="x")
-        kind = tensor.dtype.base_dtype
-        if not kind.is_floating:
-            zero = convert_to_tensor(0, dtype=kind.real_dtype)
-            return tf.debugging.assert_equal(zero, tf.imag(tensor), message=message)
-        return tf.no_op()
+        if tensor.dtype.base_dtype.is_floating:
+            return tf.no_op()
+        return tf.debugging.assert_equal(_real_zero(tensor), tf.imag(tensor), message=message)
 
 
 def self_adjoint_if_real(values: Any, hint: bool | None, message: str = "") -> bool | None:
@@ -128,31 +131,24 @@ def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) ->
     """Broadcast the batch dimensions of matrices `[..., rows, columns]` against each other."""
     with tf.name_scope(name or "broadcast_matrix_batch_dims", values=batch_matrices):
         tf.debugging.assert_proper_iterable(batch_matrices)
-        matrices = list(batch_matrices)
-        for i, matrix in enumerate(matrices):
-            matrices[i] = convert_to_tensor(matrix)
-            assert_is_batch_matrix(matrices[i])
+        matrices: list[Any] = [convert_to_tensor(matrix) for matrix in batch_matrices]
+        for matrix in matrices:
+            assert_is_batch_matrix(matrix)
         if len(matrices) < 2:
             return matrices
-        common = matrices[0].shape[:-2]
-        for matrix in matrices[1:]:
-            common = tf.broadcast_static_shape(common, matrix.shape[:-2])
-        if common.is_fully_defined():
-            return [_broadcast_known(matrix, common) for matrix in matrices]
-        batch = tf.shape(matrices[0])[:-2]
-        for matrix in matrices[1:]:
-            batch = tf.broadcast_dynamic_shape(batch, tf.shape(matrix)[:-2])
-        return [
-            tf.broadcast_to(matrix, tf.concat([batch, tf.shape(matrix)[-2:]], axis=0))
-            for matrix in matrices
-        ]
+        known = reduce(tf.broadcast_static_shape, (matrix.shape[:-2] for matrix in matrices))
+        if known.is_fully_defined():
+            return [
+                matrix if matrix.shape[:-2] == known else _with_batch(matrix, known.as_list())
+                for matrix in matrices
+            ]
+        batches = (tf.shape(matrix)[:-2] for matrix in matrices)
+        batch = reduce(tf.broadcast_dynamic_shape, batches)
+        return [_with_batch(matrix, batch) for matrix in matrices]
 
 
-def _broadcast_known(matrix: Any, batch: Any) -> Any:
-    if matrix.shape[:-2] == batch:
-        return matrix
-    whole = tf.concat([batch.as_list(), tf.shape(matrix)[-2:]], axis=0)
-    return tf.broadcast_to(matrix, whole)
+def _with_batch(matrix: Any, batch: Any) -> Any:
+    return tf.broadcast_to(matrix, tf.concat([batch, tf.shape(matrix)[-2:]], axis=0))
 
 
 def cholesky_solve_with_broadcast(chol: Any, rhs: Any, name: str | None = None) -> Any:

@@ -125,15 +125,18 @@ def _whole_for_each(params: Any, indices: Any, depth: int) -> Any:
 
 def _gather_tuples(params: Any, indices: Any, length: int) -> Any:
     """Convert places in one level to places in the next, through the ragged dimensions."""
-    places = dense.gather(params.row_splits, indices[..., 0])
-    places += indices[..., 1]
+
+    def inside(starts: Any, rows: Any, place: int) -> Any:
+        """Return the places in the values of the level whose rows start there."""
+        return dense.gather(starts, rows) + indices[..., place]
+
+    places = inside(params.row_splits, indices[..., 0], 1)
     level = params.values
     for place in range(2, length):
         if not is_ragged(level):
             rest = concat([expand_dense_dims(places, axis=1), indices[..., place:]], axis=1)
             return dense_nd.gather_nd(level, rest)
-        places = dense.gather(level.row_starts(), places)
-        places += indices[..., place]
+        places = inside(level.row_starts(), places, place)
         level = level.values
     return gather(level, places)
 

@@ -126,12 +126,12 @@ def _some_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
 
 
 def _some_columns(x: RaggedTensor, key: slice) -> RaggedTensor:
-    bounds = x.row_splits[:-1], x.row_splits[1:]
+    ends = slice(None, -1), slice(1, None)
+    bounds = [x.row_splits[end] for end in ends]
+    for number, offset in enumerate((key.start, key.stop)):
+        if offset is not None and offset != 0:
+            bounds[number] = _moved(offset, *(x.row_splits[end] for end in ends))
     starts, limits = bounds
-    if key.start is not None and key.start != 0:
-        starts = _moved(key.start, x.row_splits[:-1], x.row_splits[1:])
-    if key.stop is not None and key.stop != 0:
-        limits = _moved(key.stop, x.row_splits[:-1], x.row_splits[1:])
     return _from_ranges(starts, limits, key.step, x.values)
 
 

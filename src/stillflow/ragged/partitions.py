@@ -38,27 +38,24 @@ def stack_dynamic_partitions(
     with name_scope(name, "SegmentStack", [data, partitions, num_partitions]):
         data = convert_to_tensor_or_ragged_tensor(data, name="data")
         kind = data.row_splits.dtype if is_ragged(data) else None
-        partitions = convert_to_tensor_or_ragged_tensor(
+        given = convert_to_tensor_or_ragged_tensor(
             partitions, name="partitions", preferred_dtype=kind
         )
         count = convert_to_tensor(
-            num_partitions, name="num_partitions", preferred_dtype=partitions.dtype
+            num_partitions, name="num_partitions", preferred_dtype=given.dtype
         )
-        if kind is not None:
-            partitions = cast(partitions, kind)
-        count = cast(count, partitions.dtype)
-        rank = partitions.shape.ndims
+        numbers = given if kind is None else cast(given, kind)
+        count, rank = cast(count, numbers.dtype), numbers.shape.ndims
         if rank is None:
             raise ValueError("partitions must have known rank.")
         count.shape.assert_has_rank(0)
-        partitions.shape.assert_is_compatible_with(data.shape[:rank])
-        if rank == 0:
-            return RaggedTensor.from_value_rowids(
-                stack([data]), stack([partitions]), nrows=count, validate=False
-            )
+        numbers.shape.assert_is_compatible_with(data.shape[:rank])
+        if rank > 1:
+            return _row_after_row(data, numbers, count)
         if rank == 1:
-            return _sorted_rows(data, partitions, count)
-        return _row_after_row(data, partitions, count)
+            return _sorted_rows(data, numbers, count)
+        only = [stack([each]) for each in (data, numbers)]
+        return RaggedTensor.from_value_rowids(*only, nrows=count, validate=False)
 
 
 def _sorted_rows(data: Any, partitions: Any, count: Any) -> Any:

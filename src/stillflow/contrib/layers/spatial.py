@@ -106,15 +106,14 @@ def images_to_sequence(
     """
     assert_images(data_format)
     with tf.name_scope(scope, "ImagesToSequence", [inputs]) as sc:
-        inputs = tf.convert_to_tensor(inputs)
-        if data_format == NCHW:
-            inputs = tf.transpose(inputs, [0, 2, 3, 1])
-        _, _, width, depth = inputs.get_shape().as_list()
-        shape = tf.shape(inputs)
-        batch, height = shape[0], shape[1]
-        columns = tf.transpose(inputs, [2, 0, 1, 3])
-        outputs = tf.reshape(columns, [width, batch * height, depth])
-        return collect_named_outputs(outputs_collections, sc, outputs)
+        images = tf.convert_to_tensor(inputs)
+        images = tf.transpose(images, [0, 2, 3, 1]) if data_format == NCHW else images
+        width, depth = images.get_shape().as_list()[2:]
+        sizes = tf.shape(images)
+        outer = [sizes[axis] for axis in (0, 1)]
+        by_column = tf.transpose(images, [2, 0, 1, 3])
+        sequences = tf.reshape(by_column, [width, outer[0] * outer[1], depth])
+        return collect_named_outputs(outputs_collections, sc, sequences)
 
 
 @export("contrib.layers.sequence_to_images", "contrib.slim.sequence_to_images")

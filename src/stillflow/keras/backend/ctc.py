@@ -44,12 +44,16 @@ def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: An
       input_length: how many steps of each example count, [batch, 1].
       label_length: how many labels of each example count, [batch, 1].
     """
-    label_length = tf.cast(tf.squeeze(label_length, axis=-1), tf.int32)
-    input_length = tf.cast(tf.squeeze(input_length, axis=-1), tf.int32)
-    labels = tf.cast(ctc_label_dense_to_sparse(y_true, label_length), tf.int32)
-    logits = tf.math.log(tf.transpose(y_pred, perm=[1, 0, 2]) + epsilon())
-    loss = tf.nn.ctc_loss(inputs=logits, labels=labels, sequence_length=input_length)
-    return tf.expand_dims(loss, 1)
+    label_lengths, input_lengths = (
+        tf.cast(tf.squeeze(lengths, axis=-1), tf.int32) for lengths in (label_length, input_length)
+    )
+    labels = tf.cast(ctc_label_dense_to_sparse(y_true, label_lengths), tf.int32)
+    return tf.expand_dims(tf.nn.ctc_loss(labels, _logits(y_pred), input_lengths), 1)
+
+
+def _logits(probabilities: Any) -> Any:
+    """Return logarithms, [time, batch, classes]."""
+    return tf.math.log(tf.transpose(probabilities, perm=[1, 0, 2]) + epsilon())
 
 
 @export("keras.backend.ctc_decode")
@@ -72,8 +76,7 @@ def ctc_decode(
     if not greedy:
         decoder = tf.nn.ctc_beam_search_decoder
         options = {"beam_width": beam_width, "top_paths": top_paths}
-    logits = tf.math.log(tf.transpose(y_pred, perm=[1, 0, 2]) + epsilon())
-    found, scores = decoder(logits, tf.cast(input_length, tf.int32), **options)
+    found, scores = decoder(_logits(y_pred), tf.cast(input_length, tf.int32), **options)
 
     def dense(labels: Any) -> Any:
         return tf.sparse_to_dense(

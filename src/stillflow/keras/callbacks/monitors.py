@@ -87,19 +87,22 @@ class EarlyStopping(Callback):
         current = self.get_monitor_value(logs)
         if current is None:
             return
-        if self.monitor_op(current - self.min_delta, self.best):
-            self.best, self.wait = current, 0
-            if self.restore_best_weights:
-                self.best_weights = self.model.get_weights()
+        is_better = self.monitor_op(current - self.min_delta, self.best)
+        self.wait = 0 if is_better else self.wait + 1
+        if not is_better:
+            if self.wait >= self.patience:
+                self._stop(epoch)
             return
-        self.wait += 1
-        if self.wait >= self.patience:
-            self.stopped_epoch = epoch
-            self.model.stop_training = True
-            if self.restore_best_weights:
-                if self.verbose > 0:
-                    print("Restoring model weights from the end of the best epoch.")
-                self.model.set_weights(self.best_weights)
+        self.best = current
+        if self.restore_best_weights:
+            self.best_weights = self.model.get_weights()
+
+    def _stop(self, epoch: int) -> None:
+        self.stopped_epoch, self.model.stop_training = epoch, True
+        if self.restore_best_weights:
+            if self.verbose > 0:
+                print("Restoring model weights from the end of the best epoch.")
+            self.model.set_weights(self.best_weights)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Says when training was stopped."""

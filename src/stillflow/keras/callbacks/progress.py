@@ -147,14 +147,14 @@ class ProgbarLogger(Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Begins a bar."""
-        self.seen = 0
-        self.target = self.params["steps" if self.use_steps else "samples"]
+        unit = "step" if self.use_steps else "sample"
+        self.seen, self.target = 0, self.params[f"{unit}s"]
         if self.verbose and self.epochs > 1:
             print(f"Epoch {epoch + 1}/{self.epochs}")
+        means = self.stateful_metrics
         self.progbar = Progbar(
-            target=self.target, verbose=self.verbose, stateful_metrics=self.stateful_metrics,
-            unit_name="step" if self.use_steps else "sample",
-        )  # fmt: skip
+            self.target, verbose=self.verbose, stateful_metrics=means, unit_name=unit
+        )
 
     def on_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Forget the values of the last step."""

@@ -218,12 +218,12 @@ class Compiling:
         make_session_of(self._distribution_strategy)
 
     def _set_optimizer(self, optimizer: Any) -> None:
-        if isinstance(optimizer, (list, tuple)):
-            self.optimizer = [optimizers.get(one) for one in optimizer]
-        else:
-            self.optimizer = optimizers.get(optimizer)
-        if self._dtype_policy.loss_scale is not None:
-            self._scale_loss(self._dtype_policy.loss_scale)
+        several = isinstance(optimizer, (list, tuple))
+        found = [optimizers.get(each) for each in (optimizer if several else [optimizer])]
+        self.optimizer = found if several else found[0]
+        scale = self._dtype_policy.loss_scale
+        if scale is not None:
+            self._scale_loss(scale)
         if isinstance(self.optimizer, Trackable):
             self._track_trackable(self.optimizer, name="optimizer", overwrite=True)
 

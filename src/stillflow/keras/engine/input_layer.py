@@ -126,28 +126,25 @@ def Input(
     """
     if sparse and ragged:
         raise ValueError("Cannot set both sparse and ragged to True in a Keras input.")
-    config = {
-        "name": name, "dtype": dtype, "sparse": sparse, "ragged": ragged, "input_tensor": tensor,
-    }  # fmt: skip
     batch_shape = kwargs.pop("batch_input_shape", kwargs.pop("batch_shape", None))
     if shape and batch_shape:
         raise ValueError(
             "Only provide the `shape` OR `batch_input_shape` argument to Input, not both at the "
             "same time."
         )
-    if batch_shape:
-        shape = batch_shape[1:]
-        config["batch_input_shape"] = batch_shape
-    else:
-        config.update(batch_size=batch_size, input_shape=shape)
     if kwargs:
         raise ValueError("Unrecognized keyword arguments:", kwargs.keys())
-    if shape is None and tensor is None:
+    sizes = {"batch_size": batch_size, "input_shape": shape}
+    sizes = {"batch_input_shape": batch_shape} if batch_shape else sizes
+    if tensor is None and shape is None and not batch_shape:
         raise ValueError(
             "Please provide to Input either a `shape` or a `tensor` argument. Note that `shape` "
             "does not include the batch dimension."
         )
-    outputs = InputLayer(**config)._inbound_nodes[0].output_tensors
+    layer = InputLayer(
+        name=name, dtype=dtype, sparse=sparse, ragged=ragged, input_tensor=tensor, **sizes
+    )
+    outputs = layer._inbound_nodes[0].output_tensors
     return outputs[0] if len(outputs) == 1 else outputs
 
 

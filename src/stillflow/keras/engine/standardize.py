@@ -176,37 +176,37 @@ def example_weights(
 
 
 def _check_weights(y: Any, weights: Any, mode: str | None) -> None:
-    if mode not in (None, "samplewise"):
-        if mode != "temporal":
-            raise ValueError(f'"sample_weight_mode should be None or "temporal". Found: {mode}')
-        if len(y.shape) < 3:
-            raise ValueError(
-                f"Found a sample_weight array for an input with shape {y.shape}. Timestep-wise "
-                'sample weighting (use of sample_weight_mode="temporal") is restricted to outputs '
-                "that are at least 3D, i.e. that have a time dimension."
-            )
-        if weights is not None and len(weights.shape) != 2:
-            raise ValueError(
-                f"Found a sample_weight array with shape {weights.shape}. In order to use "
-                "timestep-wise sample weighting, you should pass a 2D sample_weight array."
-            )
-    elif len(weights.shape) != 1:
+    is_temporal = mode not in (None, "samplewise")
+    if is_temporal and mode != "temporal":
+        raise ValueError(f'"sample_weight_mode should be None or "temporal". Found: {mode}')
+    if is_temporal and len(y.shape) < 3:
         raise ValueError(
-            f"Found a sample_weight array with shape {weights.shape}. In order to use timestep-"
-            'wise sample weights, you should specify sample_weight_mode="temporal" in compile(). '
-            "If you just mean to use sample-wise weights, make sure your sample_weight array is 1D."
+            f"Found a sample_weight array for an input with shape {y.shape}. Timestep-wise "
+            'sample weighting (use of sample_weight_mode="temporal") is restricted to outputs '
+            "that are at least 3D, i.e. that have a time dimension."
         )
     if weights is None:
         return
-    if len(weights.shape) > len(y.shape):
+    found, rank = f"Found a sample_weight array with shape {weights.shape}", len(weights.shape)
+    if is_temporal and rank != 2:
+        raise ValueError(
+            f"{found}. In order to use timestep-wise sample weighting, you should pass a 2D "
+            "sample_weight array."
+        )
+    if not is_temporal and rank != 1:
+        raise ValueError(
+            f"{found}. In order to use timestep-wise sample weights, you should specify "
+            'sample_weight_mode="temporal" in compile(). '
+            "If you just mean to use sample-wise weights, make sure your sample_weight array is 1D."
+        )
+    if rank > len(y.shape):
         raise ValueError(
             f"Found a sample_weight with shape{weights.shape}.Expected sample_weight with rank "
             f"less than or equal to {len(y.shape)}"
         )
     if not tf.is_tensor(weights) and y.shape[: weights.ndim] != weights.shape:
         raise ValueError(
-            f"Found a sample_weight array with shape {weights.shape} for an input with shape "
-            f"{y.shape}. sample_weight cannot be broadcast."
+            f"{found} for an input with shape {y.shape}. sample_weight cannot be broadcast."
         )
 
 

@@ -70,14 +70,25 @@ class Dense(Layer):
         super().__init__(activity_regularizer=regularizer_of(activity_regularizer), **kwargs)
         self.units = int(units)
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self.kernel_initializer = initializer_of(kernel_initializer)
-        self.bias_initializer = initializer_of(bias_initializer)
-        self.kernel_regularizer = regularizer_of(kernel_regularizer)
-        self.bias_regularizer = regularizer_of(bias_regularizer)
-        self.kernel_constraint = constraint_of(kernel_constraint)
-        self.bias_constraint = constraint_of(bias_constraint)
+        self.kernel_initializer, self.bias_initializer = map(
+            initializer_of, (kernel_initializer, bias_initializer)
+        )
+        self.kernel_regularizer, self.bias_regularizer = map(
+            regularizer_of, (kernel_regularizer, bias_regularizer)
+        )
+        self.kernel_constraint, self.bias_constraint = map(
+            constraint_of, (kernel_constraint, bias_constraint)
+        )
         self.supports_masking = True
         self.input_spec = InputSpec(min_ndim=2)
+
+    def _add_for(self, role: str, shape: list[Any]) -> Any:
+        """Return a variable with the initializer and so on that begin with its name."""
+        own = {
+            kind: getattr(self, f"{role}_{kind}")
+            for kind in ("initializer", "regularizer", "constraint")
+        }
+        return self.add_weight(role, shape=shape, dtype=self.dtype, trainable=True, **own)
 
     def build(self, input_shape: Any) -> None:
         """Make `kernel` [last dimension, units] and `bias` [units]."""
@@ -90,18 +101,8 @@ class Dense(Layer):
                 "The last dimension of the inputs to `Dense` should be defined. Found `None`."
             )
         self.input_spec = InputSpec(min_ndim=2, axes={-1: last})
-        self.kernel = self.add_weight(
-            "kernel", shape=[last, self.units], initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
-            dtype=self.dtype, trainable=True,
-        )  # fmt: skip
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                "bias", shape=[self.units], initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer, constraint=self.bias_constraint,
-                dtype=self.dtype, trainable=True,
-            )  # fmt: skip
+        self.kernel = self._add_for("kernel", [last, self.units])
+        self.bias = self._add_for("bias", [self.units]) if self.use_bias else None
         self.built = True
 
     def call(self, inputs: Any) -> Any:

@@ -297,13 +297,13 @@ class Dot(_Merge):
 
     def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(axes, int):
-            if not isinstance(axes, (list, tuple)):
-                raise TypeError("Invalid type for `axes` - should be a list or an int.")
-            if len(axes) != 2:
-                raise ValueError("Invalid format for `axes` - should contain two elements.")
-            if not all(isinstance(axis, int) for axis in axes):
-                raise ValueError('Invalid format for `axes` - list elements should be "int".')
+        if not isinstance(axes, (int, list, tuple)):
+            raise TypeError("Invalid type for `axes` - should be a list or an int.")
+        pair = (axes, axes) if isinstance(axes, int) else axes
+        is_pair, are_integers = len(pair) == 2, all(isinstance(axis, int) for axis in pair)
+        if not (is_pair and are_integers):
+            wanted = 'list elements should be "int".' if is_pair else "should contain two elements."
+            raise ValueError(f"Invalid format for `axes` - {wanted}")
         self.axes, self.normalize = axes, normalize
 
     def _axes(self, ranks: Any) -> list[int]:

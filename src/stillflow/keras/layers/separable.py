@@ -54,12 +54,15 @@ class SeparableConv(Conv):
             activity_regularizer=activity_regularizer, bias_constraint=bias_constraint, **kwargs,
         )  # fmt: skip
         self.depth_multiplier = depth_multiplier
-        self.depthwise_initializer = initializer_of(depthwise_initializer)
-        self.pointwise_initializer = initializer_of(pointwise_initializer)
-        self.depthwise_regularizer = regularizer_of(depthwise_regularizer)
-        self.pointwise_regularizer = regularizer_of(pointwise_regularizer)
-        self.depthwise_constraint = constraint_of(depthwise_constraint)
-        self.pointwise_constraint = constraint_of(pointwise_constraint)
+        self.depthwise_initializer, self.pointwise_initializer = map(
+            initializer_of, (depthwise_initializer, pointwise_initializer)
+        )
+        self.depthwise_regularizer, self.pointwise_regularizer = map(
+            regularizer_of, (depthwise_regularizer, pointwise_regularizer)
+        )
+        self.depthwise_constraint, self.pointwise_constraint = map(
+            constraint_of, (depthwise_constraint, pointwise_constraint)
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make the kernels and `bias` [filters].

@@ -39,6 +39,14 @@ class _Vectors(_FeatureColumn, _DenseColumn):
         return embed(self, arguments, weight_collections, trainable)
 
 
+def _lookup(column: Any, **given: Any) -> _DeepEmbeddingLookupArguments:
+    """Return the arguments of a lookup: those given, the others are fields of the column."""
+    fields = _DeepEmbeddingLookupArguments._fields
+    return _DeepEmbeddingLookupArguments(
+        **{field: given[field] if field in given else getattr(column, field) for field in fields}
+    )
+
+
 class _EmbeddingColumn(
     _Vectors,
     namedtuple(
@@ -106,16 +114,11 @@ class _EmbeddingColumn(
         return inputs.get(self.sparse_id_column)
 
     def _deep_embedding_lookup_arguments(self, input_tensor: Any) -> Any:
-        ids = self.sparse_id_column
-        given = {
-            **self._asdict(),
-            "input_tensor": ids.id_tensor(input_tensor),
-            "weight_tensor": ids.weight_tensor(input_tensor),
-            "vocab_size": self.length,
-            "hash_key": None,
-        }
-        fields = _DeepEmbeddingLookupArguments._fields
-        return _DeepEmbeddingLookupArguments._make(given[field] for field in fields)
+        ids = self.sparse_id_column.id_tensor(input_tensor)
+        weights = self.sparse_id_column.weight_tensor(input_tensor)
+        return _lookup(
+            self, input_tensor=ids, weight_tensor=weights, vocab_size=self.length, hash_key=None
+        )
 
     def _checkpoint_path(self) -> Any:
         if self.ckpt_to_load_from is None:
@@ -271,17 +274,9 @@ class _ScatteredEmbeddingColumn(
         return inputs.get(self.column_name)
 
     def _deep_embedding_lookup_arguments(self, input_tensor: Any) -> Any:
-        return _DeepEmbeddingLookupArguments(
-            input_tensor=input_tensor,
-            weight_tensor=None,
-            vocab_size=self.size,
-            initializer=self.initializer,
-            combiner=self.combiner,
-            dimension=self.dimension,
-            shared_embedding_name=None,
-            hash_key=self.hash_key,
-            max_norm=None,
-            trainable=True,
+        fixed = {"shared_embedding_name": None, "max_norm": None, "trainable": True}
+        return _lookup(
+            self, input_tensor=input_tensor, weight_tensor=None, vocab_size=self.size, **fixed
         )
 
 

@@ -158,14 +158,14 @@ class ConvLSTM2DCell(MemoryCell):
         for name in ("filters", *_GEOMETRY, "recurrent_activation", "unit_forget_bias"):
             del given[name]
         super().__init__(units=filters, **given)
-        self.filters = filters
-        self.kernel_size = utils.normalize_tuple(kernel_size, 2, "kernel_size")
-        self.strides = utils.normalize_tuple(strides, 2, "strides")
+        sizes = {"kernel_size": kernel_size, "strides": strides, "dilation_rate": dilation_rate}
+        self.kernel_size, self.strides, self.dilation_rate = (
+            utils.normalize_tuple(value, 2, name) for name, value in sizes.items()
+        )
         self.padding = utils.normalize_padding(padding)
         self.data_format = utils.normalize_data_format(data_format)
-        self.dilation_rate = utils.normalize_tuple(dilation_rate, 2, "dilation_rate")
         self.recurrent_activation = activation_of(recurrent_activation)
-        self.unit_forget_bias = unit_forget_bias
+        self.filters, self.unit_forget_bias = filters, unit_forget_bias
         self.state_size = NoDependency((filters, filters))
 
     def build(self, input_shape: Any) -> None:
