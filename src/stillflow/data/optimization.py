@@ -81,9 +81,10 @@ class _ChooseFastestBranchDataset(UnaryDataset):
         ratio_denominator: int = 1,
         num_elements_per_branch: int | None = None,
     ) -> None:
-        """Make one; `functions` turn datasets into ones that give the same elements.
+        """Make one; `functions` turn a dataset into datasets that give the same elements.
 
-        They take and give elements in a ratio, `num_elements_per_branch` before a choice.
+        For `ratio_denominator` elements that they give they take `ratio_numerator`, both positive
+        or ValueError; each gives `num_elements_per_branch` before the fastest is chosen.
         """
         wrapped = [
             StructuredFunctionWrapper(

@@ -159,10 +159,10 @@ def run_distribute_coordinator(
     """Call the functions of tasks, or let this process serve, as its task asks for.
 
     `worker_fn(strategy)` is what a worker does, with a copy that is configured for it;
-    `worker_context.current()` tells it its place. An evaluator does the same without an `eval_fn`.
-    TF_CONFIG gives the cluster if None, and then this process's task if it names one. Returns what
-    the function gives, where this process calls one for itself; ValueError for a mode, cluster or
-    task that there is not.
+    `worker_context.current()` tells it its place. An evaluator calls `eval_fn`, or if None
+    `worker_fn`. TF_CONFIG gives the cluster if None, and then this process's task if it names one.
+    Returns what the function gives, where this process calls one for itself; ValueError for a mode,
+    cluster or task that there is not.
     """
     settings = tf_config()
     if not cluster_spec:

@@ -268,7 +268,7 @@ class ParameterServerExtended(ReplicasExtended):
 
 
 def _single(structure: Any) -> Any:
-    """Return a structure in which values that are one are it; ValueError for several parts."""
+    """Return a structure with the only part of mirrored values; ValueError for several parts."""
 
     def only(value: Any) -> Any:
         if isinstance(value, Mirrored):

@@ -82,7 +82,7 @@ class _Recording:
         self, name: str, start: int, length: int, *, place: str = _HOST, computes: bool = False,
         label: str = "", long_name: str = "",
     ) -> None:  # fmt: skip
-        """Add an event, named on its bar, of a time of day and a length in nanoseconds.
+        """Add an event: its name, time of day and length, in nanoseconds, and its device `place`.
 
         If it `computes`, it belongs to the row beneath that of this thread.
         """

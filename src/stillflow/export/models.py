@@ -155,7 +155,10 @@ def _parsed_features(model: OpenModel, names: Sequence[str]) -> list[str]:
 
 
 def default_outputs(graph: Any) -> list[str]:
-    """Return the only result of a graph that names no outputs and that nothing else takes."""
+    """Return the outputs of a graph that does not name them: the one result that nothing takes.
+
+    ExportError if there are several such results, or none.
+    """
     results = [
         op._outputs[0] for op in graph.get_operations()
         if op._outputs and op.type not in ("Const", *_FED) and _is_result(op)

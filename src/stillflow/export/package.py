@@ -91,8 +91,8 @@ def write_package(
 ) -> None:
     """Write the folder of a model: its source, weights, and a test if it was compared.
 
-    A model that differs from the session is marked: its first line says so. If the folder cannot be
-    written, OpError, nothing has changed.
+    A model that differs from the session is marked: its first line says so. OpError if the folder
+    cannot be written; then nothing has changed.
     """
     text = written.text
     if comparison is None or not comparison.equal:

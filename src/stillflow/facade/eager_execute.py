@@ -67,7 +67,10 @@ def forward_gradient(
 def args_to_matching_eager(
     values: Sequence[Any], ctx: Any, default_dtype: Any = None
 ) -> tuple[int, list[Any]]:
-    """Make tensors of one type, by default `default_dtype`; return its number and them."""
+    """Make tensors of one type, `default_dtype` if no value has one.
+
+    Returns the number of the type in `types.proto`, and the tensors.
+    """
     del ctx
     given = [value.dtype for value in values if isinstance(value, Tensor)]
     dtype = given[0] if given else None

@@ -40,7 +40,10 @@ def get_registered_ops() -> Mapping[str, Any]:
 
 
 def register_op_list(op_list: Any) -> None:
-    """Compare definitions in an ``OpList`` with those there are; errors for others."""
+    """Compare the definitions in an ``OpList`` with those there are; TypeError for another object.
+
+    ValueError if an operation is defined otherwise, NotImplementedError if there is none.
+    """
     from stillflow.protos import OpList
 
     if not isinstance(op_list, OpList):

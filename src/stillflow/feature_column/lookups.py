@@ -68,7 +68,8 @@ def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
 def refuse_sequence(column: Any, kind: str, older: bool) -> NoReturn:
     """Raise ValueError for a column of sequences that was given to a layer without steps.
 
-    `kind` is the function that makes columns like it, of the `older` generation if so.
+    `kind` is the function that makes such columns; `older` says that the layer is of the older
+    generation.
     """
     categorical = column.categorical_column
     raise ValueError(
@@ -83,7 +84,8 @@ def refuse_sequence(column: Any, kind: str, older: bool) -> NoReturn:
 def refuse_no_sequence(column: Any, kind: str, older: bool = False) -> NoReturn:
     """Raise ValueError for a column without steps that was given to a layer of sequences.
 
-    `kind` is the function that makes columns like it, of the `older` generation if so.
+    `kind` is the function that makes such columns; `older` says that the layer is of the older
+    generation.
     """
     categorical = column.categorical_column
     raise ValueError(

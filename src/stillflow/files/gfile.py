@@ -389,7 +389,7 @@ def filecmp(filename_a: Any, filename_b: Any) -> bool:
 
 
 def file_crc32(filename: Any, block_size: int = _BLOCK) -> str:
-    """Return a file's CRC-32 in hexadecimal digits ("0x..."); -1 reads it all at a time."""
+    """Return a file's CRC-32 in hexadecimal digits ("0x..."); a block size of -1 is all of it."""
     import zlib
 
     crc = 0

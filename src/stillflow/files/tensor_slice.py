@@ -110,7 +110,10 @@ def key_text(key: bytes) -> str:
 
 
 def parse_shape_and_slice(spec: str) -> tuple[Shape, TensorSlice, Shape]:
-    """Read `4 3 0,2:-`: the shape of the whole, the part, and its shape; errors if not such."""
+    """Read `4 3 0,2:-`: the shape of the whole, the part, and the part's shape.
+
+    InvalidArgumentError or InternalError if the text is none such, or the part does not fit.
+    """
     *sizes, last = spec.split(" ")
     if not sizes:
         raise errors.invalid_argument(

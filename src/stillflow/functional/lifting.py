@@ -79,10 +79,11 @@ def lift_to_graph(
     """Copy the operations that tensors depend on into another graph.
 
     Variables among the tensors are returned unchanged. Placeholders stand for `sources` in `graph`,
-    and are sources, too, if `add_sources`; `disallowed_placeholders` must not be copied, by default
-    all. `handle_captures` lets `graph` capture what the body of a function has. `base_graph` is the
-    graph of the first tensor by default. Returns the copies of operations and tensors by the
-    original, `op_map` if given. UnliftableError for a loop of `tf.while_loop`, too.
+    and are sources, too, if `add_sources`. By default no placeholder may be copied. If
+    `handle_captures`, `graph` captures what the body of a function has captured. `base_graph` is by
+    default that of the first tensor; `op_map` are copies that exist, by the original. Returns the
+    copies of operations and tensors by the original, `op_map` if given. UnliftableError if an
+    operation must not be copied, or is part of a loop of `tf.while_loop`.
     """
     wanted = [each for each in tensors if isinstance(each, Tensor)]
     base = base_graph or wanted[0].graph

@@ -67,7 +67,10 @@ def resize_by(
     resizer: Callable[[Any, Any], Any], images: Any, size: Any, preserve_aspect_ratio: bool,
     name: str | None, even_if_same: bool = False,
 ) -> Any:  # fmt: skip
-    """Resize images by a function of a batch and its new size, if that is another, or always."""
+    """Resize images by a function of a batch and its new size.
+
+    Images that already have the size stay as they are, unless `even_if_same`.
+    """
     with tf.name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
         rank = images.get_shape().ndims

@@ -22,11 +22,11 @@ _METHODS = {
 def signatures_of(
     receivers: Any, outputs: Any, alternatives: Any = None, serving_only: bool = True
 ) -> dict[str, Any]:
-    """Return the signatures from a model's inputs to its outputs; those that do not fit are left.
+    """Return the signatures from a model's inputs to its outputs, those that fit.
 
-    Receivers are a tensor or {name: tensor}, outputs {signature: `ExportOutput`}; `alternatives`
-    are other ways into the graph, whose signatures are named "name:signature". If `serving_only`,
-    signatures that TensorFlow Serving knows alone stay.
+    Receivers are a tensor or {name: tensor}, outputs {signature: `ExportOutput`}, or ValueError;
+    `alternatives` are other ways into the graph, whose signatures are named "name:signature". If
+    `serving_only`, signatures that TensorFlow Serving knows alone stay.
     """
     if not isinstance(outputs, dict):
         raise ValueError(f"export_outputs must be a dict and not{type(outputs)}")

@@ -13,7 +13,7 @@ from stillflow.files.file_io import FileIO
 def parser(name: str, description: str | None, *options: tuple[str, Any, str]) -> Any:
     """Return a parser of a tool's options: (name, default, help).
 
-    The first line of the description counts. The default's type is that of the option; a bool may
+    Of the description the first line counts. The default's type is that of the option; a bool may
     stand alone or be followed by true or false.
     """
     result = argparse.ArgumentParser(prog=name, description=(description or "").partition("\n")[0])

@@ -13,9 +13,9 @@ def handed_on(
     """Make a function that calls a module's function with its arguments, by name.
 
     The wheel's stubs and the API reference read the arguments from the source
-    (tools/derived_signatures.py): as they stand in a definition, with "..." for a default that is
-    one of `objects`. A `LazyModule` is not loaded before the first call; `given` are further
-    arguments of every call.
+    (tools/derived_signatures.py). They are as they stand in a definition, but with "..." for a
+    default value that is one of `objects`, which are by names of arguments. A `LazyModule` is not
+    loaded before the first call; `given` are further arguments of every call.
     """
     frame = sys._getframe(1)
     scope = {"__name__": frame.f_globals["__name__"], "_module": module, "_given": given or {}}

@@ -177,7 +177,7 @@ def _checked(probabilities: Any) -> Any:
 def verify_input(
     tensors: Sequence[Any], labels: Any, probabilities: Sequence[Any]
 ) -> tuple[list[Any], Any, list[Any]]:
-    """Return the same tensors, checked to go together, by ValueError if sizes are known."""
+    """Return the arguments, checked to go together; ValueError if known sizes do not."""
     checked = [_checked(probs) for probs in probabilities]
     count = checked[0].get_shape().num_elements()
     if any(probs.get_shape().num_elements() != count for probs in checked):

@@ -155,7 +155,7 @@ def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:
 def steps_of(dataset: Any, name: str) -> int | None:
     """Return the number of batches in a dataset, None if it is found out when they run out.
 
-    `name` is that of the argument for an infinite one, for the ValueError.
+    ValueError if it never ends, with the name of the argument that says how many to take.
     """
     size = int(np.asarray(get_value(cardinality(dataset))))
     if size == INFINITE:

@@ -459,7 +459,7 @@ def _split(data: Any, part: float) -> tuple[Any, Any]:
 def _print_counts(source: Source, validation: Any, is_dataset: bool, at_once: bool) -> None:
     """Print how much an epoch and its validation have.
 
-    Where operations run `at_once`, when they are called, steps have another word.
+    Steps are called otherwise where operations run when they are called (`at_once`).
     """
     in_a_graph_of_keras = tf.executing_eagerly() and not at_once
     if (is_dataset and in_a_graph_of_keras) or (at_once and source.count is None):

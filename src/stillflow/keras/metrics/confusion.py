@@ -55,11 +55,11 @@ def update_counts(
     class_id: int | None = None,
     sample_weight: Any = None,
 ) -> Any:
-    """Return the operation that adds to counts by threshold of true and false predictions.
+    """Return the operation that adds to the counts of true and false predictions.
 
-    `variables` are by "true_positives" and so on. A prediction, 0 to 1, above a threshold is
-    positive; `top_k` of an example may be, and only `class_id` counts, unless None. `sample_weight`
-    is broadcast.
+    `variables` are by "true_positives" and so on, with one number for each threshold. A prediction,
+    0 to 1, above a threshold is positive; at most `top_k` of an example are. Only `class_id`
+    counts, unless None; `sample_weight` is broadcast to the predictions.
     """
     y_true, y_pred = tf.cast(y_true, dtype=tf.float32), tf.cast(y_pred, dtype=tf.float32)
     y_pred.shape.assert_is_compatible_with(y_true.shape)

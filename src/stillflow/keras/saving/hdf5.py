@@ -69,7 +69,10 @@ def save_weights(path: str, layers: list[Any]) -> None:
 
 
 def load_weights(path: str, layers: list[Any], by_name: bool) -> None:
-    """Read the variables of layers, by their names or in their order; ValueError for others."""
+    """Read the variables of layers, in their order, or found by their names if `by_name`.
+
+    ImportError if h5py is not installed, ValueError if the file has other layers.
+    """
     load = load_weights_from_hdf5_group_by_name if by_name else load_weights_from_hdf5_group
     with _h5py("load_weights").File(path, "r") as file:
         group = file
@@ -100,9 +103,9 @@ def save_model_to_hdf5(
 
 
 def load_model_from_hdf5(filepath: Any, custom_objects: Any = None, compile: bool = True) -> Any:
-    """Read a model from a path or an open file of h5py, and compile it as it was.
+    """Read a model from a path or an open file of h5py; if `compile`, compile it as it was.
 
-    ImportError if h5py is not installed, ValueError if the file has none.
+    ImportError if h5py is not installed, ValueError if the file has no model.
     """
     from stillflow.keras.layers.serialization import deserialize
     from stillflow.keras.utils.objects import CustomObjectScope

@@ -62,9 +62,10 @@ def func_dump(func: Any) -> tuple[str, Any, Any]:
 
 
 def func_load(code: Any, defaults: Any = None, closure: Any = None, globs: Any = None) -> Any:
-    """Return the function that `func_dump` has written, all of it in `code`, or apart.
+    """Return the function that `func_dump` has written.
 
-    ValueError if another version of Python has written the code.
+    `code` is the code, or all that `func_dump` returned; by default there are no global names.
+    ValueError if another version of Python has written it.
     """
     if isinstance(code, (tuple, list)):
         code, defaults, closure = code

@@ -52,7 +52,10 @@ def substr_shape(node: Node) -> Any:
 
 
 def _joined_shape(x: Sequence[int], pos: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of parts of strings `x`: TF merges neighbour dimensions broadcast alike."""
+    """Return the shape of parts of strings `x`: TF merges neighbour dimensions broadcast alike.
+
+    ValueError if the shapes do not fit, UnimplementedError if over two dimensions are left.
+    """
     if not pos or tuple(x) == tuple(pos):
         return tuple(x)
     result: list[int] = []
