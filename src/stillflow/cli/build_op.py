@@ -94,7 +94,10 @@ def main(arguments: list[str]) -> int:
 def _commands(
     sources: Sequence[str], output: str, flags: Sequence[str], folder: str
 ) -> list[list[str]]:
-    """Return the commands that compile files of CUDA, and then all others with their objects."""
+    """Return the commands that compile files of CUDA, and then all others with their objects.
+
+    FileNotFoundError without a compiler.
+    """
     commands, rest = [], []
     for number, source in enumerate(sources):
         if not source.endswith(_CUDA):

@@ -64,7 +64,7 @@ def _normalized(value: Any, name: str) -> Any:
 
 
 def convert_legacy_structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
-    """Return the types that dtypes, shapes and classes of one structure describe."""
+    """Return the types that dtypes, shapes and classes describe; TypeError for an unknown class."""
     flat = []
     for dtype, shape, kind in zip(
         nest.flatten(output_types), nest.flatten(output_shapes), nest.flatten(output_classes),

@@ -17,7 +17,8 @@ from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 class _Folders:
     """A folder for each run, under one root, which must not exist, or be empty.
 
-    `watch_fn` takes fetches and feeds, and gives a `WatchOptions`.
+    `watch_fn` takes fetches and feeds, and gives a `WatchOptions`. ValueError if the root is a
+    file, or not empty.
     """
 
     def __init__(self, session_root: str, watch_fn: Callable[..., Any] | None) -> None:

@@ -198,7 +198,7 @@ def gradient_values_from_dump(
 
     `x_tensor` is what it is the gradient by: a tensor, a variable, or the name of one. There are no
     arrays if it was not computed, several if it was in a loop. LookupError if the debugger does not
-    know it, ValueError if the dump is of another graph.
+    know it, ValueError if the dump is of another graph. TypeError if `x_tensor` is something else.
     """
     graph = dump.python_graph
     if graph is not None and grad_debugger.graph not in (None, graph):

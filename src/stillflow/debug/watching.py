@@ -84,7 +84,10 @@ def watch_graph(
     global_step: int = -1,
     reset_disk_byte_usage: bool = False,
 ) -> None:
-    """Add the tensors of a graph that match all given patterns; all tensors if none is given."""
+    """Add the tensors of a graph that match all given patterns; all tensors if none is given.
+
+    ValueError without `debug_urls`.
+    """
     patterns = _patterns(
         node_name_regex_whitelist, op_type_regex_whitelist, tensor_dtype_regex_whitelist
     )
@@ -111,7 +114,7 @@ def watch_graph_with_blacklists(
     global_step: int = -1,
     reset_disk_byte_usage: bool = False,
 ) -> None:
-    """Add the tensors of a graph that match none of the given patterns."""
+    """Add tensors of a graph that match none of the patterns; ValueError for no `debug_urls`."""
     patterns = _patterns(
         node_name_regex_blacklist, op_type_regex_blacklist, tensor_dtype_regex_blacklist
     )

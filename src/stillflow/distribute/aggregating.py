@@ -133,7 +133,10 @@ register_tensor_conversion_function(AggregatingVariable, _convert)
 def create_aggregating_variable(
     strategy: Any, next_creator: Callable[..., Any], **kwargs: Any
 ) -> AggregatingVariable:
-    """Make a variable that replicas share, by `next_creator` with these arguments."""
+    """Make a variable that replicas share, by `next_creator` with these arguments.
+
+    ValueError for an unknown aggregation.
+    """
     aggregation = aggregation_of(kwargs)
     collections = kwargs.pop("collections", None)
     v = next_creator(collections=[], **kwargs)

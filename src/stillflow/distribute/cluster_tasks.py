@@ -58,7 +58,10 @@ def is_chief(cluster_spec: Any = None, task_type: Any = None, task_id: Any = Non
 
 
 def collective_leader(cluster_spec: Any, task_type: Any, task_id: Any) -> str:
-    """Return the device of the task that leads collective operations; "" for one on its own."""
+    """Return the device of the task that leads collective operations; "" for one on its own.
+
+    ValueError if the cluster has no such task.
+    """
     if not normalize_cluster_spec(cluster_spec).as_dict():
         return ""
     jobs = _jobs(cluster_spec, task_type, task_id)

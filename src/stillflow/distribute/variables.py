@@ -401,7 +401,10 @@ def create_mirrored_variable(
     strategy: Any, device_map: DeviceMap, logical_device: int, make_parts: Callable[..., Any],
     **kwargs: Any,
 ) -> DistributedVariable:  # fmt: skip
-    """Make a variable with a part on each device, by `make_parts(devices, **kwargs)`."""
+    """Make a variable with a part on each device, by `make_parts(devices, **kwargs)`.
+
+    ValueError for an unknown synchronization or aggregation.
+    """
     from stillflow.graph import tapes
 
     collections = kwargs.pop("collections", None)

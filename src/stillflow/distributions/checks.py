@@ -69,7 +69,7 @@ def _known(dtype: Any) -> str:
 
 
 def largest_integer(dtype: Any) -> int:
-    """Return the largest n such that all integers up to n are numbers of the real type."""
+    """Return the largest n such that integers up to n are of a real type, or raise TypeError."""
     if _known(dtype) == "bool":
         return 1
     if dtype.is_floating:
@@ -78,12 +78,12 @@ def largest_integer(dtype: Any) -> int:
 
 
 def smallest_integer(dtype: Any) -> int:
-    """Return the smallest n such that all integers down to n are numbers of the real type."""
+    """Return the smallest n such that integers down to n are of a real type, or raise TypeError."""
     return 0 if _known(dtype) in _UNSIGNED else -largest_integer(dtype)
 
 
 def is_integer_like(dtype: Any) -> bool:
-    """Return True if the type, of real numbers, is an integer or boolean."""
+    """Return True if a type of real numbers is integer or boolean; TypeError for other types."""
     return _known(dtype) == "bool" or dtype.is_integer
 
 
@@ -135,7 +135,8 @@ def embed_check_integer_casting_closed(
 ) -> Any:
     """Return `x`; running fails where an element is no integer of `target_dtype`.
 
-    That type or the type of `x` must be an integer's; negative numbers may be allowed.
+    That type or the type of `x` must be an integer's; negative numbers may be allowed. TypeError
+    for other types.
     """
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")

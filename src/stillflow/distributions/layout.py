@@ -13,7 +13,10 @@ from stillflow.graph.tensor_shape import TensorShape, dimension_at_index, dimens
 
 
 def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
-    """Move the last `shift` dimensions to the front, or the first `-shift` to the end."""
+    """Move the last `shift` dimensions to the front, or the first `-shift` to the end.
+
+    TypeError if `shift` is no integer.
+    """
     with tf.name_scope(name, values=[x, shift]):
         x = convert_to_tensor(x, name="x")
         shift = convert_to_tensor(shift, name="shift")

@@ -30,7 +30,8 @@ def get_logits_and_probs(
     """Return log-odds and probabilities, given one of them.
 
     If `multidimensional`, the last dimension is that of classes, and logits are unnormalized
-    log-probabilities. The graph checks them if `validate_args`.
+    log-probabilities. The graph checks them if `validate_args`. TypeError if they are not of a
+    floating-point type.
     """
     with tf.name_scope(name, values=[probs, logits]):
         if (probs is None) == (logits is None):

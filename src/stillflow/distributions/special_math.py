@@ -101,7 +101,7 @@ def _float(value: Any, name: str) -> Any:
 
 
 def ndtr(x: Any, name: str = "ndtr") -> Any:
-    """Return the standard normal distribution function of float32 or float64."""
+    """Return the standard normal distribution function of float32 or float64, or TypeError."""
     with tf.name_scope(name, values=[x]):
         return _ndtr(_float(x, "x"))
 
@@ -117,7 +117,7 @@ def _ndtr(x: Any) -> Any:
 
 
 def ndtri(p: Any, name: str = "ndtri") -> Any:
-    """Return the inverse of `ndtr`, of float32 or float64."""
+    """Return the inverse of `ndtr`, of float32 or float64; TypeError for others."""
     with tf.name_scope(name, values=[p]):
         return _ndtri(_float(p, "p"))
 
@@ -199,7 +199,7 @@ def _asymptotic_series(x: Any, order: int) -> Any:
 
 
 def erfinv(x: Any, name: str = "erfinv") -> Any:
-    """Return the inverse of the error function, of float32 or float64."""
+    """Return the inverse of the error function, of float32 or float64; TypeError for others."""
     with tf.name_scope(name, values=[x]):
         x = _float(x, "x")
         return ndtri((x + 1.0) / 2.0) / np.sqrt(2)

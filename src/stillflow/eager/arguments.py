@@ -127,7 +127,7 @@ def converted(
     """Return the inputs as a flat list of tensors, and the lengths of the lists in them.
 
     An argument that is not a tensor gets the type of the first tensor that must be of the same
-    type, at any position.
+    type, at any position. TypeError or ValueError if a value cannot become a tensor.
     """
     args = card.signature.inputs
     if len(inputs) != len(args):

@@ -17,7 +17,8 @@ def held_and_type(value: Any, device: Any, dtype: Any) -> tuple[Any, DType]:
     """Return the content of a tensor for a number, text, array or sequence, and its type.
 
     `dtype` is a number in `types.proto`, None for the value's own. There has to be a device, a name
-    or None; all tensors that are made so are on the default one.
+    or None; all tensors that are made so are on the default one. TypeError without a device, or if
+    the value cannot be of the type; ValueError if it cannot become a tensor.
     """
     from stillflow.eager.immediate import context
 

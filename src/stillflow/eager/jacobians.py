@@ -45,7 +45,7 @@ def jacobian(
 def batch_jacobian(
     tape: Any, target: Any, source: Any, unconnected: Any, parallel_iterations: int | None
 ) -> Any:
-    """`GradientTape.batch_jacobian`, of two dimensions at least and equal batch sizes."""
+    """`GradientTape.batch_jacobian`; ValueError for under two dimensions or unequal batch sizes."""
     target_shape, batch_size, row_size = _sizes(target, source)
     source_shape = shape(source)
     tape._push_tape()

@@ -35,7 +35,10 @@ def check_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def metric_operations(spec: EstimatorSpec, step: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a round's fetches, and the final values: metrics, the loss, the global step."""
+    """Return a round's fetches, and the final values: metrics, the loss, the global step.
+
+    ValueError if a metric of the model has a name that is taken.
+    """
     metrics = check_metrics(spec.eval_metric_ops)
     metrics[LOSS_METRIC_KEY] = mean(spec.loss)
     pairs = sorted(metrics.items())

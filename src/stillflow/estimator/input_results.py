@@ -25,7 +25,8 @@ class DatasetInitializerHook(SessionRunHook):
 def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
     """Split the result of an input function: features, labels or None, and hooks to run.
 
-    It is features, (features, labels), or a dataset of them.
+    It is features, (features, labels), or a dataset of them. ValueError for a list or tuple of
+    another length.
     """
     hooks = []
     if isinstance(result, DatasetV2):

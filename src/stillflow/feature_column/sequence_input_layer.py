@@ -57,7 +57,8 @@ def sequence_input_layer(
 def concatenate_context_input(context_input: Any, sequence_input: Any) -> Any:
     """Append features of whole examples, [batch, numbers], to those of each step.
 
-    Both are float32; the result is [batch, steps, both numbers].
+    Both are float32; the result is [batch, steps, both numbers]. TypeError for another type,
+    ValueError for another rank.
     """
     checks = []
     for tensor, name, rank in ((sequence_input, "sequence", 3), (context_input, "context", 2)):

@@ -80,7 +80,7 @@ def encode_strings(array: Array) -> tuple[bytes, int]:
 
 
 def decode_strings(raw: Any, count: int, path: str, offset: int, swap: bool) -> tuple[Array, int]:
-    """Return a string tensor (flat) from its bytes, and the checksum of these."""
+    """Return a string tensor (flat) from its bytes, and their checksum, or raise DataLossError."""
     result = np.empty(count, object)
     if not len(raw):
         result[:] = b""
@@ -140,7 +140,7 @@ def encode_variants(array: Array) -> tuple[bytes, int]:
 
 
 def decode_variants(raw: Any, count: int, path: str, offset: int) -> tuple[Array, int]:
-    """Return variants' serialized messages (flat) from their bytes, and the checksum of these."""
+    """Return variants' messages (flat) from their bytes, and their checksum, or DataLossError."""
     result = np.empty(count, object)
     position = crc = 0
     for index in range(count):

@@ -41,7 +41,7 @@ def waits() -> bool:
 
 
 def sync(paths: Sequence[str]) -> None:
-    """Wait until files and their names are on the disk; ignore files deleted meanwhile."""
+    """Wait until files and their names are on the disk, or OpError; ignore deleted ones."""
     for path in paths:
         try:
             descriptor = os.open(path, _OPEN)

@@ -48,6 +48,7 @@ def decode_part(
     """Return a part of an image, as libjpeg decodes it without the rest; see `jpeg.decode`.
 
     `window` is the first row and column, height and width; JpegError if it is not inside.
+    ImportError as of `jpeg.decode`.
     """
     found, wanted = jpeg.check(data, channels, ratio)
     rows, columns = -(-found.height // ratio), -(-found.width // ratio)

@@ -50,7 +50,8 @@ def decode(
     """Return an image, uint8 [height, width, channels], for the arguments of `jpeg.decode`.
 
     `wanted` is GRAY, RGB or CMYK; JpegError for an incomplete file only if `strict`.
-    NotImplementedError: CMYK by a pair of settings that Pillow cannot be given.
+    NotImplementedError: CMYK by a pair of settings that Pillow cannot be given. ImportError if
+    Pillow is not installed.
     """
     data = data if data.endswith(_END) else data + _END
     size = _size(data, ratio)
@@ -73,7 +74,10 @@ def decode(
 
 
 def samples(data: bytes, ratio: int, fast: bool) -> Image:
-    """Return the components of every pixel, uint8 [height, width, components], not interpolated."""
+    """Return the components of every pixel, uint8 [height, width, components], not interpolated.
+
+    JpegError if the file is damaged beyond decoding, ImportError if Pillow is not installed.
+    """
     data = data if data.endswith(_END) else data + _END
     size, scales = _size(data, ratio), _scales(data, ratio)
     mode = _RAW[len(scales)]

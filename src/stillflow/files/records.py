@@ -333,7 +333,8 @@ def _is_plain(file: Any) -> bool:
 def read_records(path: Any, kind: str = "") -> Iterator[bytes]:
     """Yield the records of a file of the kind "", "ZLIB" or "GZIP".
 
-    DataLossError if a checksum is wrong or the file ends within a record's data.
+    DataLossError if a checksum is wrong or the file ends within a record's data. OpError if the
+    file cannot be opened.
     """
     for batch in _batches(path, kind):
         yield from batch

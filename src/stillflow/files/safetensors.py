@@ -53,7 +53,7 @@ class StoredTensor(NamedTuple):
 
 
 def write(path: str, tensors: Iterable[StoredTensor]) -> None:
-    """Write tensors, all held in memory, atomically: a reader sees the old file or the new."""
+    """Write tensors, all in memory, or OpError; a reader sees the old file or the new."""
     header: dict[str, Any] = {}
     special: dict[str, Any] = {}
     contents: list[Array] = []
@@ -112,7 +112,8 @@ def _plain(tensor: StoredTensor, special: dict[str, Any]) -> Array | None:
 def read(path: str) -> Iterator[StoredTensor]:
     """Yield the tensors of a file, each where it lies in the mapped file.
 
-    DataLossError, before anything is allocated, if it is no such file, or damaged.
+    DataLossError, before anything is allocated, if it is no such file, or damaged. OpError if the
+    file cannot be opened.
     """
     with os_errors(path):
         size = os.path.getsize(path)

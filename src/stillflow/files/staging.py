@@ -24,7 +24,7 @@ from stillflow.files.v1_checkpoint import V1Reader
 
 @contextmanager
 def written(prefix: str) -> Iterator[str]:
-    """Give a path where a checkpoint can be written, which afterwards is at `prefix`."""
+    """Give a path to write a checkpoint to, which afterwards is at `prefix`, or raise OpError."""
     if not is_remote(prefix):
         yield plain_prefix(prefix)
         return

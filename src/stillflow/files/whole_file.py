@@ -24,7 +24,10 @@ def read(path: str) -> bytes:
 
 
 def write(path: str, content: bytes, sync: bool = True) -> None:
-    """Write a file atomically, if `sync` to the disk; object stores show complete objects only."""
+    """Write a file atomically, if `sync` to the disk, or raise OpError.
+
+    Object stores show complete objects only.
+    """
     if not is_remote(path):
         atomic.write_file(plain_path(path), content, sync)
         return

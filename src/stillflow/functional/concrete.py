@@ -247,7 +247,10 @@ class ConcreteFunction:
         return self.call_flat(flat)
 
     def _check_given(self, values: Sequence[Any]) -> None:
-        """Raise an error for values that are no tensors, and types that differ from the trace."""
+        """Raise an error for values that are no tensors, and types that differ from the trace.
+
+        It is a ValueError or an InvalidArgumentError.
+        """
         name = self.library_function.name
         for index, (value, inner) in enumerate(zip(values, self.graph.arguments, strict=True)):
             handle = getattr(value, "handle", value)

@@ -74,7 +74,10 @@ class Function:
         return self._of_instances[instance]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a call; give tensors in the structure in which the function gave them."""
+        """Add a call; give tensors in the structure in which the function gave them.
+
+        TypeError or ValueError for arguments that do not fit the function or its signature.
+        """
         if _eagerly and self._may_run_eagerly:
             bound = () if self._bound is None else (self._bound(),)
             return self._python_function(*bound, *args, **kwargs)
@@ -191,7 +194,7 @@ class Function:
             return ConcreteFunction(graph)
 
     def _attr_values(self) -> dict[str, Any]:
-        """Return the definition's attributes, numbers or text, as `AttrValue` messages."""
+        """Return attributes, numbers or text, as `AttrValue` messages; ValueError for others."""
         from stillflow.functional.defun import attr_value
 
         return {key: attr_value(key, value) for key, value in self._attributes.items()}

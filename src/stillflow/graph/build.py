@@ -88,7 +88,10 @@ def _with_references(graph: Graph, signature: Signature, tensors: list[Tensor]) 
 
 
 def graph_of(values: Sequence[Any]) -> Graph:
-    """Return the default graph, to which all tensors among `values` must belong."""
+    """Return the default graph, to which all tensors among `values` must belong.
+
+    TypeError if one is in a graph, in eager execution; ValueError for different graphs.
+    """
     default = get_default_graph()
     first: Tensor | None = None
     for value in values:
@@ -304,7 +307,10 @@ def _record_number(card: Card, arg: Arg, number: int, known: dict[str, Any]) -> 
 
 
 def given_attrs(card: Card, attrs: dict[str, Any]) -> dict[str, Any]:
-    """Return a call's attributes in internal form, not yet checked; None stands for a default."""
+    """Return a call's attributes in internal form, not yet checked; None stands for a default.
+
+    TypeError if a value is of the wrong kind, as None is where there is no default.
+    """
     signature = card.signature
     declared = signature.attrs
     return {

@@ -255,7 +255,8 @@ def canonical(device: Any) -> str:
 def merge_over(spec: Any, current: str | None) -> str:
     """Return an operation's device in full form, merged with an enclosing scope's, `spec`.
 
-    The scope's device fills in what is still open in `current`.
+    The scope's device fills in what is still open in `current`. ValueError if either is no device
+    string.
     """
     return _merge_strings(canonical_name(spec), current or "")
 

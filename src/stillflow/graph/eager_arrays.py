@@ -72,7 +72,11 @@ def as_eager_array(value: Any, dtype: DType | None) -> Array:
 
 
 def fill_to_shape(array: Array, shape: Any, verify_shape: bool) -> Array:
-    """Return an array of the requested shape."""
+    """Return an array of the requested shape.
+
+    TypeError for another number of elements than one; InvalidArgumentError if its one element is in
+    a list.
+    """
     wanted = TensorShape(shape)
     dims = tuple(dim or 0 for dim in wanted.as_list())
     if array.shape == dims:

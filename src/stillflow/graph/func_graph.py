@@ -295,7 +295,8 @@ def trace(
 
     `function` gives tensors, or what becomes tensors, in any structure; `arguments` are (dtype,
     shape) or (dtype, shape, name). `body` is made by default; `structure` makes the call's
-    positional arguments of the placeholders.
+    positional arguments of the placeholders. TypeError or ValueError if a result cannot become a
+    tensor.
     """
     graph = FuncGraph(name) if body is None else body
     with graph.as_default():

@@ -249,7 +249,10 @@ def make_ndarray(tensor: Any) -> Array:
 
 
 def kernel_array(tensor: Any) -> Array:
-    """Create the array of a kernel from a `TensorProto`, without values beyond its shape."""
+    """Create the array of a kernel from a `TensorProto`, without values beyond its shape.
+
+    TypeError and ValueError as of `make_ndarray`.
+    """
     return _copied(from_proto(tensor, drops_rest=True))
 
 

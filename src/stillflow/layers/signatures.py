@@ -134,7 +134,10 @@ class _Constructor:
 
 
 def with_defaults(function: _Function, **defaults: Any) -> _Function:
-    """Copy a constructor with other default values, as `__init__` of the class that is defined."""
+    """Copy a constructor with other default values, as `__init__` of the class that is defined.
+
+    TypeError if it has no argument of a name.
+    """
     parameters = changed(parameters_of(function), defaults)
     code, scope, cells = function.__code__, function.__globals__, function.__closure__
 

@@ -124,5 +124,5 @@ def smart_cond(
 
 
 def constant_value(pred: Any) -> bool | None:
-    """Return the truth of a bool, 0, 1, tensor or variable where it is known, else None."""
+    """Return the truth of a bool, 0, 1, tensor or variable, None if unknown, or raise TypeError."""
     return None if isinstance(pred, VariableV2) else smart_constant_value(pred)

@@ -50,7 +50,7 @@ def confusion_matrix_at_thresholds(
     Labels are cast to bool; predictions, of their shape, and thresholds are from 0 to 1; weights
     are broadcast. `includes` are counts of "tp", "fn", "tn", "fp". If `in_range`, predictions are
     checked when run and cast to float32. Returns the variables by count, float32 of the length of
-    `thresholds`, and what adds to them.
+    `thresholds`, and what adds to them. ValueError for another count, or shapes that do not fit.
     """
     wanted = tuple(_COUNTS) if includes is None else tuple(includes)
     for count in wanted:

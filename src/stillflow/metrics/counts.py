@@ -40,6 +40,7 @@ def count_condition(
     """Count the values, which are bool, that are True.
 
     Weights are a scalar, or of the rank of `values`. Results are added to the collections.
+    TypeError for values of another type, ValueError for another rank.
     """
     assert_type(values, dtypes.bool)
     count = metric_variable([], dtypes.float32, name="count")

@@ -96,7 +96,7 @@ def value_and_update(
 
 
 def safe_scalar_div(numerator: Tensor, denominator: Tensor, name: str | None) -> Tensor:
-    """Return `numerator / denominator`, of rank 1 at most, 0 where the denominator is 0."""
+    """Return `numerator / denominator`, 0 where that is 0; ValueError for ranks above 1."""
     numerator.shape.with_rank_at_most(1)
     denominator.shape.with_rank_at_most(1)
     return div_no_nan(numerator, denominator, name=name)

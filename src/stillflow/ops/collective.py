@@ -115,7 +115,7 @@ def broadcast_recv(
     shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int,
     communication_hint: str = "auto",
 ) -> Tensor:  # fmt: skip
-    """Return the tensor that one of a group gives to the others; see `broadcast_send`."""
+    """Return the tensor of a group's `broadcast_send`; ValueError if there is nobody else."""
     _check(None, group_size, "broadcast_send")
     return collective_bcast_recv_op(
         shape=shape, T=dtype, group_size=group_size, group_key=group_key,

@@ -102,6 +102,7 @@ def _further(products: np.ndarray, count: int, point: int) -> Iterator[tuple[int
     """Yield the bits that change and the table, for places after the first one of each table.
 
     `products` of the point are [tables, hyperplanes]; `count` includes the first places.
+    InternalError if there are not as many places.
     """
     tables = [_Table(number, row) for number, row in enumerate(products)]
     heap = _Heap([table.first() for table in tables])

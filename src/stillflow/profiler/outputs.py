@@ -25,7 +25,10 @@ class Output(NamedTuple):
 
 
 def options_proto(options: dict[str, Any]) -> Any:
-    """Return options as an `OptionsProto`; names that it does not know are left out."""
+    """Return options as an `OptionsProto`; names that it does not know are left out.
+
+    TypeError if a value is of a wrong type.
+    """
     known = OptionsProto.DESCRIPTOR.fields_by_name
     given = {name: value for name, value in options.items() if name in known}
     return OptionsProto(**{**_DEFAULTS, **given})

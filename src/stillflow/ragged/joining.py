@@ -29,7 +29,10 @@ from stillflow.ragged.tensor import RaggedTensor
 
 
 def concat(values: Any, axis: int, name: str | None = None) -> Any:
-    """Return dense or ragged tensors one after the other along an axis; see `tf.concat`."""
+    """Return dense or ragged tensors one after the other along an axis; see `tf.concat`.
+
+    ValueError if there are none, or their ranks or types of splits differ.
+    """
     values = values if isinstance(values, (list, tuple)) else [values]
     with name_scope(name, "RaggedConcat", values):
         return _joined(values, axis, stacks=False)

@@ -51,7 +51,9 @@ def map_fn(
 
     `elems` are (nested) dense or ragged tensors, as are results, of the types `dtype`: a
     `RaggedTensorType` for what is put in ragged rows; by default the structure and types of
-    `elems`. `infer_shape` has all dense results of one shape.
+    `elems`. `infer_shape` has all dense results of one shape. TypeError if `fn` is not callable, or
+    `elems` is sparse; ValueError if `elems` are scalars, or `fn` gives something else than `dtype`
+    says.
     """
     check_mapped(fn, elems)
     inputs = Structure(elems)

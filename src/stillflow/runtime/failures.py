@@ -180,7 +180,10 @@ def no_scalar(shape: Sequence[int | None]) -> errors.OpError:
 
 
 def truth_of(value: Any) -> bool:
-    """Return the truth of a predicate whose rank no plan knows; it must be a scalar."""
+    """Return the truth of a predicate whose rank no plan knows; it must be a scalar.
+
+    InvalidArgumentError if it is none.
+    """
     if value.ndim:
         raise no_scalar(value.shape)
     return bool(value)

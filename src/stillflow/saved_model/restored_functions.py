@@ -126,7 +126,10 @@ class RestoredFunction:
         self.concrete_functions = list(functions)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a call of the function that takes such arguments, or raise ValueError."""
+        """Add a call of the function that takes such arguments, or raise ValueError.
+
+        TypeError for more arguments than its signature has.
+        """
         inputs = self._canonical(args, kwargs)
         for converted in (False, True):
             for function in self.concrete_functions:

@@ -94,6 +94,7 @@ def parts_of(
 
     An empty string has no part if `none_of_nothing`. Returns int64 [parts, 2], the number of its
     string and its own in it; the parts, objects [parts]; how many the string with most has.
+    MemoryError if there is none for them.
     """
     loops, counts = _known_library(), np.empty(len(texts), np.int64)
     is_delimiter = np.zeros(256, np.uint8)

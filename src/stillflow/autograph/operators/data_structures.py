@@ -115,7 +115,10 @@ def _check_list(list_: Any) -> None:
 
 
 def list_append(list_: Any, x: Any) -> Any:
-    """`list_.append(x)`; gives the list, which is a new one in a graph."""
+    """`list_.append(x)`; gives the list, which is a new one in a graph.
+
+    ValueError for a tensor that is no list.
+    """
     if is_tensor_array(list_):
         return list_.write(list_.size(), x)
     if not is_tensor(list_):

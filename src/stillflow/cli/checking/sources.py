@@ -54,7 +54,7 @@ class Parsed(NamedTuple):
 
 
 def parse(path: str) -> Parsed:
-    """Parse a file; SyntaxError if it is no Python, or no notebook."""
+    """Parse a file; SyntaxError if it is no Python or notebook, OSError if it cannot be read."""
     from stillflow.facade.revive import python2
 
     with open(path, "rb") as file:

@@ -61,7 +61,10 @@ class Served:
 
 
 def served(name: str) -> Served:
-    """Find the object of a public name, an internal name of TensorFlow, or an operation."""
+    """Find the object of a public name, an internal name of TensorFlow, or an operation.
+
+    Unknown if nothing serves it.
+    """
     path = name
     for root in _ROOTS:
         path = path.removeprefix(root)

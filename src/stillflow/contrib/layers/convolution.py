@@ -155,7 +155,10 @@ def _convolution_transpose(
     scope: Any = None,
     conv_dims: int = 2,
 ) -> Any:
-    """Return the transpose of a convolution; arguments are those of `convolution`."""
+    """Return the transpose of a convolution; arguments are those of `convolution`.
+
+    ValueError for another order of axes.
+    """
     given = dict(locals())
     getter = variable_getter(WEIGHTS_AND_BIASES)
     name = f"Conv{conv_dims}d_transpose"

@@ -138,7 +138,8 @@ def example_weights(
     """Return the weights of examples: 1.0 without a column, else [D0, ..., DN, 1], float32.
 
     `weight_column` is a name of `features` or a numeric column; logits are [D0, ..., DN,
-    logits_dimension]. `per_logit` allows a weight for each logit.
+    logits_dimension]. `per_logit` allows a weight for each logit. TypeError for other columns,
+    ValueError if the weights are no numbers.
     """
     with name_scope(None, "weights", (*features.values(), logits)) as scope:
         if weight_column is None:

@@ -169,7 +169,7 @@ def _logits(model: Any, features: Any, units: int) -> Any:
 def _sdca_spec(
     features: Any, labels: Any, mode: Any, head: Any, columns: Any, optimizer: LinearSDCA
 ) -> Any:
-    """Return the spec of a linear model that dual coordinate ascent trains."""
+    """Return the spec of a linear model for dual coordinate ascent; ValueError for other losses."""
     loss_type = _sdca_loss(head)
     name = "linear_model"
     if isinstance(head, (BinaryClassHead, RegressionHeadV2)):

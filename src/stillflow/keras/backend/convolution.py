@@ -137,6 +137,7 @@ def depthwise_conv2d(
     """Convolve each channel along two axes with filters of its own.
 
     `depthwise_kernel` is [height, width, input channels, filters of a channel], `strides` a tuple.
+    ValueError for an unknown format.
     """
     first = _channels_first(data_format)
     # A list of strides does not add up with a tuple, as in TensorFlow.

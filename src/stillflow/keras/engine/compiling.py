@@ -195,7 +195,11 @@ class Compiling:
         self._compile_weights_and_loss()
 
     def _set_strategy(self, given: Any) -> None:
-        """Record a strategy, given or in whose scope the model is compiled."""
+        """Record a strategy, given or in whose scope the model is compiled.
+
+        Outside of graphs, ValueError if one is given, NotImplementedError for one of several
+        replicas.
+        """
         self._compile_distribution, self._immediate_strategy = given is not None, None
         if given is not None:
             if v2_behavior.is_enabled or self._experimental_run_tf_function:

@@ -268,7 +268,7 @@ def _as_default_float(x: Any) -> Any:
 
 
 def _as_expected(value: Any, expected: Any) -> Any:
-    """Return SciPy's sparse matrix as an array or a sparse tensor, as the input is."""
+    """Return SciPy's sparse matrix as the input is; ValueError if one alone is sparse or ragged."""
     if hasattr(value, "tocoo"):
         if not isinstance(expected, tf.SparseTensor):
             return value.toarray()

@@ -85,7 +85,8 @@ def metrics_by_output(
     """Return the metrics of each output, by their names.
 
     `metrics` is a list, a list of one list for each output, or a dictionary by output names;
-    `weighted` ones are weighted as the losses are.
+    `weighted` ones are weighted as the losses are. ValueError for too few or too many lists,
+    TypeError for something else.
     """
     if not metrics:
         return [{} for _ in output_names]

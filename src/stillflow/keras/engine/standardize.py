@@ -163,7 +163,8 @@ def example_weights(
     """Return the weights of an output's examples, or None, for the target `y`.
 
     `sample_weight` is of each example, or of each step in "temporal" mode (the other is
-    "samplewise"); `class_weight` is of each class, in a dictionary.
+    "samplewise"); `class_weight` is of each class, in a dictionary. ValueError if shapes do not fit
+    or a class has no weight.
     """
     if isinstance(sample_weight, tuple):
         sample_weight = sample_weight[0]

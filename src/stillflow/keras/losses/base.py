@@ -60,7 +60,10 @@ def compute_weighted_loss(
     reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
     name: Any = None,
 ) -> Any:
-    """Return losses times weights, 1 by default, reduced as one of `Reduction` says."""
+    """Return losses times weights, 1 by default, reduced as one of `Reduction` says.
+
+    ValueError if there is no such reduction.
+    """
     Reduction.validate(reduction)
     if reduction == Reduction.AUTO:
         reduction = Reduction.SUM_OVER_BATCH_SIZE

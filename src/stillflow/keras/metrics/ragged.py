@@ -17,8 +17,8 @@ def _flat(tensor: RaggedTensor, checks: list[Any]) -> Any:
 def ragged_assert_compatible_and_get_flat_values(values: Any, mask: Any = None) -> tuple[Any, Any]:
     """Return tensors unchanged if none is ragged; else the values of ragged ones, as columns.
 
-    `mask` has weights, ragged if the tensors are, and is returned with them. TypeError if some
-    are ragged and others are not.
+    `mask` has weights, ragged if the tensors are, and is returned with them. TypeError if some are
+    ragged and others are not. ValueError for different numbers of ragged dimensions.
     """
     listed = values if isinstance(values, list) else [values]
     kinds = {isinstance(value, RaggedTensor) for value in listed}

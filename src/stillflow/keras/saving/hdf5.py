@@ -63,7 +63,7 @@ def is_hdf5(path: Any) -> bool:
 
 
 def save_weights(path: str, layers: list[Any]) -> None:
-    """Write the variables of layers."""
+    """Write the variables of layers; ImportError if h5py is not installed."""
     with _h5py("save_weights").File(path, "w") as file:
         save_weights_to_hdf5_group(file, layers)
 

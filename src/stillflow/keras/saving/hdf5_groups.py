@@ -86,7 +86,7 @@ def load_optimizer_weights_from_hdf5_group(hdf5_group: Any) -> list[Any]:
 
 
 def load_weights_from_hdf5_group(f: Any, layers: list[Any]) -> None:
-    """Read the variables of layers in their order."""
+    """Read the variables of layers in their order; ValueError for other layers."""
     _read_layers(f, layers, by_name=False)
 
 

@@ -23,7 +23,7 @@ def check_inputs(model: Any) -> None:
 
 
 def input_signature(model: Any) -> list[Any]:
-    """Return the `TensorSpec`s of a model's inputs, with any number of examples."""
+    """Return the `TensorSpec`s of a model's inputs, for any batch size; ValueError if unknown."""
     declared = getattr(model.call, "input_signature", None)
     if declared is not None:
         return list(declared)
@@ -44,7 +44,8 @@ def serving_function(model: Any, input_signature: Any = None) -> Function:
     """Return a function to outputs by name that calls a model outside of training.
 
     `input_signature` has `TensorSpec`s, or structures of such, one per argument; by default what
-    the model was built for, with any number of examples.
+    the model was built for, with any number of examples. ValueError if the model does not know its
+    inputs.
     """
     signature = _signature(model) if input_signature is None else list(input_signature)
 

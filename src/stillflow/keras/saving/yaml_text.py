@@ -25,7 +25,8 @@ def load(text: Any) -> Any:
     """Return the configuration in a YAML text that TensorFlow, Keras or `dump` wrote.
 
     Numbers, strings, lists, mappings and tuples are read. A tag that makes an object or calls a
-    function, which PyYAML's unsafe loader would run, is a yaml.YAMLError.
+    function, which PyYAML's unsafe loader would run, is a yaml.YAMLError. ImportError without
+    PyYAML.
     """
     return _yaml().load(text, Loader=_loader())
 

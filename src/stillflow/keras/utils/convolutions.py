@@ -94,7 +94,7 @@ def conv_kernel_idxs(
 ) -> Iterator[tuple[int, int]]:
     """Yield pairs of places in a flat output and a flat input between which there is a weight.
 
-    See `conv_kernel_mask`; the filters are channels.
+    See `conv_kernel_mask`; the filters are channels. ValueError for an unknown data format, too.
     """
     kernel, strides = _checked(input_shape, kernel_shape, strides, padding)
     if data_format not in ("channels_first", "channels_last"):

@@ -10,7 +10,7 @@ import stillflow as tf
 def exact_gaussian_kernel(x: Any, y: Any, stddev: Any) -> Any:
     """Return exp(-|u - v|^2 / (2 stddev^2)) for all rows u of `x` and v of `y`.
 
-    Both are [rows, size] or [size], the result [rows, other rows].
+    Both are [rows, size] or [size], the result [rows, other rows]. ValueError for others.
     """
     distance = tf.reduce_sum(tf.squared_difference(*_pairs(x, y)), 2)
     return tf.exp(-distance / (2 * stddev * stddev))

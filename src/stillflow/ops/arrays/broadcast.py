@@ -215,7 +215,10 @@ def broadcast_gradient_args_shape(node: Node) -> Any:
 
 
 def reduced_axes(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the axes over which the gradient of `f(x, y)` is summed for x, and for y."""
+    """Return the axes over which the gradient of `f(x, y)` is summed for x, and for y.
+
+    ValueError if the shapes cannot be broadcast.
+    """
     if list(x) == list(y):
         return [], []
     broadcast_shapes(x, y)

@@ -85,7 +85,7 @@ def resource_gather_nd_shape(node: Node) -> Any:
 
 
 def take_tuples(params: Any, indices: Any) -> Any:
-    """Return slices of `params` at the index tuples in the last dimension of `indices`."""
+    """Return slices at index tuples, the last dimension; InvalidArgumentError if out of range."""
     if indices.ndim < 1:
         raise ValueError("indices must be at least a vector")
     depth = indices.shape[-1]

@@ -109,7 +109,10 @@ class _Spec:
 
 
 def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
-    """Return `tensor[slice_spec]`, which can be assigned to if `tensor` is the value of `var`."""
+    """Return `tensor[slice_spec]`, which can be assigned to if `tensor` is the value of `var`.
+
+    TypeError if the index holds something unknown, ValueError if it is known not to fit the tensor.
+    """
     if (
         isinstance(slice_spec, bool)
         or (isinstance(slice_spec, Tensor) and slice_spec.dtype == dtypes.bool)

@@ -132,7 +132,10 @@ def scatter_into_variable(target: Any, indices: Any, updates: Any, how: str) -> 
 
 
 def scatter_into(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """Change slices of a contiguous `target` in place; InvalidArgumentError if out of range."""
+    """Change slices of a contiguous `target` in place; InvalidArgumentError if out of range.
+
+    ValueError if the shapes do not fit.
+    """
     check_nd_at_run_time(target.shape, indices.shape, updates.shape)
     _scatter(target, indices, updates, how)
 

@@ -74,7 +74,10 @@ def _resource_shape(check: Callable[[Node, Any], None]) -> Callable[[Node], Any]
 
 
 def scatter_rows(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """Change whole rows of a variable's value, those before an index that is out of range too."""
+    """Change whole rows of a variable's value, those before an index that is out of range too.
+
+    That is an InvalidArgumentError, as shapes that do not fit are a ValueError.
+    """
     if target.ndim < 1:
         raise ValueError(f"params must be at least 1-D, got shape {shape_text(target.shape)}")
     expected = (*indices.shape, *target.shape[1:])

@@ -49,7 +49,11 @@ class Nodes(NamedTuple):
 
 
 def nodes_of(tree: Any) -> Nodes:
-    """Return the nodes of a `Tree` message."""
+    """Return the nodes of a `Tree` message.
+
+    InternalError for different numbers of values in nodes, InvalidArgumentError for a node that
+    leads nowhere.
+    """
     rows = [_row(number, node) for number, node in enumerate(tree.nodes)]
     feature, threshold, equal, left, right, leaf, values = zip(*rows, strict=True)
     width = max(map(len, values))

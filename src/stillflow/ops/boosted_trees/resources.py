@@ -87,7 +87,10 @@ def is_filled_kernel(node: Node) -> Any:
 
 
 def array(value: Any, name: str, rank: int, described: str | None = None) -> Any:
-    """Return an argument as an array of this rank; `described` begins the error otherwise."""
+    """Return an argument as an array of this rank; `described` begins the error otherwise.
+
+    It is an InvalidArgumentError.
+    """
     result = to_stored(value)
     if result.ndim != rank:
         kind = ("scalar", "vector", "matrix")[rank] if rank < 3 else f"tensor of rank {rank}"

@@ -57,7 +57,10 @@ def _check_examples(node: Node) -> tuple[Any, Any, Any]:
 
 
 def _examples(nodes: Any, gradients: Any, hessians: Any, splits: int) -> tuple[Any, Any]:
-    """Return the nodes of examples, and their gradients and Hessians side by side."""
+    """Return the nodes of examples, and their gradients and Hessians side by side.
+
+    InvalidArgumentError if there are not as many of each, or no such nodes.
+    """
     nodes = array(nodes, "node_ids", 1)
     parts = array(gradients, "gradients", 2), array(hessians, "hessians", 2)
     for name, part in zip(("gradients", "hessians"), parts, strict=True):

@@ -56,7 +56,10 @@ def smart_case(
     exclusive: bool = False,
     name: str = "smart_case",
 ) -> Any:
-    """`case` whose conditions may be Python bools; those known beforehand choose right away."""
+    """`case` whose conditions may be Python bools; those known beforehand choose right away.
+
+    TypeError for pairs of other types.
+    """
     predicates, actions = _checked(pred_fn_pairs, exclusive, name, True)
     return _nested(smart_cond, predicates, actions, default, exclusive, name)
 
@@ -70,7 +73,10 @@ def case_helper(
     allow_python_preds: bool = False,
     **cond_kwargs: Any,
 ) -> Any:
-    """`case` by `cond_fn`, which takes a condition, `true_fn`, `false_fn` and `cond_kwargs`."""
+    """`case` by `cond_fn`, which takes a condition, `true_fn`, `false_fn` and `cond_kwargs`.
+
+    TypeError for pairs of other types.
+    """
     predicates, actions = _checked(pred_fn_pairs, exclusive, name, allow_python_preds)
     choose = functools.partial(cond_fn, **cond_kwargs)
     return _nested(choose, predicates, actions, default, exclusive, name)

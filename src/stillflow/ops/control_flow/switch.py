@@ -138,7 +138,7 @@ def ref_switch(data: Any, pred: Any, name: str | None = None) -> Any:
 
 
 def switch_ref_or_tensor(data: Any, pred: Any, name: str = "Switch") -> Any:
-    """Switches a tensor or reference, placed with `data`."""
+    """Switch a tensor, reference or IndexedSlices, placed with `data`; TypeError for others."""
     data = convert_to_tensor_or_indexed_slices(data, name="data")
     with get_default_graph().colocate_with(data, ignore_existing=True):
         if isinstance(data, Tensor) and data.dtype._is_ref_dtype:
@@ -147,7 +147,7 @@ def switch_ref_or_tensor(data: Any, pred: Any, name: str = "Switch") -> Any:
 
 
 def merge(inputs: Sequence[Any], name: str | None = None) -> Any:
-    """Whichever of `inputs` is there, and its index."""
+    """Whichever input is there, and its index; TypeError for unknown kinds, ValueError for None."""
     if any(item is None for item in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs}")
     with name_scope(name, "Merge", inputs) as scope:

@@ -150,7 +150,10 @@ def _call_body(body: Callable[..., Any], arguments: Any) -> Any:
 
 
 def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> Any:
-    """Make `following` the value of `merged` from the second iteration on."""
+    """Make `following` the value of `merged` from the second iteration on.
+
+    ValueError if the shapes contradict each other.
+    """
     if isinstance(merged, Tensor):
         following = next_iteration(convert_to_tensor(following))
         if enforce_shape:

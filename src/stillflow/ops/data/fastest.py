@@ -105,7 +105,7 @@ _ALL = "All inputs to ChooseFastestDataset must have"
 
 
 def _merged_shapes(shapes: Sequence[Dims], sources: Sequence[Dataset]) -> list[Dims]:
-    """Return the common static shapes of all datasets' components."""
+    """Return the common static shapes of datasets' components, or raise InvalidArgumentError."""
     merged = list(shapes)
     for number, source in enumerate(sources[1:], 1):
         for place, dims in enumerate(source.shapes):

@@ -193,7 +193,7 @@ class Records(Walk):
 
 
 def file_names(filenames: Any) -> list[str]:
-    """Return the names of files in a string tensor."""
+    """Return the names in a string tensor, a scalar or vector, or raise InvalidArgumentError."""
     if filenames.ndim > 1:
         raise invalid("`filenames` must be a scalar or a vector.")
     return [name.decode() for name in np.atleast_1d(filenames).tolist()]

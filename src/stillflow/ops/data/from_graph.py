@@ -25,7 +25,11 @@ _MOST = 32  # graphs that are not read again
 
 @functools.lru_cache(_MOST)
 def _body(serialized: bytes, policy: trust.Policy | None) -> FuncGraph:
-    """Return a function's body for a graph's last `_Retval`, which obeys `policy` too."""
+    """Return a function's body for a graph's last `_Retval`, which obeys `policy` too.
+
+    InvalidArgumentError if it is no graph, NotFoundError if it gives nothing, or holds unknown
+    operations.
+    """
     from stillflow.protos import GraphDef
 
     graph = GraphDef()

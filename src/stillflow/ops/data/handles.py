@@ -9,7 +9,10 @@ from stillflow.ops.data.pipeline import invalid
 
 
 def named_by(handle: Any, kind: str, resources: Any) -> Any:
-    """Return the resource that a serialized `ResourceHandleProto` names under this kind."""
+    """Return the resource that a serialized `ResourceHandleProto` names under this kind.
+
+    InvalidArgumentError if it is no handle, NotFoundError if the session has nothing of that name.
+    """
     from stillflow.protos import ResourceHandleProto
 
     proto = ResourceHandleProto()

@@ -274,7 +274,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
 
 
 def truth(results: Sequence[Any]) -> bool:
-    """Return the result of a predicate."""
+    """Return the result of a predicate; InvalidArgumentError unless that is one boolean."""
     if len(results) != 1 or len(results[0].shape):
         raise invalid("Filter predicate `predicate` must return a scalar bool.")
     return bool(results[0])

@@ -199,7 +199,7 @@ class Dataset:
 
 
 def as_dataset(value: Any) -> Dataset:
-    """Return the dataset in a variant."""
+    """Return the dataset in a variant; InvalidArgumentError if it is none."""
     if isinstance(value, Dataset):
         return value
     value = getattr(value, "item", lambda: None)() if getattr(value, "shape", None) == () else value

@@ -52,7 +52,7 @@ def map_defun_shape(node: Node) -> Any:
 
 
 def _row_count(arguments: Sequence[Any]) -> int:
-    """Return the common number of rows of several tensors."""
+    """Return the common number of rows of tensors; InvalidArgumentError if there is none."""
     count = arguments[0].shape[0] if arguments[0].shape else -1
     for number, argument in enumerate(arguments):
         if not argument.shape:

@@ -296,7 +296,7 @@ class _Snapshot(Walk):
 
 
 def _numbers(node: Any) -> dict[str, int]:
-    """Return the numbers among the attributes, with defaults for -1."""
+    """Return attributes' numbers, with defaults for -1, or raise InvalidArgumentError."""
     found = {name: node.op.attrs[name] for name in _DEFAULTS}
     found = {name: _DEFAULTS[name] if value == -1 else value for name, value in found.items()}
     if node.compression not in (b"", b"GZIP"):

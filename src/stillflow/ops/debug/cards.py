@@ -103,7 +103,10 @@ def _name_and_slot(tensor_name: str) -> tuple[str, int]:
 
 
 def _publisher(node: Any) -> Callable[[np.ndarray], None]:
-    """Return the function that writes an array to the files of an operation's URLs."""
+    """Return the function that writes an array to the files of an operation's URLs.
+
+    InvalidArgumentError if it does not name a tensor, UnimplementedError for URLs of other kinds.
+    """
     name, slot = _name_and_slot(node.tensor_name.decode())
     urls, device = [url.decode() for url in node.debug_urls], node.device_name.decode()
     for url in urls:

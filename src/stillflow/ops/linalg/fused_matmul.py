@@ -48,7 +48,10 @@ def _activations() -> dict[tuple[bytes, ...], Callable[[Any], Any]]:
 
 
 def _activation(node: Node) -> Callable[[Any], Any]:
-    """Return the activation of a node."""
+    """Return the activation of a node.
+
+    An OpError for others than TF's kernel supports, in its words.
+    """
     fused = tuple(node.fused_ops)
     if not fused:
         raise errors.invalid_argument("Fused MatMul must have at least one fused op.")

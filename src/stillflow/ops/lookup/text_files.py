@@ -132,7 +132,10 @@ def _lines(path: str, vocab_size: int) -> Iterator[bytes]:
 
 
 def fill_from_file(table: StaticTable, path: str, vocab_size: int, columns: Columns) -> None:
-    """Fill a table from a file, unless it is filled already; errors say what does not fit."""
+    """Fill a table from a file, unless it is filled already; errors say what does not fit.
+
+    They are InvalidArgumentError, and NotFoundError without a file.
+    """
     check_columns(columns, table.key_dtype, table.value_dtype)
     key_of = _getter(columns.key, table.key_dtype)
     value_of = _getter(columns.value, table.value_dtype)

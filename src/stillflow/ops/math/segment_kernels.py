@@ -155,7 +155,10 @@ def zero_where_empty(combine: Combine) -> Combine:
 
 
 def number_of(ids: Any) -> int:
-    """Return the number of segments of sorted ids."""
+    """Return the number of segments of sorted ids.
+
+    InvalidArgumentError for more than their type counts, which for TF are less than 0.
+    """
     count = int(ids[-1]) + 1
     if count > torch.iinfo(ids.dtype).max:
         raise invalid("segment ids must be >= 0")
@@ -163,7 +166,10 @@ def number_of(ids: Any) -> int:
 
 
 def check_sorted(ids: Any, rows: int | None = None) -> int:
-    """Return the number of segments of sorted ids (or `rows`, which must be enough)."""
+    """Return the number of segments of sorted ids (or `rows`, which must be enough).
+
+    InvalidArgumentError if ids are not sorted, or negative.
+    """
     if ids.numel() == 0:
         return rows or 0
     last = int(ids[-1]) + 1

@@ -29,7 +29,7 @@ def scalars(node: Node, *indices: int) -> None:
 
 
 def single_numbers(node: Node, *indices: int) -> None:
-    """Require inputs to be scalars; kernels take one element of any rank."""
+    """Raise ValueError unless inputs are scalars; kernels take one element of any rank."""
     for index in indices:
         shape = node.dims(index)
         if not (node.planning and dims.is_known(shape) and dims.num_elements(shape) == 1):

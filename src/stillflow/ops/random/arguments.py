@@ -39,7 +39,7 @@ def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
 
 
 def read_sizes(shape: Any) -> tuple[int, ...]:
-    """Return the sizes in a shape tensor at run time; none may be negative, or beyond memory."""
+    """Return a shape tensor's sizes; ValueError below 0, ResourceExhaustedError beyond memory."""
     sizes = tuple(shape.tolist())
     for size in sizes:
         if size < 0:

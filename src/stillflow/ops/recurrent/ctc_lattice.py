@@ -99,7 +99,7 @@ def loss_and_gradient(
 
 
 def read_labels(indices: np.ndarray, values: np.ndarray, batch: int) -> list[list[int]]:
-    """Return the labels of each sequence, from the parts of a sparse tensor."""
+    """Return sequences' labels, of a sparse tensor; FailedPreconditionError outside the batch."""
     labels: list[list[int]] = [[] for _ in range(batch)]
     for (row, _), value in zip(indices.tolist(), values.tolist(), strict=True):
         if not 0 <= row < batch:

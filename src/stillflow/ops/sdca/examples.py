@@ -132,7 +132,10 @@ def _check_distinct(examples: np.ndarray, places: np.ndarray) -> None:
 
 
 def dense_column(count: int, rows: Any, weights: Any) -> DenseColumn:
-    """Return the features of a matrix, float32 [count, features], with a weight for each."""
+    """Return the features of a matrix, float32 [count, features], with a weight for each.
+
+    InvalidArgumentError if features and weights do not go together.
+    """
     if rows.ndim != 2 or len(rows) < count:
         raise refused(f"dense_features must be a matrix of {count} rows, got shape {rows.shape}")
     width = rows.shape[1]

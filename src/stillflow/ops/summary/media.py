@@ -70,6 +70,7 @@ def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> 
     """Return up to `limit` images [batch, height, width, channels] as a `Summary`.
 
     `base` is the prefix of the tags; `bad_color`, uint8, replaces pixels that are not finite.
+    InvalidArgumentError for images of another shape.
     """
     _check_images(images, bad_color)
     _, height, width, depth = images.shape
@@ -217,6 +218,7 @@ def audio_values(base: bytes, clips: Any, rate: Any, limit: int) -> bytes:
     """Return up to `limit` clips as a `Summary`; `rate` is in frames a second.
 
     Clips are [batch, frames, channels] or [batch, frames]; `base` is the prefix of the tags.
+    InvalidArgumentError for clips of another shape, or such a rate.
     """
     if clips.ndim not in (2, 3):
         raise _refuse(f"Tensor must be 3-D or 2-D, got: {shape_text(clips.shape)}")

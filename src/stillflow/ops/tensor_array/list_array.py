@@ -33,7 +33,10 @@ class ListTensorArray(TensorArray):
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        """Make an array, or wrap a TensorList; see `TensorArray` for the arguments."""
+        """Make an array, or wrap a TensorList; see `TensorArray` for the arguments.
+
+        TypeError if `flow` is no list, ValueError for arguments that contradict each other.
+        """
         assert handle is None
         del clear_after_read, tensor_array_name, colocate_with_first_write_call
         _check_arguments(flow, size, element_shape)

@@ -39,7 +39,11 @@ def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
 
 
 def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dims) -> Any:
-    """Elements stacked along a new first dimension."""
+    """Elements stacked along a new first dimension.
+
+    InvalidArgumentError if their shapes differ, or are not what `element` says; UnimplementedError
+    if there are none, of unknown shape.
+    """
     store.check(dtype)
     _merge_element(store, element)
     if not indices:
@@ -85,7 +89,7 @@ def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
     """Return all elements one after the other, and the length of each.
 
     `element` is their shape without the first dimension; UnimplementedError if it is unknown where
-    there are none.
+    there are none. InvalidArgumentError if shapes do not fit together.
     """
     store.check(dtype)
     size = store.whole_size()
@@ -130,7 +134,10 @@ def rows(value: Any, dtype: DType) -> list[Any]:
 
 
 def scatter(store: ArrayStore, indices: Sequence[int], value: Any, dtype: DType) -> None:
-    """Write the rows of `value` to the places `indices`."""
+    """Write the rows of `value` to the places `indices`.
+
+    InvalidArgumentError unless there is one for each row, none too large.
+    """
     store.check(dtype, "is trying to write dtype")
     if not value.ndim:
         raise refuse("Input value for unpack must be at least a vector but received shape: []")
@@ -165,7 +172,10 @@ def unpack(store: ArrayStore, value: Any, dtype: DType) -> None:
 
 
 def split(store: ArrayStore, value: Any, lengths: list[int], dtype: DType) -> None:
-    """Cuts `value` along its first dimension into parts of the given lengths."""
+    """Cuts `value` along its first dimension into parts of the given lengths.
+
+    InvalidArgumentError if the lengths do not add up, or are not as many as places.
+    """
     total = sum(lengths)
     if not value.ndim:
         raise refuse("Expected value to be at least a vector, but received shape: []")

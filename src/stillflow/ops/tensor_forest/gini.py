@@ -372,7 +372,7 @@ class SparseGini(DenseGini):
 
 
 def _name(enum: str, number: int) -> str:
-    """Return the name of an enum's value."""
+    """Return the name of an enum's value; InvalidArgumentError if there is none."""
     if number not in MESSAGES[enum].values():
         raise refused(f"{number} is no {enum}")
     return str(MESSAGES[enum].Name(number))

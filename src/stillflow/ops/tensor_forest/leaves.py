@@ -114,7 +114,7 @@ Leaves = DenseLeaves | SparseLeaves
 
 
 def leaves_of(parameters: Any) -> Leaves:
-    """Return the kind of leaves for a forest's parameters."""
+    """Return the kind of leaves for a forest's parameters, or raise InvalidArgumentError."""
     kind = MESSAGES["LeafModelType"].Name(parameters.leaf_type)
     if kind == "MODEL_SPARSE_CLASSIFICATION":
         return SparseLeaves(parameters.num_outputs)

@@ -23,7 +23,7 @@ def parameters_of(serialized: bytes) -> Any:
 
 
 def at_depth(parameter: Any, depth: int) -> Any:
-    """Return the value that a parameter has so many layers below the root, float32."""
+    """Return a parameter's float32 value so many layers below the root, or InvalidArgumentError."""
     kind = parameter.WhichOneof("ParamType")
     if kind is None:
         raise refused("unknown parameter type")

@@ -53,7 +53,7 @@ class Split(NamedTuple):
 
 
 def split_of(feature: int, threshold: Any, data: int, comparison: int) -> Split:
-    """Return the test that an example suggests."""
+    """Return the test that an example suggests; InvalidArgumentError for another kind."""
     if data not in (FLOAT, CATEGORICAL):
         raise refused(f"Unknown feature type {data}, not sure which node type to use.")
     return Split(feature, threshold, comparison if data == FLOAT else _EQUAL)

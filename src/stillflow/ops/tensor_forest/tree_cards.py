@@ -145,7 +145,7 @@ def serializing_kernel(node: Node) -> Any:
 
 
 def stored_message(value: Any, described: str) -> bytes:
-    """Return a scalar argument that is a message."""
+    """Return a scalar argument that is a message; InvalidArgumentError for other ranks."""
     if value.ndim:
         raise refused(f"{described} must be a scalar.")
     return value[()]  # type: ignore[no-any-return]
@@ -237,7 +237,10 @@ def update_model_v4_kernel(node: Node) -> Any:
 
 
 def leaf_numbers(leaves: Any, count: int) -> Any:
-    """Return the leaf of each example, int64 [n]."""
+    """Return the leaf of each example, int64 [n].
+
+    InvalidArgumentError if there is not one for each.
+    """
     found = to_stored(leaves).reshape(-1).astype(np.int64)
     if len(found) != count:
         raise refused(f"There are {count} labels, but leaves of {len(found)} examples")

@@ -185,7 +185,10 @@ def _lists_joined_shape(node: Node) -> Any:
 
 
 def _dims_of(shape: Any) -> Dims:
-    """Return the shape in a tensor of sizes: -1 for an unknown size, or for an unknown shape."""
+    """Return the shape in a tensor of sizes: -1 for an unknown size, or for an unknown shape.
+
+    InvalidArgumentError for another scalar.
+    """
     if shape.ndim == 0:
         if int(shape) != -1:
             raise refuse(
@@ -196,7 +199,7 @@ def _dims_of(shape: Any) -> Dims:
 
 
 def _check(value: Any, dtype: DType) -> TensorList:
-    """Return the list that a variant is."""
+    """Return the list that a variant is; InvalidArgumentError for no list, or other elements."""
     if not isinstance(value, TensorList):
         raise refuse(f"Input handle is not a list. Saw: '{type(value).__name__}'")
     if value.dtype != dtype:

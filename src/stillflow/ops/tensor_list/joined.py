@@ -65,7 +65,7 @@ def _stacked(items: Sequence[Any], element: Any, dtype: DType, device: Any) -> A
 
 
 def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any:
-    """All elements along a new first dimension."""
+    """All elements along a new first dimension, or InvalidArgumentError without a known shape."""
     if not items and not shapes.is_known(element):
         raise refuse(
             "Tried to stack elements of an empty list with non-fully-defined element_shape: "
@@ -83,7 +83,10 @@ def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any
 def gather(
     items: Sequence[Any], indices: Sequence[int], element: Dims, dtype: DType, device: Any
 ) -> Any:
-    """Return the elements at some places, along a new first dimension."""
+    """Return the elements at some places, along a new first dimension.
+
+    InvalidArgumentError if there is no such place, or their shape cannot be told.
+    """
     if not indices and not shapes.is_known(element):
         raise refuse(
             "Tried to gather 0-elements from a list with non-fully-defined shape: "
@@ -108,6 +111,7 @@ def concat(
     """Return all elements one after the other, and the length of each.
 
     `leading` are the lengths of elements never set; None where the op has no such input.
+    InvalidArgumentError if shapes do not fit together, or cannot be told.
     """
     if element == ():
         raise refuse("Concat requires elements to be at least vectors, found scalars instead.")
@@ -183,7 +187,10 @@ def check_rows(value: Any, element: Dims) -> None:
 
 
 def split(value: Any, element: Dims, lengths: Any) -> list[Any]:
-    """Parts of a tensor along its first dimension, of the given lengths."""
+    """Parts of a tensor along its first dimension, of the given lengths.
+
+    InvalidArgumentError if these do not add up, or shapes do not fit.
+    """
     shape = tuple(value.shape)
     if element == ():
         raise refuse("TensorListSplit requires element_shape to be at least of rank 1, but saw: []")
@@ -215,7 +222,10 @@ def split(value: Any, element: Dims, lengths: Any) -> list[Any]:
 def scattered(
     value: Any, indices: Sequence[int], element: Dims, count: int, dtype: DType
 ) -> list[Any]:
-    """Elements that are the rows of a tensor at the given places; `count` of them if not -1."""
+    """Elements that are the rows of a tensor at the given places; `count` of them if not -1.
+
+    InvalidArgumentError unless there is one for each row, in range.
+    """
     if count < -1:
         raise refuse(f"TensorListScatter expects num_elements >= -1, found: {count}")
     check_rows(value, element)
@@ -237,7 +247,10 @@ def scattered(
 
 
 def scatter_into(items: list[Any], value: Any, indices: Any, dtype: DType) -> None:
-    """Put the rows of a tensor at the given places of a list, which grows where needed."""
+    """Put the rows of a tensor at the given places of a list, which grows where needed.
+
+    InvalidArgumentError unless there is one for each row, none negative.
+    """
     if not value.ndim:
         raise refuse("Tensor must be at least a vector, but saw shape: []")
     if indices.ndim != 1:

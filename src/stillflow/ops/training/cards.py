@@ -268,7 +268,10 @@ class GroupedUpdate:
 
 
 def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:
-    """Return the values of a variable and its slots; InternalError if a locked one has none."""
+    """Return the values of a variable and its slots; InternalError if a locked one has none.
+
+    OpError if another one has none (`Buffer.read`).
+    """
     try:
         return [buffer.read() for buffer in buffers]
     except errors.NotFoundError:

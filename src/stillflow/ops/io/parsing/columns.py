@@ -53,7 +53,7 @@ refuse = errors.invalid_argument
 
 
 def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wire.Decoded:
-    """Return the values of a feature in all examples."""
+    """Return the values of a feature in all examples; InvalidArgumentError for other types."""
     try:
         return wire.decode(raws, cpp_name(feature.dtype))
     except (wire.Damaged, wire.WrongKind) as error:
@@ -147,7 +147,10 @@ def dense_columns(
     features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf,
     missing: WhereOf,
 ) -> Sequence[Any]:  # fmt: skip
-    """Values [batch, *shape]; the default stands in for a feature that is not there."""
+    """Values [batch, *shape]; the default stands in for a feature that is not there.
+
+    InvalidArgumentError for too many or too few values, or none without a default.
+    """
     values, counts, present = block
     size, shape = features[0].size, features[0].shape
     wrong = present & (counts != size)
@@ -175,7 +178,10 @@ def dense_columns(
 def padded_columns(
     features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf
 ) -> Sequence[Any]:
-    """Values [batch, longest, *rest], filled up with the default; rows must be whole."""
+    """Values [batch, longest, *rest], filled up with the default; rows must be whole.
+
+    InvalidArgumentError for others.
+    """
     _check_rows(features, block.counts, where)
     parts = np.split(block.values, running_total(block.counts.sum(1))[:-1])
     given = zip(features, parts, block.counts, defaults, strict=True)
@@ -185,7 +191,7 @@ def padded_columns(
 def variable_rows(
     features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf
 ) -> Sequence[Any]:
-    """Values [count, *rest] of each example, in lists; rows must be whole."""
+    """Values [count, *rest] of each example, in lists; InvalidArgumentError for parts of rows."""
     _check_rows(features, block.counts, where)
     size, rest, rows = features[0].size, features[0].shape[1:], block.counts.shape[1]  # type: ignore[index]
     parts = [

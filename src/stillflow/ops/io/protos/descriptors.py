@@ -95,7 +95,7 @@ def _found(pool: Any, message_type: str) -> Any:
 
 
 def field_of(message: Any, name: str, extensions: bool) -> Any:
-    """Return a message's field, or if asked for its extension, by its (full) name."""
+    """Return a message's field, or an extension, by its (full) name, or InvalidArgumentError."""
     found = message.fields_by_name.get(name)
     if found is None and extensions:
         every = message.file.pool.FindAllExtensions(message)

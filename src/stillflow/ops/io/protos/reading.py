@@ -203,7 +203,7 @@ def _packed(chunk: bytes, field: Wanted) -> list[Any]:
 
 
 def field_values(data: bytes, fields: Sequence[Wanted]) -> list[Found]:
-    """Return a message's values for each field, which are in the order of their numbers."""
+    """Return a message's values for fields in the order of numbers; DataLossError if damaged."""
     found, places = [Found() for _ in fields], _Places(fields)
     at = 0
     while at < len(data):
