@@ -68,3 +68,27 @@ def test_runs_of_many_shapes_keep_few_plans(way: str, cpu) -> None:
             else:
                 session.run(y, feeds)
         assert alive() - before <= 2 * (MOST + 4)
+
+
+def test_the_garbage_collector_is_off_while_a_plan_is_made() -> None:
+    seen: list[bool] = []
+
+    def make(relied: tuple) -> tuple:
+        seen.append(gc.isenabled())
+        if len(relied) == 2:
+            raise ValueError("no plan")
+        return relied
+
+    plans: PlanCache[tuple] = PlanCache()
+    plans.get((1,), make)
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="no plan"):
+        plans.get((1, 2), make)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        plans.get((3,), make)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert seen == [False] * 3
