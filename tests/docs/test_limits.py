@@ -94,10 +94,11 @@ def test_every_refusal_has_its_line() -> None:
     assert not missing
 
 
-def test_every_row_says_how_often_programs_use_it() -> None:
+def test_every_row_says_how_often_programs_use_it_and_why_it_is_there() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    assert len(rows) > 30 and {len(row) for row in cells} == {3}
+    assert len(rows) > 30 and {len(row) for row in cells} == {4}
+    assert all(row[2] for row in cells)
     told = [row[1] for row in cells if row[0] != "unsupported"]
     assert [text for text in told if not re.match(r"none$|\d+", text)] == []
 
