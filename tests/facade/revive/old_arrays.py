@@ -18,6 +18,7 @@ uneven = [[1, 2], [3]]
 small = np.ones(3, np.uint8)
 class Box: pass
 box = Box()
+types = "float16 float32 float64 int8 int64 uint8 bool complex64 S3 U2 object".split()
 """
 
 STATEMENTS = """
@@ -57,6 +58,10 @@ x = np.zeros(3, np.uint8); x.fill(300); x
 x = np.zeros(3, np.uint8); x += 300; x[x < 300] = 257; x
 x = np.zeros(3, np.uint8); x[0] += 300; x
 x = np.zeros(3, np.uint8); x[1] -= 1; x
+[np.issubdtype(a, b) for a in types for b in (float, int, complex, bool, object, "float", None)]
+[np.issubdtype(a, b) for a in types for b in ("f8", "i4", "complex64", "u1", "?", "S", "U", str)]
+[np.issubdtype(a, b) for a in types for b in (np.floating, np.float64, np.dtype("f8"), np.integer)]
+[np.issubdtype(x.dtype, float) for x in (small, f, np.ones(2, np.float32))]
 small * 300, small[0] - 2, small[0] * 300, np.maximum(small, 300), np.add(small, 300)
 np.multiply(np.float64(2), np.ones(2, np.float32)), np.subtract(small[0], 2)
 np.array([1, 2]) == (), () == np.array([1, 2]), np.array([1, 2]) != (), np.array([1, 2]) == [1]

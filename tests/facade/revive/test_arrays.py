@@ -116,6 +116,24 @@ def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
     ]
 
 
+def test_kinds_of_types_are_those_of_old_numpy_in_the_program_alone(launcher):  # noqa: F811
+    library = launcher.folder / "site-packages"
+    library.mkdir()
+    library.joinpath("today.py").write_text(
+        "from numpy import issubdtype\nf = lambda x: (issubdtype(x, bool), issubdtype(x, float))\n"
+    )
+    out, said = launcher.program("""
+        import sys
+        import numpy as np
+        sys.path.insert(0, "site-packages")
+        import today
+        print(np.issubdtype(np.float32, float), np.issubdtype(arg1="f4", arg2="int"))
+        print(today.f("float32"), today.f("float64"))
+        """)
+    assert out.splitlines() == ["True False", "(False, False) (False, True)"]
+    assert said.count("asks for any floating here, as in old NumPy") == 1
+
+
 def test_numbers_in_lists_print_plainly(launcher):  # noqa: F811
     out, _ = launcher.program("""
         import numpy as np

@@ -4,7 +4,8 @@
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.meshgrid`` and its like return lists, to
 which programs append, where NumPy 2 returns tuples; ``np.stack`` and its like take generators,
 which NumPy 1.24 rejects; ``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped to
-do. A number in a list prints as ``0.5``, not as ``np.float64(0.5)``. Uneven lists are `uneven`'s.
+do. A number in a list prints as ``0.5``, not as ``np.float64(0.5)``. ``np.issubdtype(x, float)`` is
+true for every floating type, as before NumPy 1.20. Uneven lists are `uneven`'s.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
+from stillflow.facade.revive.program_files import own
 from stillflow.facade.revive.uneven import is_of_today
 from stillflow.facade.say import say
 
@@ -32,6 +34,31 @@ def activate() -> None:
     after_import("numpy", _patch_fromstring)
     after_import("numpy", _print_plain_numbers)
     after_import("numpy", _allow_casts)
+    after_import("numpy", _patch_type_tests)
+
+
+def _patch_type_tests(numpy: Any) -> None:
+    """Take Python's types and names of types for the kind that they belong to.
+
+    A program's own calls only: a library of today that asks for ``bool`` means this one type.
+    """
+    plain = numpy.issubdtype
+
+    @functools.wraps(plain)
+    def issubdtype(arg1: Any, arg2: Any) -> bool:
+        found: bool = plain(arg1, arg2)
+        is_type = isinstance(arg2, type) and issubclass(arg2, numpy.generic)
+        if found or is_type or isinstance(arg2, numpy.dtype):
+            return found
+        kind = numpy.dtype(arg2).type.mro()[1]
+        if not plain(arg1, numpy.generic if kind is object else kind):
+            return False
+        if not own(sys._getframe(1).f_code.co_filename):
+            return found
+        say(f"np.issubdtype(..., {arg2!r}) asks for any {kind.__name__} here, as in old NumPy")
+        return True
+
+    numpy.issubdtype = issubdtype
 
 
 def _allow_casts(_: Any) -> None:
