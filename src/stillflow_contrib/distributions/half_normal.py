@@ -13,6 +13,8 @@ from stillflow.graph.export import export
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.scales import positive_parameter
 
+_ROOT_2, _ROOT_PI = np.sqrt(2.0), np.sqrt(np.pi)
+
 
 @export("contrib.distributions.HalfNormal")
 class HalfNormal(ScalarDistribution):
@@ -54,21 +56,21 @@ class HalfNormal(ScalarDistribution):
         return tf.abs(drawn * self.scale)
 
     def _prob(self, x: Any) -> Any:
-        highest = np.sqrt(2) / self.scale / np.sqrt(np.pi)
+        highest = _ROOT_2 / self.scale / _ROOT_PI
         density = highest * tf.exp(-0.5 * (x / self.scale) ** 2)
         return density * tf.cast(x >= 0, self.dtype)
 
     def _cdf(self, x: Any) -> Any:
-        return tf.erf(tf.nn.relu(x) / self.scale / np.sqrt(2.0))
+        return tf.erf(tf.nn.relu(x) / self.scale / _ROOT_2)
 
     def _entropy(self) -> Any:
         return 0.5 * tf.log(np.pi * self.scale**2.0 / 2.0) + 0.5
 
     def _mean(self) -> Any:
-        return self.scale * np.sqrt(2.0) / np.sqrt(np.pi)
+        return self.scale * _ROOT_2 / _ROOT_PI
 
     def _quantile(self, p: Any) -> Any:
-        return np.sqrt(2.0) * self.scale * erfinv(p)
+        return _ROOT_2 * self.scale * erfinv(p)
 
     def _mode(self) -> Any:
         return tf.zeros(self.batch_shape_tensor())

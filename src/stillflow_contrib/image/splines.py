@@ -107,13 +107,11 @@ def interpolate_spline(
       ValueError: the number of dimensions or outputs is not known.
     """
     with tf.name_scope(name):
-        train_points = convert_to_tensor(train_points)
-        train_values = convert_to_tensor(train_values)
-        query_points = convert_to_tensor(query_points)
+        given = map(convert_to_tensor, (train_points, train_values, query_points))
+        centers, values, queries = given
         with tf.name_scope("solve"):
-            weights, linear = _solve(train_points, train_values, order, regularization_weight)
+            weights, linear = _solve(centers, values, order, regularization_weight)
         with tf.name_scope("predict"):
-            basis = _phi(_distances_between(query_points, train_points), order)
-            radial = tf.matmul(basis, weights)
-            padded = _with_ones(query_points, train_points.dtype)
-            return radial + tf.matmul(padded, linear)  # type: ignore[no-any-return]
+            radial = tf.matmul(_phi(_distances_between(queries, centers), order), weights)
+            trend = tf.matmul(_with_ones(queries, centers.dtype), linear)
+            return radial + trend  # type: ignore[no-any-return]

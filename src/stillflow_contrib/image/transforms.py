@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -107,14 +108,24 @@ def angles_to_projective_transforms(
             raise TypeError("Angles should have rank 0 or 1.")
         if rank == 0:
             angles = angles[None]
+
+        def cos() -> Any:
+            return tf.cos(angles)
+
+        def sin() -> Any:
+            return tf.sin(angles)
+
+        def shift(size: Any, turned_corner: Callable[[], Any]) -> Any:
+            """Return the shift after which the center stays where it is."""
+            return ((size - 1) - turned_corner()) / 2.0
+
         right, down = image_width, image_height
-        x = ((right - 1) - (tf.cos(angles) * (right - 1) - tf.sin(angles) * (down - 1))) / 2.0
-        y = ((down - 1) - (tf.sin(angles) * (right - 1) + tf.cos(angles) * (down - 1))) / 2.0
+        x = shift(right, lambda: cos() * (right - 1) - sin() * (down - 1))
+        y = shift(down, lambda: sin() * (right - 1) + cos() * (down - 1))
         count = tf.shape(angles)[0]
         columns = [
-            tf.cos(angles)[:, None], -tf.sin(angles)[:, None], x[:, None],
-            tf.sin(angles)[:, None], tf.cos(angles)[:, None], y[:, None],
-            tf.zeros((count, 2), tf.float32),
+            cos()[:, None], -sin()[:, None], x[:, None], sin()[:, None], cos()[:, None],
+            y[:, None], tf.zeros((count, 2), tf.float32),
         ]  # fmt: skip
         return tf.concat(columns, axis=1)
 

@@ -22,6 +22,13 @@ class BasicDecoderOutput(NamedTuple):
     sample_id: Any
 
 
+def checked_layer(output_layer: Any, kind: type) -> Any:
+    """Return a decoder's output layer, or None; raise a TypeError if it is not of that kind."""
+    if output_layer is None or isinstance(output_layer, kind):
+        return output_layer
+    raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
+
+
 def layer_output_size(size: Any, layer: Any) -> Any:
     """Return the (nested) sizes of a layer's results for outputs of sizes.
 
@@ -53,10 +60,8 @@ class BasicDecoder(Decoder):
         assert_like_rnncell("cell", cell)
         if not isinstance(helper, Helper):
             raise TypeError(f"helper must be a Helper, received: {type(helper)}")
-        if output_layer is not None and not isinstance(output_layer, Layer):
-            raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
-        self._cell, self._helper = cell, helper
-        self._initial_state, self._output_layer = initial_state, output_layer
+        self._cell, self._helper, self._initial_state = cell, helper, initial_state
+        self._output_layer = checked_layer(output_layer, Layer)
 
     @property
     def batch_size(self) -> Any:

@@ -14,7 +14,7 @@ from stillflow.nn.recurrent.steps import static_shape
 from stillflow.nn.rnn_cell.base import assert_like_rnncell
 from stillflow.ops.recurrent.gather_tree import gather_tree
 from stillflow.platform import tf_logging
-from stillflow_contrib.seq2seq.basic_decoder import layer_output_size
+from stillflow_contrib.seq2seq.basic_decoder import checked_layer, layer_output_size
 from stillflow_contrib.seq2seq.beam_step import (
     BeamSearchDecoderOutput,
     BeamSearchDecoderState,
@@ -52,9 +52,7 @@ class _Beams:
         reorder_tensor_arrays: bool,
     ) -> None:  # fmt: skip
         assert_like_rnncell("cell", cell)
-        if output_layer is not None and not isinstance(output_layer, Layer):
-            raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
-        self._cell, self._output_layer = cell, output_layer
+        self._cell, self._output_layer = cell, checked_layer(output_layer, Layer)
         self._reorder_tensor_arrays, self._beam_width = reorder_tensor_arrays, beam_width
         self._penalties = penalties
 

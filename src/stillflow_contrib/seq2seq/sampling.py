@@ -44,14 +44,12 @@ def bernoulli_sample(
 def categorical_sample(logits: Any, dtype: Any = tf.int32, seed: int | None = None) -> Any:
     """Classes with the probabilities that unnormalized logarithms [..., classes] say."""
     logits = tf.convert_to_tensor(logits, name="logits")
-    classes = tf.shape(logits)[-1]
-    shape = tf.shape(logits)[:-1]
+    classes, outer = (tf.shape(logits)[part] for part in (-1, slice(None, -1)))
 
     def sample_n(n: Any) -> Any:
-        flat = logits if logits.shape.ndims == 2 else tf.reshape(logits, [-1, classes])
-        wide = tf.int64 if logits.dtype.size > 4 else tf.int32
-        draws = tf.multinomial(flat, n, seed=seed, output_dtype=wide)
-        draws = tf.reshape(tf.transpose(draws), tf.concat([[n], shape], 0))
-        return tf.cast(draws, dtype)
+        rows = logits if logits.shape.ndims == 2 else tf.reshape(logits, [-1, classes])
+        dtype_of_draws = tf.int32 if logits.dtype.size <= 4 else tf.int64
+        draws = tf.transpose(tf.multinomial(rows, n, seed=seed, output_dtype=dtype_of_draws))
+        return tf.cast(tf.reshape(draws, tf.concat([[n], outer], 0)), dtype)
 
     return _call_sampler(sample_n, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
-from stillflow_contrib.distributions.bijectors.elementwise import _moved
+from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
 
 
 @export("contrib.distributions.bijectors.Ordered")
@@ -75,6 +76,14 @@ class Ordered(Bijector):
         return with_dependencies([tf.assert_positive(x[..., 1:] - x[..., :-1], message=message)], x)
 
 
+_NO_PERMUTATION = "Permutation over `d` must contain exactly one of each of `{0, 1, ..., d}`."
+
+
+def _assert_permutation(places: Any) -> Any:
+    falling = tf.nn.top_k(-places, k=tf.shape(places)[-1], sorted=True)[0]
+    return tf.assert_equal(-falling, tf.range(tf.size(falling)), message=_NO_PERMUTATION)
+
+
 @export("contrib.distributions.bijectors.Permute")
 class Permute(Bijector):
     """y[i] = x[permutation[i]] along the last axis.
@@ -93,28 +102,17 @@ class Permute(Bijector):
     def __init__(
         self, permutation: Any, validate_args: bool = False, name: str | None = None
     ) -> None:
-        wrong = "Permutation over `d` must contain exactly one of each of `{0, 1, ..., d}`."
+        super().__init__([], True, validate_args, forward_min_event_ndims=1, name=name or "permute")
         with tf.name_scope(name, "permute", values=[permutation]):
-            permutation = convert_to_tensor(permutation, name="permutation")
-            if not permutation.dtype.is_integer:
-                raise TypeError(
-                    f"permutation.dtype ({permutation.dtype.name}) should be `int`-like."
-                )
-            known = static_value(permutation)
-            if known is not None:
-                if set(known) != set(np.arange(known.size)):
-                    raise ValueError(wrong)
-            elif validate_args:
-                falling = tf.nn.top_k(-permutation, k=tf.shape(permutation)[-1], sorted=True)[0]
-                whole = tf.assert_equal(-falling, tf.range(tf.size(falling)), message=wrong)
-                permutation = with_dependencies([whole], permutation)
-            self._permutation = permutation
-            super().__init__(
-                forward_min_event_ndims=1,
-                is_constant_jacobian=True,
-                validate_args=validate_args,
-                name=name or "permute",
-            )
+            places = convert_to_tensor(permutation, name="permutation")
+            if not places.dtype.is_integer:
+                raise TypeError(f"permutation.dtype ({places.dtype.name}) should be `int`-like.")
+            known = static_value(places)
+            if known is None:
+                places = validated(self, places, partial(_assert_permutation, places))
+            elif set(known) != set(range(known.size)):
+                raise ValueError(_NO_PERMUTATION)
+            self._permutation = places
 
     @property
     def permutation(self) -> Any:

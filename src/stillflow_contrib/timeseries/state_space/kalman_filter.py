@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import stillflow as tf
@@ -101,9 +102,8 @@ class KalmanFilter:
             rhs=tf.matmul(observation_model, prior_state_var, adjoint_b=True),
             adjoint=True,
         )
-        state = prior_state + tf.squeeze(
-            tf.matmul(gain, tf.expand_dims(residual, -1), adjoint_a=True), axis=[-1]
-        )
+        correction = tf.matmul(gain, tf.expand_dims(residual, -1), adjoint_a=True)
+        state = prior_state + tf.squeeze(correction, axis=[-1])
         observed_gain = tf.matmul(gain, observation_model, adjoint_a=True)
         identity = tf.eye(tf.shape(observed_gain)[1], dtype=observed_gain.dtype)[None]
         factor = identity - observed_gain
@@ -113,16 +113,18 @@ class KalmanFilter:
         left = tf.matmul(factor, prior_state_var)
         both = tf.matmul(factor, left, adjoint_b=True)
 
-        def of_batch() -> Any:
-            return both + tf.matmul(tf.matmul(gain, noise, adjoint_a=True), gain)
-
-        def of_matrix() -> Any:
-            return both + tf.matmul(batch_times_matrix(gain, noise, adj_x=True), gain)
+        def with_noise(one_for_all: bool) -> Any:
+            if one_for_all:
+                noise_gain = batch_times_matrix(gain, noise, adj_x=True)
+            else:
+                noise_gain = tf.matmul(gain, noise, adjoint_a=True)
+            return both + tf.matmul(noise_gain, gain)
 
         rank = noise.get_shape().ndims
-        if rank is None:
-            return state, tf.cond(tf.equal(tf.rank(noise), 2), of_matrix, of_batch)
-        return state, of_matrix() if rank == 2 else of_batch()
+        if rank is not None:
+            return state, with_noise(rank == 2)
+        ways = (functools.partial(with_noise, one_for_all) for one_for_all in (True, False))
+        return state, tf.cond(tf.equal(tf.rank(noise), 2), *ways)
 
     def observed_from_state(
         self, state_mean: Any, state_var: Any, observation_model: Any, observation_noise: Any

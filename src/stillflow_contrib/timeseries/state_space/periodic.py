@@ -84,12 +84,18 @@ class CycleStateSpaceModel(StateSpaceModel):
             * tf.cast((num_steps[..., None] + remaining) // period, dtype=self.dtype)
         )
         diagonal = tf.matrix_diag(noise)
-        upper = tf.concat(
-            [tf.zeros_like(diagonal[..., :-1, 0:1]), -diagonal[..., :-1, 0:-2]], axis=-1
-        )
-        lower = tf.concat(
-            [tf.zeros_like(diagonal[..., 0:1, :-1]), -diagonal[..., 0:-2, :-1]], axis=-2
-        )
+
+        def shifted(axis: int) -> Any:
+            """Return minus the diagonal, moved on by one along an axis."""
+
+            def part(end: int) -> Any:
+                index = [slice(None, -1), slice(None, -1)]
+                index[axis] = slice(0, end)
+                return diagonal[(..., *index)]
+
+            return tf.concat([tf.zeros_like(part(1)), -part(-2)], axis=axis)
+
+        upper, lower = shifted(-1), shifted(-2)
         rotated = tf.concat([noise[..., -1:], noise[..., :-2]], axis=-1)
         return tf.matrix_diag(noise[..., :-1] + rotated) + lower + upper
 
