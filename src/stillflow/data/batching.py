@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -166,22 +167,16 @@ class _UnbatchDataset(UnaryDataset):
         shapes = input_dataset._flat_shapes
         if any(shape.ndims == 0 for shape in shapes):
             raise ValueError("Cannot unbatch an input with scalar components.")
-        count = Dimension(None)
-        for shape in shapes:
-            try:
-                count = count.merge_with(shape[0])
-            except ValueError:
-                raise ValueError(
-                    "Cannot unbatch an input whose components have different batch sizes."
-                ) from None
+        try:
+            functools.reduce(Dimension.merge_with, [shape[0] for shape in shapes], Dimension(None))
+        except ValueError:
+            raise ValueError(
+                "Cannot unbatch an input whose components have different batch sizes."
+            ) from None
         self._input_dataset = input_dataset
-        self._structure = nest.map_structure(
-            lambda spec: spec._unbatch(), get_structure(input_dataset)
-        )
-        super().__init__(
-            input_dataset,
-            cards.unbatch_dataset_op(input_dataset._variant_tensor, **self._flat_structure),
-        )
+        self._structure = structure.unbatched(get_structure(input_dataset))
+        slices = cards.unbatch_dataset_op(input_dataset._variant_tensor, **self._flat_structure)
+        super().__init__(input_dataset, slices)
 
     @property
     def element_spec(self) -> Any:

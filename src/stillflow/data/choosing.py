@@ -5,6 +5,7 @@ Functions of elements have the names that TensorFlow's graphs show.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -237,25 +238,30 @@ def _acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
 
 
 def _filtered(dataset: Any, accepted: Any, initial: Any, classes: Any, seed: Any) -> Any:
-    def maybe_warn_on_large_rejection(kept: Any, share: Any) -> Any:
-        rejected = reduce_sum((1 - kept) * share)
-        return cond(
-            less(rejected, 0.5),
-            lambda: kept,
-            lambda: print_tensors(
-                kept, [rejected, share, kept], summarize=100, first_n=10,
-                message="Proportion of examples rejected by sampler is high: ",
-            ),
-        )  # fmt: skip
-
     checked = DatasetV1.zip((accepted, initial)).map(maybe_warn_on_large_rejection)
+    drawn = (
+        DatasetV1.zip((classes, checked, dataset))
+        .map(_gather_and_copy)
+        .filter(lambda _1, probability, _2: random_uniform([], seed=seed) < probability)
+    )
+    return drawn.map(lambda number, _, data: (number, data))
 
-    def _gather_and_copy(number: Any, kept: Any, data: Any) -> Any:
-        return number, gather(kept, number), data
 
-    found = DatasetV1.zip((classes, checked, dataset)).map(_gather_and_copy)
-    kept = found.filter(lambda _1, probability, _2: random_uniform([], seed=seed) < probability)
-    return kept.map(lambda number, _, data: (number, data))
+# The names of these two stand in graphs.
+
+
+def maybe_warn_on_large_rejection(kept: Any, share: Any) -> Any:
+    """Print the first probabilities with which most elements are left out."""
+    rejected = reduce_sum((1 - kept) * share)
+    text = "Proportion of examples rejected by sampler is high: "
+    shown = functools.partial(
+        print_tensors, kept, [rejected, share, kept], message=text, first_n=10, summarize=100
+    )
+    return cond(less(rejected, 0.5), lambda: kept, shown)
+
+
+def _gather_and_copy(number: Any, kept: Any, data: Any) -> Any:
+    return number, gather(kept, number), data
 
 
 def _counted_shares(target: Any, classes: Any) -> Any:

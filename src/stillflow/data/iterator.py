@@ -43,15 +43,16 @@ def _on_cpu() -> Any:
 
 
 def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> tuple[Any, ...]:
-    output_types = nest.map_structure(dtypes.as_dtype, output_types)
-    if output_shapes is None:
-        output_shapes = nest.map_structure(lambda _: TensorShape(None), output_types)
-    else:
-        output_shapes = nest.map_structure_up_to(output_types, as_shape, output_shapes)
-    if output_classes is None:
-        output_classes = nest.map_structure(lambda _: Tensor, output_types)
-    nest.assert_same_structure(output_types, output_shapes)
-    return output_types, output_shapes, output_classes
+    types = nest.map_structure(dtypes.as_dtype, output_types)
+
+    def everywhere(default: Any) -> Any:
+        return nest.map_structure(lambda _: default, types)
+
+    if output_shapes is not None:
+        output_shapes = nest.map_structure_up_to(types, as_shape, output_shapes)
+    shapes = everywhere(TensorShape(None)) if output_shapes is None else output_shapes
+    nest.assert_same_structure(types, shapes)
+    return types, shapes, everywhere(Tensor) if output_classes is None else output_classes
 
 
 def _attrs(element_spec: Any) -> dict[str, Any]:

@@ -169,25 +169,23 @@ class Options(OptionsBase):
     )
 
     def _static_optimizations(self) -> list[str]:
-        result: list[str] = list(self.experimental_optimization._static_optimizations())
-        if self.experimental_deterministic is False:
-            result.append("make_sloppy")
-        if self.experimental_stats and self.experimental_stats.latency_all_edges:
-            result.append("latency_all_edges")
-        if self.experimental_slack:
-            result.append("slack")
-        if self.experimental_distribute and self.experimental_distribute._make_stateless:
-            result.append("make_stateless")
-        return result
+        distribute, stats = self.experimental_distribute, self.experimental_stats
+        asked = {
+            "make_sloppy": self.experimental_deterministic is False,
+            "latency_all_edges": stats and stats.latency_all_edges,
+            "slack": self.experimental_slack,
+            "make_stateless": distribute and distribute._make_stateless,
+        }
+        others = self.experimental_optimization._static_optimizations()
+        return [*others, *(name for name, is_on in asked.items() if is_on)]
 
     def _static_optimization_configs(self) -> list[str]:
-        result: list[str] = []
-        if self.experimental_optimization:
-            result.extend(self.experimental_optimization._static_optimization_configs())
-        if self.experimental_slack:
-            count = self.experimental_distribute.num_devices
-            result.append(f"slack:slack_period:{1 if count is None else count}")
-        return result
+        optimization = self.experimental_optimization
+        configs: list[str] = optimization._static_optimization_configs() if optimization else []
+        if not self.experimental_slack:
+            return configs
+        devices = self.experimental_distribute.num_devices
+        return [*configs, f"slack:slack_period:{1 if devices is None else devices}"]
 
     def merge(self, options: Options) -> Options:
         """Merge two sets of options.

@@ -39,21 +39,21 @@ _BUFFER_SIZE = 256 * 1024
 def list_files(file_pattern: Any, shuffle: Any = None, seed: Any = None) -> Any:
     """See `Dataset.list_files`."""
     with name_scope("list_files"):
-        file_pattern = convert_to_tensor(file_pattern, dtype=dtypes.string, name="file_pattern")
-        found = matching_files(file_pattern)
-        condition = greater(shape(found)[0], 0, name="match_not_empty")
-        message = add(
-            "No files matched pattern: ", reduce_join(file_pattern, separator=", "),
-            name="message",
-        )  # fmt: skip
-        check = Assert(condition, [message], summarize=1, name="assert_not_empty")
-        with control_dependencies([check]):
-            found = identity(found)
-        dataset = DatasetV1Adapter.from_tensor_slices(found)
-        if shuffle is None or shuffle:
-            size = maximum(shape(found, out_type=dtypes.int64)[0], 1)
-            dataset = dataset.shuffle(size, seed=seed)
-        return dataset
+        names = _matching(convert_to_tensor(file_pattern, dtypes.string, name="file_pattern"))
+        files = DatasetV1Adapter.from_tensor_slices(names)
+        if shuffle is not None and not shuffle:
+            return files
+        return files.shuffle(maximum(shape(names, out_type=dtypes.int64)[0], 1), seed=seed)
+
+
+def _matching(pattern: Any) -> Any:
+    """Return the names of the files that match; at run time an error is raised if none does."""
+    names = matching_files(pattern)
+    is_any = greater(shape(names)[0], 0, name="match_not_empty")
+    patterns = reduce_join(pattern, separator=", ")
+    text = add("No files matched pattern: ", patterns, name="message")
+    with control_dependencies([Assert(is_any, [text], summarize=1, name="assert_not_empty")]):
+        return identity(names)
 
 
 def _names_dataset(filenames: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.data import nest, structure
+from stillflow.data import structure
 from stillflow.data.dataset import DatasetSource
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
@@ -38,16 +38,14 @@ class TensorSliceDataset(DatasetSource):
     def __init__(self, element: Any) -> None:
         element = structure.normalize_element(element)
         batched = structure.type_spec_from_value(element)
+        self._structure = structure.unbatched(batched)
         self._tensors = structure.to_batched_tensor_list(batched, element)
-        self._structure = nest.map_structure(lambda spec: spec._unbatch(), batched)
-        count = Dimension(dimension_value(self._tensors[0].get_shape()[0]))
-        for tensor in self._tensors[1:]:
-            size = Dimension(dimension_value(tensor.get_shape()[0]))
-            count.assert_is_compatible_with(size)
+        counts = (Dimension(dimension_value(tensor.get_shape()[0])) for tensor in self._tensors)
+        first = next(counts)
+        for count in counts:
+            first.assert_is_compatible_with(count)
         super().__init__(
-            cards.tensor_slice_dataset_op(
-                self._tensors, output_shapes=structure.get_flat_tensor_shapes(self._structure)
-            )
+            cards.tensor_slice_dataset_op(self._tensors, output_shapes=self._flat_shapes)
         )
 
     @property

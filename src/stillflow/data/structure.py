@@ -111,6 +111,11 @@ def from_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
     return _unpack(lambda s, v: s._from_tensor_list(v), element_spec, tensor_list)
 
 
+def unbatched(element_spec: Any) -> Any:
+    """Return the types of the slices of elements along their first dimension."""
+    return nest.map_structure(lambda spec: spec._unbatch(), element_spec)
+
+
 def get_flat_tensor_specs(element_spec: Any) -> list[Any]:
     """Return the types of the tensors that elements travel as."""
     return [spec for part in nest.flatten(element_spec) for spec in part._flat_tensor_specs]
