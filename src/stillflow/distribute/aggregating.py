@@ -18,6 +18,18 @@ def _of_shared(name: str) -> Any:
     return property(lambda self: getattr(self._v, name))
 
 
+def _aggregated(name: str, text: str) -> Any:
+    """Return the method that assigns what replicas give, aggregated."""
+
+    def method(self: AggregatingVariable, *args: Any, **kwargs: Any) -> Any:
+        return assign_in_all(
+            self, lambda where: self._v, assigner(name), args, kwargs, "AggregatingVariable"
+        )
+
+    method.__name__, method.__doc__ = name, text
+    return method
+
+
 class AggregatingVariable(Delegate, VariableV2):
     """Variable on one device; values that replicas assign to it are aggregated first.
 
@@ -28,10 +40,8 @@ class AggregatingVariable(Delegate, VariableV2):
     """
 
     def __init__(self, strategy: Any, v: Any, aggregation: Any) -> None:
-        self._distribute_strategy = strategy
-        self._v = v
         v._aggregating_container = weakref.ref(self)
-        self._aggregation = aggregation
+        self._v, self._aggregation, self._distribute_strategy = v, aggregation, strategy
 
     initializer = _of_shared("initializer")
     initial_value = _of_shared("initial_value")
@@ -45,6 +55,18 @@ class AggregatingVariable(Delegate, VariableV2):
     synchronization = _of_shared("synchronization")
     constraint = _of_shared("constraint")
     _save_slice_info = _of_shared("_save_slice_info")
+    _set_save_slice_info = _of_shared("_set_save_slice_info")
+    _as_graph_element = _of_shared("_as_graph_element")
+    eval = _of_shared("eval")
+    get_shape = _of_shared("get_shape")
+    initialized_value = _of_shared("initialized_value")
+    read_value = _of_shared("read_value")
+    to_proto = _of_shared("to_proto")
+    value = _of_shared("value")
+
+    assign = _aggregated("assign", "Set the variable when run.")
+    assign_add = _aggregated("assign_add", "Add to the variable when run.")
+    assign_sub = _aggregated("assign_sub", "Subtract from the variable when run.")
 
     def get(self) -> Any:
         """Return the variable itself."""
@@ -60,48 +82,6 @@ class AggregatingVariable(Delegate, VariableV2):
     @property
     def aggregation(self) -> Any:
         return self._aggregation
-
-    def _assign(self, name: str, args: Any, kwargs: Any) -> Any:
-        return assign_in_all(
-            self, lambda where: self._v, assigner(name), args, kwargs, "AggregatingVariable"
-        )
-
-    def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Set the variable when run."""
-        return self._assign("assign", args, kwargs)
-
-    def assign_add(self, *args: Any, **kwargs: Any) -> Any:
-        """Add to the variable when run."""
-        return self._assign("assign_add", args, kwargs)
-
-    def assign_sub(self, *args: Any, **kwargs: Any) -> Any:
-        """Subtracts from the variable when run."""
-        return self._assign("assign_sub", args, kwargs)
-
-    def initialized_value(self) -> Any:
-        return self._v.initialized_value()
-
-    def read_value(self) -> Any:
-        return self._v.read_value()
-
-    def value(self) -> Any:
-        return self._v.value()
-
-    def eval(self, session: Any = None) -> Any:
-        return self._v.eval(session)
-
-    def get_shape(self) -> Any:
-        return self._v.get_shape()
-
-    def _set_save_slice_info(self, save_slice_info: Any) -> None:
-        self._v._set_save_slice_info(save_slice_info)
-
-    def to_proto(self, export_scope: str | None = None) -> Any:
-        """Return the variable as a `VariableDef`."""
-        return self._v.to_proto(export_scope=export_scope)
-
-    def _as_graph_element(self) -> Any:
-        return self._v._as_graph_element()
 
     def _should_act_as_resource_variable(self) -> bool:
         return True

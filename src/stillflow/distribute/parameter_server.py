@@ -197,13 +197,12 @@ class ParameterServerExtended(ReplicasExtended):
         return super()._batch_reduce_to(reduce_op, value_destination_pairs)
 
     def _update(self, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
-        if isinstance(var, AggregatingVariable):
-            var = var.get()
-        if not isinstance(var, BaseResourceVariable):
-            raise ValueError(f"You can not update `var` {var!r}. It must be a Variable.")
-        with colocate_with(var), context.updating(var.device):
-            result = fn(var, *_single(args), **_single(kwargs))
-        return result if group else nest.map_structure(self._local_results, result)
+        target = var.get() if isinstance(var, AggregatingVariable) else var
+        if isinstance(target, BaseResourceVariable):
+            with colocate_with(target), context.updating(target.device):
+                result = fn(target, *_single(args), **_single(kwargs))
+            return result if group else nest.map_structure(self._local_results, result)
+        raise ValueError(f"You can not update `var` {target!r}. It must be a Variable.")
 
     def _update_non_slot(
         self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool

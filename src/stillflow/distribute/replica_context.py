@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.distribute import context
 from stillflow.distribute import devices as device_names
-from stillflow.distribute.reduce_op import as_reduce_op
+from stillflow.distribute.reduce_op import ReduceOp, as_reduce_op
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.variables.custom_gradient import custom_gradient
@@ -92,6 +93,11 @@ class ReplicaContext:
         finally:
             context.pop()
 
+    def _reduced(self, reduce_op: ReduceOp, *values: Any) -> tuple[Any, Callable[..., Any]]:
+        """Return values of all replicas, reduced, and the function of their gradients."""
+        reduce = functools.partial(_reduce_in_place, reduce_op)
+        return self.merge_call(reduce, values), lambda *grads: self.all_reduce(reduce_op, grads)
+
     def all_reduce(self, reduce_op: Any, value: Any) -> Any:
         """One value of those of all replicas, in each of them; gradients go the same way.
 
@@ -100,17 +106,12 @@ class ReplicaContext:
           value: tensors in some structure.
         """
         how = as_reduce_op(reduce_op)
-
-        def reduce_all(strategy: StrategyV2, *values: Any) -> Any:
-            return strategy.extended.batch_reduce_to(how, [(v, _place(v)) for v in values])
-
-        @custom_gradient
-        def reduced(*values: Any) -> Any:
-            results = self.merge_call(reduce_all, args=values)
-            return results, lambda *grads: self.all_reduce(how, grads)
-
+        reduced = custom_gradient(lambda *values: self._reduced(how, *values))
         return nest.pack_sequence_as(value, reduced(*nest.flatten(value)))
 
 
-def _place(value: Any) -> Any:
-    return value.device if isinstance(value, Tensor) else value
+def _reduce_in_place(reduce_op: ReduceOp, strategy: StrategyV2, *values: Any) -> Any:
+    """Reduce values to where they are."""
+    places = (value.device if isinstance(value, Tensor) else value for value in values)
+    pairs = list(zip(values, places, strict=True))
+    return strategy.extended.batch_reduce_to(reduce_op, pairs)

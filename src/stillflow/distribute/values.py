@@ -52,6 +52,11 @@ class DistributedValues:
                 return self._get_cross_replica()
         return self._device_map.select_for_device(self._values, device_names.canonicalize(device))
 
+    def _part_on(self, device: str) -> Any:
+        """Return the part on a device, else the first one."""
+        replica = self._device_map.replica_for_device(device)
+        return self.primary if replica is None else self._values[replica]
+
     def _get_cross_replica(self) -> Any:
         raise NotImplementedError("This method should be overridden by sub-classes")
 
@@ -144,12 +149,7 @@ class Mirrored(DistributedDelegate):
     """A value that is the same in all replicas."""
 
     def _get_cross_replica(self) -> Any:
-        replica = self._current_replica()
-        return self.primary if replica is None else self._values[replica]
-
-    def _current_replica(self) -> int | None:
-        here = device_names.canonicalize(device_names.current())
-        return self._device_map.replica_for_device(here)
+        return self._part_on(device_names.canonicalize(device_names.current()))
 
     def _as_graph_element(self) -> Any:
         value = self.get()

@@ -124,14 +124,12 @@ class DistributedVariable(DistributedDelegate, VariableV2):
 
     def _get_closest(self) -> Any:
         """Return the part of this replica, of the current device, or the first one."""
-        replica_context = context.get_replica_context()
-        if replica_context:
+        if replica_context := context.get_replica_context():
             return self._device_map.select_for_current_replica(self._values, replica_context)
         here = context.update_device()
         if here is None:
             here = device_names.canonicalize(device_names.current())
-        replica = self._device_map.replica_for_device(here)
-        return self.primary if replica is None else self._values[replica]
+        return self._part_on(here)
 
     def initialized_value(self) -> Any:
         return self._get_closest().initialized_value()

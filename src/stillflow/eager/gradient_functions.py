@@ -100,13 +100,13 @@ def val_and_grad_function(f: Function, params: Any = None) -> Function:
       A function of the same arguments, and of `dy`, the gradient of the value. It raises
       ValueError for another keyword.
     """
+    with_vjp = make_vjp(f, params)
 
-    def decorated(*args: Any, **kwds: Any) -> Any:
-        dy = kwds.pop("dy", None)
-        if kwds:
+    def decorated(*args: Any, dy: Any = None, **others: Any) -> Any:
+        if others:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
-        value, vjp = make_vjp(f, params)(*args)
-        return value, vjp(dy=dy)
+        value, vjp = with_vjp(*args)
+        return value, vjp(dy)
 
     return decorated
 

@@ -181,18 +181,18 @@ class UnionClusterResolver(ClusterResolver):
     rpc_layer = _of_first("rpc_layer")
     task_type = _of_first("task_type")
     task_id = _of_first("task_id")
+    _cluster_resolvers: tuple[ClusterResolver, ...]
 
     def __init__(self, *args: ClusterResolver, **kwargs: Any) -> None:
-        self._rpc_layer = kwargs.pop("rpc_layer", None)
-        self._task_type = kwargs.pop("task_type", None)
-        self._task_id = kwargs.pop("task_id", None)
+        own = {f"_{name}": kwargs.pop(name, None) for name in ("rpc_layer", "task_type", "task_id")}
         if kwargs:
             raise ValueError(f"Unexpected kwargs provided {kwargs!r}")
         if not args:
             raise ValueError("At least one ClusterResolver is required.")
-        if not all(isinstance(resolver, ClusterResolver) for resolver in args):
-            raise TypeError("All arguments must be a sub-class of `ClusterResolver.`")
-        self._cluster_resolvers = args
+        for resolver in args:
+            if not isinstance(resolver, ClusterResolver):
+                raise TypeError("All arguments must be a sub-class of `ClusterResolver.`")
+        vars(self).update(own, _cluster_resolvers=args)
 
     def cluster_spec(self) -> Any:
         """Return the union: lists of tasks one behind the other, or all by their indices.
