@@ -61,20 +61,21 @@ def environment() -> dict[str, Any]:
 
 def model_directory(settings: dict[str, Any], model_dir: str | None) -> str | None:
     """Return the folder of the model that the program or TF_CONFIG names."""
-    if model_dir == "":
-        raise ValueError("model_dir should be non-empty.")
-    elsewhere: str | None = settings.get("model_dir")
-    if elsewhere == "":
-        raise ValueError("model_dir in TF_CONFIG should be non-empty.")
-    if elsewhere:
-        if model_dir and elsewhere != model_dir:
-            raise ValueError(
-                "`model_dir` provided in RunConfig construct, if set, must have the same value as "
-                f"the model_dir in TF_CONFIG. model_dir: {model_dir}\n"
-                f'TF_CONFIG["model_dir"]: {elsewhere}.\n'
-            )
-        logging.info("Using model_dir in TF_CONFIG: %s", elsewhere)
-    return model_dir or elsewhere
+    named = {"model_dir": model_dir, "model_dir in TF_CONFIG": settings.get("model_dir")}
+    for place, folder in named.items():
+        if folder == "":
+            raise ValueError(f"{place} should be non-empty.")
+    *_, elsewhere = named.values()
+    if not elsewhere:
+        return model_dir
+    if model_dir not in (None, elsewhere):
+        raise ValueError(
+            "`model_dir` provided in RunConfig construct, if set, must have the same value as "
+            f"the model_dir in TF_CONFIG. model_dir: {model_dir}\n"
+            f'TF_CONFIG["model_dir"]: {elsewhere}.\n'
+        )
+    logging.info("Using model_dir in TF_CONFIG: %s", elsewhere)
+    return elsewhere
 
 
 def service_of(settings: dict[str, Any]) -> Any:

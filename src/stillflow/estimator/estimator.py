@@ -74,17 +74,16 @@ class Estimator:
         params: Any = None, warm_start_from: Any = None,
     ) -> None:  # fmt: skip
         type(self)._assert_members_are_not_overridden(self)  # a static method may replace it
-        self._config = settled_config(config, model_dir)
-        self._model_dir: str = self._config.model_dir
-        self._session_config = self._config.session_config
-        logging.info("Using config: %s", str(vars(self._config)))
-        self._device_fn = self._config.device_fn or _parameter_server_devices(self._config)
+        self._config = config = settled_config(config, model_dir)
+        logging.info("Using config: %s", str(vars(config)))
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
         check_model_fn(model_fn, params)
-        self._model_fn = model_fn
-        self._params = copy.deepcopy(params or {})
+        self._model_fn, self._params = model_fn, copy.deepcopy(params or {})
         self._warm_start_settings = warm_start_settings(warm_start_from)
+        self._model_dir: str = config.model_dir
+        self._session_config = config.session_config
+        self._device_fn = config.device_fn or _parameter_server_devices(config)
 
     @property
     def model_dir(self) -> str:

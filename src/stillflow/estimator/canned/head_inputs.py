@@ -184,20 +184,19 @@ def checked_logits(logits: Any, dimension: Any) -> Any:
     """Return the logits as float32, whose last dimension must be the given one."""
     with name_scope(None, "logits", (logits,)) as scope:
         logits = to_float(logits)
-        logits_shape = shape(logits)
-        has_rank = assert_rank_at_least(logits, 2, data=[logits_shape], message=_LOGITS_SHAPE)
-        with control_dependencies([has_rank]):
+        shown = [shape(logits)]
+        is_matrix = assert_rank_at_least(logits, 2, data=shown, message=_LOGITS_SHAPE)
+        with control_dependencies([is_matrix]):
             static = logits.shape
-            # A dimension that nobody knows suits, unless shapes are of version 2.
-            if static.ndims is not None and static[-1] is not None:
-                if isinstance(dimension, int) and static[-1] != dimension:
-                    raise ValueError(f"{_LOGITS_SHAPE}, got {static}.")
-                return logits
-            suits = assert_equal(
-                dimension, logits_shape[-1], data=[logits_shape], message=_LOGITS_SHAPE
-            )
-            with control_dependencies([suits]):
-                return identity(logits, name=scope)
+            last = None if static.ndims is None else static[-1]
+            if last is None:
+                suits = assert_equal(dimension, shown[0][-1], data=shown, message=_LOGITS_SHAPE)
+                with control_dependencies([suits]):
+                    return identity(logits, name=scope)
+        # A dimension that nobody knows suits, unless shapes are of version 2.
+        if isinstance(dimension, int) and last != dimension:
+            raise ValueError(f"{_LOGITS_SHAPE}, got {static}.")
+        return logits
 
 
 def called_loss_fn(
@@ -207,18 +206,13 @@ def called_loss_fn(
     offered = {"features": features} if "features" in fn_args(loss_fn) else {}
     with name_scope(None, "call_loss_fn", [labels, logits, *features.values()]):
         loss = loss_fn(labels=labels, logits=logits, **offered)
-        logits_shape = shape(logits, name="logits_shape")
-        expected = concat([logits_shape[:-1], [dimension]], axis=0, name="expected_loss_shape")
-        loss_shape = shape(loss, name="loss_shape")
-        suits = Assert(
-            reduce_all(equal(loss_shape, expected)),
-            data=[
-                f"loss_fn must return Tensor of shape [D0, D1, ... DN, {dimension}]. ",
-                "logits_shape: ", logits_shape, "loss_shape: ", loss_shape,
-            ],
-            name="check_loss_shape",
-        )  # fmt: skip
-        with control_dependencies([suits]):
+        of_logits = shape(logits, name="logits_shape")
+        wanted = concat([of_logits[:-1], [dimension]], 0, name="expected_loss_shape")
+        of_loss = shape(loss, name="loss_shape")
+        text = f"loss_fn must return Tensor of shape [D0, D1, ... DN, {dimension}]. "
+        shown = [text, "logits_shape: ", of_logits, "loss_shape: ", of_loss]
+        is_same = reduce_all(equal(of_loss, wanted))
+        with control_dependencies([Assert(is_same, shown, name="check_loss_shape")]):
             return identity(loss)
 
 

@@ -45,24 +45,25 @@ def regressor_parse_example_spec(
 def _with_label_and_weight(
     feature_columns: Any, label_key: str, label: Any, weight_column: Any
 ) -> dict[str, Any]:
-    spec = make_parse_example_spec(feature_columns)
-    if label_key in spec:
-        raise ValueError(
-            f"label should not be used as feature. label_key: {label_key}, features: {spec.keys()}"
-        )
-    spec[label_key] = label
+    inputs = make_parse_example_spec(feature_columns)
+    spec = _added(inputs, "label", "label_key", {label_key: label})
     if weight_column is None:
         return spec
     if isinstance(weight_column, str):
         weight_column = numeric_column(weight_column)
-    if not isinstance(weight_column, NumericColumn):
+    if isinstance(weight_column, NumericColumn):
+        return _added(spec, "weight_column", "weight_column", weight_column.parse_example_spec)
+    raise ValueError(
+        "weight_column should be an instance of tf.feature_column.numeric_column. Given type: "
+        f"{type(weight_column)} value: {weight_column}"
+    )
+
+
+def _added(spec: dict[str, Any], role: str, argument: str, more: dict[str, Any]) -> dict[str, Any]:
+    """Return the features and one more, which must be none of them."""
+    (key,) = more
+    if key in spec:
         raise ValueError(
-            "weight_column should be an instance of tf.feature_column.numeric_column. Given type: "
-            f"{type(weight_column)} value: {weight_column}"
+            f"{role} should not be used as feature. {argument}: {key}, features: {spec.keys()}"
         )
-    if weight_column.key in spec:
-        raise ValueError(
-            f"weight_column should not be used as feature. weight_column: {weight_column.key}, "
-            f"features: {spec.keys()}"
-        )
-    return {**spec, **weight_column.parse_example_spec}
+    return {**spec, **more}

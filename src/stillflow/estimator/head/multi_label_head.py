@@ -200,6 +200,8 @@ def _class_ids(classes: Any, n_classes: int, vocabulary: Any) -> tuple[int, ...]
 def _column_of(class_id: int, *matrices: Any) -> list[Any]:
     """Return the column of a class out of each [..., n_classes]."""
     rank = tf.rank(matrices[0]) - 1
-    begin = tf.concat([tf.zeros([rank], dtype=tf.int32), [class_id]], axis=0)
-    size = tf.concat([-1 * tf.ones([rank], dtype=tf.int32), [1]], axis=0)
-    return [tf.slice(matrix, begin=begin, size=size) for matrix in matrices]
+    column = {
+        "begin": tf.concat([tf.zeros([rank], tf.int32), [class_id]], axis=0),
+        "size": tf.concat([-1 * tf.ones([rank], tf.int32), [1]], axis=0),
+    }
+    return [tf.slice(matrix, **column) for matrix in matrices]

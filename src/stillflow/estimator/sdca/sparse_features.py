@@ -18,35 +18,20 @@ class SparseFeatures:
       feature_values: float32 [n], or None for ones.
     """
 
+    example_indices: Any
+    feature_indices: Any
+    feature_values: Any
+
     def __init__(self, example_indices: Any, feature_indices: Any, feature_values: Any) -> None:
-        with tf.name_scope(None, "SparseFeatureColumn", [example_indices, feature_indices]):
-            self._example_indices = convert_to_tensor(
-                example_indices, name="example_indices", dtype=tf.int64
-            )
-            self._feature_indices = convert_to_tensor(
-                feature_indices, name="feature_indices", dtype=tf.int64
-            )
-        self._feature_values = None
+        self._set(tf.int64, example_indices=example_indices, feature_indices=feature_indices)
+        self.feature_values = None
         if feature_values is not None:
-            with tf.name_scope(None, "SparseFeatureColumn", [feature_values]):
-                self._feature_values = convert_to_tensor(
-                    feature_values, name="feature_values", dtype=tf.float32
-                )
+            self._set(tf.float32, feature_values=feature_values)
 
-    @property
-    def example_indices(self) -> Any:
-        """The example of each feature, int64 [n]."""
-        return self._example_indices
-
-    @property
-    def feature_indices(self) -> Any:
-        """The number of each feature, int64 [n]."""
-        return self._feature_indices
-
-    @property
-    def feature_values(self) -> Any:
-        """The value of each feature, float32 [n], or None."""
-        return self._feature_values
+    def _set(self, dtype: Any, **values: Any) -> None:
+        with tf.name_scope(None, "SparseFeatureColumn", list(values.values())):
+            for name, value in values.items():
+                setattr(self, name, convert_to_tensor(value, dtype, name))
 
 
 def distinct_features(
