@@ -157,15 +157,18 @@ class IdentityCategoricalColumn(
 
     def _checked(self, values: Any, limit: Any, zero: Any) -> Any:
         """Return the values; at run time an error is raised if one is no id."""
-        below = tf.assert_less(
-            values, limit, data=(values, limit), name="assert_less_than_num_buckets",
-            message=f'Bucket index for categorical column "{self.name}" exceeds number of buckets',
-        )  # fmt: skip
-        above = tf.assert_greater_equal(
-            values, zero, data=(values,), name="assert_greater_or_equal_0",
-            message=f'Negative bucket index for categorical column "{self.name}"',
-        )  # fmt: skip
-        with tf.control_dependencies((below, above)):
+        of_column = f'for categorical column "{self.name}"'
+        checks = [
+            tf.assert_less(
+                values, limit, (values, limit), name="assert_less_than_num_buckets",
+                message=f"Bucket index {of_column} exceeds number of buckets",
+            ),
+            tf.assert_greater_equal(
+                values, zero, (values,), name="assert_greater_or_equal_0",
+                message=f"Negative bucket index {of_column}",
+            ),
+        ]  # fmt: skip
+        with tf.control_dependencies(checks):
             return tf.identity(values)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow import nest
@@ -106,30 +106,27 @@ def _has_shape(value: Any, shape: tuple[int, ...]) -> bool:
 
 def as_columns(columns: Any, kind: type = FeatureColumn) -> list[Any]:
     """Return one column or several, of a class, as a list that is sorted by their names."""
-    if isinstance(columns, kind):
-        columns = [columns]
-    if isinstance(columns, Iterator):
-        columns = list(columns)
     if isinstance(columns, dict):
         raise ValueError("Expected feature_columns to be iterable, found dict.")
-    for column in columns:
-        if not isinstance(column, kind):
-            raise ValueError(
-                f"Items of feature_columns must be a {kind.__name__}. "
-                f"Given (type {type(column)}): {column}."
-            )
+    columns = [columns] if isinstance(columns, kind) else list(columns)
+    strange = [column for column in columns if not isinstance(column, kind)]
+    if strange:
+        raise ValueError(
+            f"Items of feature_columns must be a {kind.__name__}. "
+            f"Given (type {type(strange[0])}): {strange[0]}."
+        )
     if not columns:
         raise ValueError("feature_columns must not be empty.")
     by_name: dict[str, Any] = {}
-    for column in columns:
-        if column.name in by_name:
+    for place, column in enumerate(columns):
+        first = by_name.setdefault(column.name, column)
+        if len(by_name) <= place:
             raise ValueError(
                 f"Duplicate feature column name found for columns: {column} and "
-                f"{by_name[column.name]}. This usually means that these columns refer to same base "
+                f"{first}. This usually means that these columns refer to same base "
                 "feature. Either one must be discarded or a duplicated but renamed item must be "
                 "inserted in features dict."
             )
-        by_name[column.name] = column
     return [by_name[name] for name in sorted(by_name)]
 
 

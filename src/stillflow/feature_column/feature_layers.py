@@ -170,6 +170,11 @@ class SequenceFeatures(_FeaturesLayer):
     def _target_shape(self, input_shape: Any, width: int) -> Any:
         return input_shape[0], input_shape[1], width
 
+    def _steps_of(self, column: Any, cache: FeatureTransformationCache) -> tuple[Any, Any]:
+        with tf.name_scope(column.name):
+            tensor, length = column.get_sequence_dense_tensor(cache, self._state_manager)
+            return self._flattened(column, tensor), length
+
     def call(self, features: Any) -> Any:
         """Return the tensor, and the lengths [batch], which all columns must agree on.
 
@@ -180,12 +185,9 @@ class SequenceFeatures(_FeaturesLayer):
           ValueError: for features that are no dict, or batch sizes that differ.
         """
         check_features(features)
-        cache, outputs, lengths = FeatureTransformationCache(features), [], []
-        for column in self._feature_columns:
-            with tf.name_scope(column.name):
-                tensor, length = column.get_sequence_dense_tensor(cache, self._state_manager)
-                outputs.append(self._flattened(column, tensor))
-                lengths.append(length)
+        cache = FeatureTransformationCache(features)
+        steps = [self._steps_of(column, cache) for column in self._feature_columns]
+        outputs, lengths = map(list, zip(*steps, strict=True))
         check_batch_sizes(lengths, self._feature_columns)
         length = all_equal(lengths)
         return self._side_by_side(outputs), length

@@ -42,17 +42,18 @@ class _LinearModelLayer(Layer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, trainable=trainable, **kwargs)
+        super().__init__(trainable=trainable, name=name, **kwargs)
         self._feature_columns = as_columns(feature_columns)
-        for column in self._feature_columns:
-            if not isinstance(column, (DenseColumn, CategoricalColumn)):
-                raise ValueError(
-                    "Items of feature_columns must be either a DenseColumn or CategoricalColumn. "
-                    f"Given: {column}"
-                )
+        kinds = DenseColumn, CategoricalColumn
+        others = [column for column in self._feature_columns if not isinstance(column, kinds)]
+        if others:
+            raise ValueError(
+                "Items of feature_columns must be either a DenseColumn or CategoricalColumn. "
+                f"Given: {others[0]}"
+            )
+        self.bias: Any = None
         self._units, self._sparse_combiner = units, sparse_combiner
         self._state_manager = LayerState(self, self.trainable)
-        self.bias: Any = None
 
     def build(self, input_shape: Any) -> None:
         """Make the variables of columns, their weights and the bias."""

@@ -56,13 +56,11 @@ def with_lengths(dense_tensor: Any, sparse_tensors: Any) -> TensorSequenceLength
 def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
     """Return the number of steps, of `num_elements` numbers, in rows of a SparseTensor."""
     with tf.name_scope(None, "sequence_length") as name:
-        rows, columns = sparse.indices[:, 0], sparse.indices[:, 1]
-        columns += tf.ones_like(columns)
-        lengths = tf.math.segment_max(columns, segment_ids=rows)
-        lengths = tf.cast(tf.ceil(lengths / num_elements), tf.int64)
-        missing = tf.shape(sparse)[:1] - tf.shape(lengths)[:1]
-        padding = tf.zeros(missing, dtype=lengths.dtype)
-        return tf.concat([lengths, padding], axis=0, name=name)
+        row, column = (sparse.indices[:, axis] for axis in (0, 1))
+        numbers = tf.math.segment_max(column + tf.ones_like(column), row)
+        steps = tf.cast(tf.ceil(numbers / num_elements), tf.int64)
+        empty = tf.zeros(tf.shape(sparse)[:1] - tf.shape(steps)[:1], steps.dtype)
+        return tf.concat([steps, empty], 0, name=name)
 
 
 def refuse_sequence(column: Any, kind: str, older: bool) -> NoReturn:

@@ -73,14 +73,14 @@ class LayerState(StateManager):
         Raises:
           ValueError: if the column has a variable of that name.
         """
-        if name in self._variables[feature_column]:
+        of_column = self._variables[feature_column]
+        if name in of_column:
             raise ValueError("Variable already exists.")
-        variable = self._layer.add_weight(
-            name=name, shape=shape, dtype=dtype, initializer=initializer,
-            trainable=self._trainable and trainable, use_resource=use_resource, **self._making,
+        of_column[name] = self._layer.add_weight(
+            name, shape, dtype, initializer, trainable=trainable and self._trainable,
+            use_resource=use_resource, **self._making,
         )  # fmt: skip
-        self._variables[feature_column][name] = variable
-        return variable
+        return of_column[name]
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
         """Return a variable of a column.

@@ -11,9 +11,10 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from stillflow import errors
 from stillflow._export import export
@@ -38,6 +39,7 @@ class TFRecordCompressionType:
 
 
 @export("io.TFRecordOptions", "python_io.TFRecordOptions")
+@dataclass(eq=False, repr=False)
 class TFRecordOptions:
     """Compression of a TFRecord file, with zlib's options.
 
@@ -56,34 +58,24 @@ class TFRecordOptions:
       ValueError: If there is no such compression type.
     """
 
-    compression_type_map = {
+    compression_type: Any = None
+    flush_mode: int | None = None
+    input_buffer_size: int | None = None
+    output_buffer_size: int | None = None
+    window_bits: int | None = None
+    compression_level: int | None = None
+    compression_method: int | None = None
+    mem_level: int | None = None
+    compression_strategy: int | None = None
+
+    compression_type_map: ClassVar[dict[int, str]] = {
         TFRecordCompressionType.ZLIB: "ZLIB",
         TFRecordCompressionType.GZIP: "GZIP",
         TFRecordCompressionType.NONE: "",
     }
 
-    def __init__(
-        self,
-        compression_type: Any = None,
-        flush_mode: int | None = None,
-        input_buffer_size: int | None = None,
-        output_buffer_size: int | None = None,
-        window_bits: int | None = None,
-        compression_level: int | None = None,
-        compression_method: int | None = None,
-        mem_level: int | None = None,
-        compression_strategy: int | None = None,
-    ) -> None:
-        self.get_compression_type_string(compression_type)
-        self.compression_type = compression_type
-        self.flush_mode = flush_mode
-        self.input_buffer_size = input_buffer_size
-        self.output_buffer_size = output_buffer_size
-        self.window_bits = window_bits
-        self.compression_level = compression_level
-        self.compression_method = compression_method
-        self.mem_level = mem_level
-        self.compression_strategy = compression_strategy
+    def __post_init__(self) -> None:
+        self.get_compression_type_string(self.compression_type)
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:

@@ -136,20 +136,21 @@ register_tensor_conversion_function(TrackableAsset, _path_of)
 
 
 def _check_columns(key_dtype: DType, key_index: int, value_dtype: DType, value_index: int) -> None:
-    int64, string = dtypes.int64, dtypes.string
-    mismatch = "Signature mismatch. {} must be {}, got {}."
-    if key_index < -2:
-        raise ValueError(f"Invalid key index {key_index}.")
-    if key_index == TextFileIndex.LINE_NUMBER and key_dtype != int64:
-        raise ValueError(mismatch.format("Keys", f"dtype {int64}", key_dtype))
-    if key_index == TextFileIndex.WHOLE_LINE and not key_dtype.is_integer and key_dtype != string:
-        raise ValueError(mismatch.format("Keys", "integer or string", key_dtype))
-    if value_index < -2:
-        raise ValueError(f"Invalid value index {value_index}.")
-    if value_index == TextFileIndex.LINE_NUMBER and value_dtype != int64:
-        raise ValueError(mismatch.format("Values", f"dtype {int64}", value_dtype))
-    if value_index == TextFileIndex.WHOLE_LINE and value_dtype != string:
-        raise ValueError(mismatch.format("Values", f"dtype {string}", value_dtype))
+    string, number = dtypes.string, f"dtype {dtypes.int64}"
+    columns = (
+        ("key", key_dtype, key_index, key_dtype.is_integer, "integer or string"),
+        ("value", value_dtype, value_index, False, f"dtype {string}"),
+    )
+    for role, dtype, index, is_word, words in columns:
+        if index < TextFileIndex.WHOLE_LINE:
+            raise ValueError(f"Invalid {role} index {index}.")
+        fits, wanted = True, words
+        if index == TextFileIndex.LINE_NUMBER:
+            fits, wanted = dtype == dtypes.int64, number
+        elif index == TextFileIndex.WHOLE_LINE:
+            fits = is_word or dtype == string
+        if not fits:
+            raise ValueError(f"Signature mismatch. {role.title()}s must be {wanted}, got {dtype}.")
 
 
 @export("lookup.TextFileInitializer", "contrib.lookup.TextFileInitializer")

@@ -38,6 +38,23 @@ def _check_key_type(dtype: Any) -> None:
         raise TypeError("Only integer and string keys are supported.")
 
 
+def _check_size(vocab_size: int | None, more: str = "") -> None:
+    if vocab_size is not None and vocab_size < 1:
+        raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.{more}")
+
+
+def _table_of_file(
+    kind: Any, file: Any, default_value: Any, vocab_size: int | None, key_column_index: int,
+    value_column_index: int, delimiter: str, **types: Any,
+) -> Any:  # fmt: skip
+    """Return a table of a file's columns, which an initializer of that kind fills."""
+    initializer = kind(
+        file, key_column_index=key_column_index, value_column_index=value_column_index,
+        vocab_size=vocab_size, delimiter=delimiter, name="table_init", **types,
+    )  # fmt: skip
+    return StaticHashTable(initializer, default_value)
+
+
 def _with_buckets(table: Any, num_oov_buckets: int, hasher_spec: Any, key_dtype: Any) -> Any:
     if not num_oov_buckets:
         return table
@@ -78,23 +95,18 @@ def index_table_from_file(
     """
     _check_file(vocabulary_file)
     _check_buckets(num_oov_buckets)
-    if vocab_size is not None and vocab_size < 1:
-        shown = vocabulary_file
-        if isinstance(vocabulary_file, Tensor):
-            shown = static_value(vocabulary_file) or "?"
-        raise ValueError(
-            f"vocab_size must be greater than 0, got {vocab_size}. vocabulary_file: {shown}"
-        )
+    shown = vocabulary_file
+    if isinstance(vocabulary_file, Tensor):
+        shown = static_value(vocabulary_file) or "?"
+    _check_size(vocab_size, f" vocabulary_file: {shown}")
     _check_key_type(key_dtype)
     with name_scope(name, "string_to_index"):
         with name_scope(None, "hash_table"):
-            initializer = TextFileIdTableInitializer(
-                vocabulary_file, vocab_size=vocab_size,
-                key_dtype=dtypes.int64 if key_dtype.is_integer else key_dtype, name="table_init",
-                key_column_index=key_column_index, value_column_index=value_column_index,
-                delimiter=delimiter,
+            table = _table_of_file(
+                TextFileIdTableInitializer, vocabulary_file, default_value, vocab_size,
+                key_column_index, value_column_index, delimiter,
+                key_dtype=dtypes.int64 if key_dtype.is_integer else key_dtype,
             )  # fmt: skip
-            table = StaticHashTable(initializer, default_value)
         return _with_buckets(table, num_oov_buckets, hasher_spec, key_dtype)
 
 
@@ -158,15 +170,12 @@ def index_to_string_table_from_file(
       ValueError: for a missing name or another number.
     """
     _check_file(vocabulary_file)
-    if vocab_size is not None and vocab_size < 1:
-        raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.")
+    _check_size(vocab_size)
     with name_scope(name, "index_to_string"):
-        initializer = TextFileStringTableInitializer(
-            vocabulary_file, vocab_size=vocab_size, name="table_init",
-            key_column_index=key_column_index, value_column_index=value_column_index,
-            delimiter=delimiter,
+        return _table_of_file(
+            TextFileStringTableInitializer, vocabulary_file, default_value, vocab_size,
+            key_column_index, value_column_index, delimiter,
         )  # fmt: skip
-        return StaticHashTable(initializer, default_value)
 
 
 def index_to_string_table_from_tensor(

@@ -65,12 +65,11 @@ def num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tensor
     if isinstance(weights, float) and weights != 0.0:
         return _num_elements(losses)
     with name_scope(None, "num_present", [losses, weights]) as scope:
-        weights = cast(weights, dtype=dtypes.float32)
-        present = where(equal(weights, 0.0), zeros_like(weights), ones_like(weights))
-        present = broadcast_weights(present, losses)
-        if per_batch:
-            return reduce_sum(present, axis=range_(1, rank(present)), keepdims=True, name=scope)
-        return reduce_sum(present, name=scope)
+        given = cast(weights, dtypes.float32)
+        counted = where(equal(given, 0.0), zeros_like(given), ones_like(given))
+        counted = broadcast_weights(counted, losses)
+        rows = {"axis": range_(1, rank(counted)), "keepdims": True} if per_batch else {}
+        return reduce_sum(counted, name=scope, **rows)
 
 
 def _mean(losses: Tensor, count: Tensor) -> Tensor:
