@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -101,46 +102,54 @@ def streaming_average_precision(
         if weights is not None:
             weights = float_weights(weights, precision, dtypes.float64)
             precision = multiply(precision, weights)
-        with name_scope(None, "max", (precision,)) as max_scope:
-            most = metric_variable([], dtypes.float64, name=max_scope)
-            if weights is None:
-                in_batch = cast(size(precision, name="batch_max"), dtypes.float64)
-            else:
-                in_batch = reduce_sum(weights, name="batch_max")
-            add_most = assign_add(most, in_batch, name="update")
-        with name_scope(None, "total", (precision,)) as total_scope:
-            total = metric_variable([], dtypes.float64, name=total_scope)
-            in_batch = reduce_sum(precision, name="batch_total")
-            add_total = assign_add(total, in_batch, name="update")
-        return value_and_update(
-            div_no_nan,
-            (total, most),
-            (add_total, add_most),
-            metrics_collections,
-            updates_collections,
-            ("mean", scope),
+
+        def most() -> Tensor:
+            if weights is not None:
+                return reduce_sum(weights, name="batch_max")
+            count: Tensor = cast(size(precision, name="batch_max"), dtypes.float64)
+            return count
+
+        divisor, add_divisor = _sum_of_batches("max", precision, most)
+        total, add_total = _sum_of_batches(
+            "total", precision, lambda: reduce_sum(precision, name="batch_total")
         )
+        return value_and_update(
+            div_no_nan, (total, divisor), (add_total, add_divisor),
+            metrics_collections, updates_collections, ("mean", scope),
+        )  # fmt: skip
+
+
+def _sum_of_batches(
+    name: str, precision: Tensor, in_batch: Callable[[], Tensor]
+) -> tuple[Any, Tensor]:
+    """Return a variable, a float64 scalar, and the operation that adds a batch's number to it."""
+    with name_scope(None, name, (precision,)) as scope:
+        variable = metric_variable([], dtypes.float64, name=scope)
+        return variable, assign_add(variable, in_batch(), name="update")
 
 
 def average_precision_of(labels: Any, predictions_idx: Any) -> Tensor:
     """Return the average precision of each example, float64."""
     with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
-        predictions_idx = cast(predictions_idx, dtypes.int64, name="predictions_idx")
-        if predictions_idx.shape.ndims == 0:
+        best = cast(predictions_idx, dtypes.int64, name="predictions_idx")
+        if best.shape.ndims == 0:
             raise ValueError("The rank of predictions_idx must be at least 1.")
-        k = predictions_idx.shape.as_list()[-1]
+        k = best.shape.as_list()[-1]
         if k is None:
             raise ValueError("The last dimension of predictions_idx must be set.")
-        labels = expand_labels(labels, predictions_idx)
-        each = expand_dims(predictions_idx, -1, name="predictions_idx_per_k")
-        labels_of_each = repeat(labels, multiple=k, dim=-1, name="labels_per_k")
-        is_hit = count_in_sets("true_positive", labels_of_each, each, name="relevant_per_k")
-        hits = cumsum(is_hit, axis=-1, name="tp_per_k")
-        places = cumsum(ones_like(is_hit), axis=-1, name="retrieved_per_k")
-        precision = div(
-            cast(hits, dtypes.float64), cast(places, dtypes.float64), name="precision_per_k"
+        labels = expand_labels(labels, best)
+        is_hit = count_in_sets(
+            "true_positive",
+            predictions_idx=expand_dims(best, -1, name="predictions_idx_per_k"),
+            labels=repeat(labels, k, dim=-1, name="labels_per_k"),
+            name="relevant_per_k",
         )
-        at_hits = multiply(precision, cast(is_hit, dtypes.float64), name="relevant_precision_per_k")
-        total = reduce_sum(at_hits, axis=(-1,), name="precision_sum")
-        relevant = cast(count_relevant(labels, k), dtypes.float64)
-        return div(total, relevant, name=scope)
+        hits = cumsum(is_hit, -1, name="tp_per_k")
+        running = hits, cumsum(ones_like(is_hit), -1, name="retrieved_per_k")
+        shares = [cast(count, dtypes.float64) for count in running]
+        at_hits = multiply(
+            div(*shares, name="precision_per_k"), cast(is_hit, dtypes.float64),
+            name="relevant_precision_per_k",
+        )  # fmt: skip
+        total = reduce_sum(at_hits, [-1], name="precision_sum")
+        return div(total, cast(count_relevant(labels, k), dtypes.float64), name=scope)

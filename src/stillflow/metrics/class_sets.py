@@ -139,14 +139,17 @@ def repeat(tensor: Any, multiple: int, dim: int = 0, name: str | None = None) ->
         raise ValueError(f"Invalid multiple {multiple}, must be > 0.")
     with name_scope(name, "expand_and_tile", (tensor, multiple, dim)) as scope:
         tensor = convert_to_tensor_or_sparse_tensor(tensor)
-        if isinstance(tensor, SparseTensor):
-            return _repeat_sparse(tensor, multiple, dim, scope)
-        expanded = expand_dims(tensor, dim if dim >= 0 else dim - 1, name="expand")
-        if multiple == 1:
-            return expanded
-        ones: Any = ones_like(shape(tensor))
-        multiples = concat((ones[:dim], (multiple,), ones[dim:]), 0, name="multiples")
-        return tile(expanded, multiples, name=scope)
+        repeated = _repeat_sparse if isinstance(tensor, SparseTensor) else _repeat_dense
+        return repeated(tensor, multiple, dim, scope)
+
+
+def _repeat_dense(tensor: Tensor, multiple: int, dim: int, scope: str) -> Any:
+    expanded = expand_dims(tensor, dim - (dim < 0), name="expand")
+    if multiple == 1:
+        return expanded
+    once: Any = ones_like(shape(tensor))
+    times = concat([once[:dim], [multiple], once[dim:]], 0, "multiples")
+    return tile(expanded, times, name=scope)
 
 
 def _repeat_sparse(tensor: SparseTensor, multiple: int, dim: int, scope: str) -> Any:
@@ -170,9 +173,11 @@ def count_relevant(labels: Any, k: int) -> Tensor:
     with name_scope(None, "num_relevant", (labels,)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
-            return minimum(set_size(labels), k, name=scope)
-        is_label = where_v2(greater_equal(labels, 0), ones_like(labels), zeros_like(labels))
-        return minimum(reduce_sum(is_label, axis=-1), k, name=scope)
+            count = set_size(labels)
+        else:
+            is_label = greater_equal(labels, 0)
+            count = reduce_sum(where_v2(is_label, ones_like(labels), zeros_like(labels)), -1)
+        return minimum(count, k, name=scope)
 
 
 def forget_unknown_classes(labels: Any, num_classes: Tensor) -> Any:

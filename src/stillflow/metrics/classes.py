@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -83,16 +84,13 @@ def mean_iou(
 
 
 def _mean_iou(total: Any) -> Any:
-    predicted: Any = cast(reduce_sum(total, 0), dtypes.float32)
-    actual: Any = cast(reduce_sum(total, 1), dtypes.float32)
-    right = cast(tensor_diag_part(total), dtypes.float32)
+    counts: Any = (partial(reduce_sum, axis=0), partial(reduce_sum, axis=1), tensor_diag_part)
+    predicted, actual, right = (cast(count(total), dtypes.float32) for count in counts)
     union = predicted + actual - right
-    occurring = reduce_sum(cast(not_equal(union, 0), dtype=dtypes.float32))
-    union = where(greater(union, 0), union, ones_like(union))
-    iou = div(right, union)
-    any_occurs = greater(occurring, 0)
-    total_iou: Any = reduce_sum(iou, name="mean_iou")
-    return where(any_occurs, total_iou / occurring, 0)
+    occurring: Any = reduce_sum(cast(not_equal(union, 0), dtypes.float32))
+    ratios = div(right, where(greater(union, 0), union, ones_like(union)))
+    is_any = greater(occurring, 0)
+    return where(is_any, reduce_sum(ratios, name="mean_iou") / occurring, 0)
 
 
 @export("metrics.mean_per_class_accuracy")

@@ -43,15 +43,14 @@ def count_condition(
     TypeError for values of another type, ValueError for another rank.
     """
     assert_type(values, dtypes.bool)
-    count = metric_variable([], dtypes.float32, name="count")
-    values = cast(values, dtypes.float32)
+    total = metric_variable([], dtypes.float32, name="count")
+    ones = cast(values, dtypes.float32)
     if weights is not None:
-        with control_dependencies((assert_rank_in(weights, (0, rank(values))),)):
-            weights = cast(weights, dtypes.float32)
-            values = multiply(values, weights)
-    value = read(count, metrics_collections)
-    update = assign_add(count, reduce_sum(values))
-    return value, collect(updates_collections, update)
+        has_rank = assert_rank_in(weights, (0, rank(ones)))
+        with control_dependencies([has_rank]):
+            ones = multiply(ones, cast(weights, dtypes.float32))
+    pair = read(total, metrics_collections), assign_add(total, reduce_sum(ones))
+    return pair[0], collect(updates_collections, pair[1])
 
 
 def _counter(which: str, said: str) -> Callable[..., Pair]:

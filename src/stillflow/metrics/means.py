@@ -48,21 +48,17 @@ def mean(
     """
     with variable_scope(name, "mean", (values, weights)):
         values = cast(values, dtypes.float32)
-        total = metric_variable([], dtypes.float32, name="total")
-        count = metric_variable([], dtypes.float32, name="count")
+        sums = [metric_variable([], dtypes.float32, name=each) for each in ("total", "count")]
         if weights is None:
-            added = cast(size(values), dtypes.float32)
+            count = cast(size(values), dtypes.float32)
         else:
-            values, _, weights = align(predictions=values, labels=None, weights=weights)
+            values, _, weights = align(values, None, weights)
             weights = float_weights(weights, values)
-            values = multiply(values, weights)
-            added = reduce_sum(weights)
-        updates = [assign_add(total, reduce_sum(values))]
+            values, count = multiply(values, weights), reduce_sum(weights)
+        added = assign_add(sums[0], reduce_sum(values))
         with control_dependencies([values]):
-            updates.append(assign_add(count, added))
-        return value_and_update(
-            mean_of, (total, count), updates, metrics_collections, updates_collections
-        )
+            updates = [added, assign_add(sums[1], count)]
+        return value_and_update(mean_of, sums, updates, metrics_collections, updates_collections)
 
 
 @export("metrics.mean_tensor")
@@ -165,10 +161,10 @@ def accuracy(
     """
     predictions, labels, weights = align(predictions, labels, weights)
     predictions.shape.assert_is_compatible_with(labels.shape)
-    if labels.dtype != predictions.dtype:
+    if predictions.dtype != labels.dtype:
         predictions = cast(predictions, labels.dtype)
-    is_correct = cast(equal(predictions, labels), dtypes.float32)
-    return mean(is_correct, weights, metrics_collections, updates_collections, name or "accuracy")
+    hits, collections = equal(predictions, labels), (metrics_collections, updates_collections)
+    return mean(cast(hits, dtypes.float32), weights, *collections, name or "accuracy")
 
 
 @export("metrics.mean_absolute_error")

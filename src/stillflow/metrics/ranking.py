@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -49,6 +50,17 @@ def _at_top_k(
             updates_collections,
             (scope, "update"),
         )
+
+
+def _at_k(
+    which: str, at_top_k: Callable[..., Pair], predictions: Any, k: int, class_id: int | None,
+    name: str | None, **others: Any,
+) -> Pair:  # fmt: skip
+    """Return the metric of the `k` classes with the best scores."""
+    inputs = (predictions, others["labels"], others["weights"])
+    with name_scope(name, at_k_name(which, k, class_id=class_id), inputs) as scope:
+        best = top_k(predictions, k)[1]
+        return at_top_k(predictions_idx=best, k=k, class_id=class_id, name=scope, **others)
 
 
 @export("metrics.recall_at_top_k")
@@ -123,19 +135,11 @@ def recall_at_k(
     Raises:
       ValueError: if the shapes do not fit.
     """
-    inputs = (predictions, labels, weights)
-    with name_scope(name, at_k_name("recall", k, class_id=class_id), inputs) as scope:
-        _, best = top_k(predictions, k)
-        return recall_at_top_k(
-            labels=labels,
-            predictions_idx=best,
-            k=k,
-            class_id=class_id,
-            weights=weights,
-            metrics_collections=metrics_collections,
-            updates_collections=updates_collections,
-            name=scope,
-        )
+    return _at_k(
+        "recall", recall_at_top_k, predictions, k, class_id, name, labels=labels,
+        weights=weights, metrics_collections=metrics_collections,
+        updates_collections=updates_collections,
+    )  # fmt: skip
 
 
 @export("metrics.precision_at_top_k")
@@ -210,19 +214,11 @@ def precision_at_k(
     Raises:
       ValueError: if the shapes do not fit.
     """
-    inputs = (predictions, labels, weights)
-    with name_scope(name, at_k_name("precision", k, class_id=class_id), inputs) as scope:
-        _, best = top_k(predictions, k)
-        return precision_at_top_k(
-            labels=labels,
-            predictions_idx=best,
-            k=k,
-            class_id=class_id,
-            weights=weights,
-            metrics_collections=metrics_collections,
-            updates_collections=updates_collections,
-            name=scope,
-        )
+    return _at_k(
+        "precision", precision_at_top_k, predictions, k, class_id, name, labels=labels,
+        weights=weights, metrics_collections=metrics_collections,
+        updates_collections=updates_collections,
+    )  # fmt: skip
 
 
 @export("metrics.sparse_precision_at_k")
