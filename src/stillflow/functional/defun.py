@@ -32,6 +32,11 @@ _SHORT = {
     "complex64": "c64", "complex128": "c128", "string": "s", "bool": "b",
 }  # fmt: skip
 
+# Options of variables that functions' own variables have.
+_OPTIONS = (
+    "shape", "dtype", "initializer", "reuse", "trainable", "collections", "use_resource",
+)  # fmt: skip
+
 
 class DefunGraph(FuncGraph):
     """The body of a function that `Defun` makes; variables are made outside of it."""
@@ -70,37 +75,15 @@ class DefunGraph(FuncGraph):
                 return guarantee_const(inner)  # type: ignore[no-any-return]
         return inner
 
-    def getvar(
-        self,
-        getter: Any,
-        name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        reuse: Any = None,
-        trainable: bool = True,
-        collections: Any = None,
-        use_resource: bool | None = None,
-        **options: Any,
-    ) -> Any:
+    def getvar(self, getter: Any, name: str, **options: Any) -> Any:
         """Return a variable of the graph outside."""
-        del getter, options
+        del getter
+        known = {option: options[option] for option in _OPTIONS if option in options}
         with self.outer_graph.as_default():
-            variable = self._scope.get_variable(
-                default_variable_store(),
-                name,
-                shape=shape,
-                dtype=dtype,
-                initializer=initializer,
-                reuse=reuse,
-                trainable=trainable,
-                collections=collections,
-                use_resource=use_resource,
-            )
+            variable = self._scope.get_variable(default_variable_store(), name, **known)
             self.extra_vars.append(variable)
-            if getattr(variable, "_is_resource_variable", False) and self._resources_by_value:
-                return variable.value()
-            return variable
+            is_resource = getattr(variable, "_is_resource_variable", False)
+            return variable.value() if is_resource and self._resources_by_value else variable
 
 
 def _is_guaranteed(tensor: Tensor) -> bool:
@@ -407,12 +390,7 @@ class Defun:
     """
 
     def __init__(self, *input_types: Any, **kwargs: Any) -> None:
-        self._input_types = input_types
-        self._func_name = kwargs.pop("func_name", None)
-        self._grad_func = kwargs.pop("grad_func", None)
-        self._python_grad_func = kwargs.pop("python_grad_func", None)
-        self._out_names = kwargs.pop("out_names", None)
-        self._options = kwargs
+        self._input_types, self._options = input_types, kwargs
 
     def __call__(self, func: Callable[..., Any]) -> Any:
         """Make the function; its body is built when first asked for."""
@@ -428,19 +406,13 @@ class Defun:
         most = _MANY if spec.varargs else least
         if tf_inspect.ismethod(func):
             least, names = least - 1, names[1:]
-        grads = (self._grad_func, self._python_grad_func)
         if self._input_types or (least == 0 and most == 0):
             if self._input_types and not least <= len(self._input_types) <= most:
                 raise ValueError(
                     "The function has fewer arguments than the number of specified input types."
                 )
-            return DefinedFunction(
-                func, names, self._input_types, self._func_name, *grads,
-                out_names=self._out_names, **self._options,
-            )  # fmt: skip
-        return OverloadedFunction(
-            func, names, self._func_name, *grads, out_names=self._out_names, **self._options
-        )
+            return DefinedFunction(func, names, self._input_types, **self._options)
+        return OverloadedFunction(func, names, **self._options)
 
 
 def call_attrs(

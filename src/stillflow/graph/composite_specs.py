@@ -103,12 +103,10 @@ class SparseTensorSpec(BatchableTypeSpec):
         return [_as_variant("SerializeManySparse", value)]
 
     def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
-        parts = _run("DeserializeSparse", [tensor_list[0]], {"dtype": self._dtype})
-        result = SparseTensor(*parts)
-        rank = self._shape.ndims
-        result.indices.set_shape([None, rank])
-        result.dense_shape.set_shape([rank])
-        return result
+        parts = _run("DeserializeSparse", tensor_list[:1], {"dtype": self._dtype})
+        for part, spec in zip(parts, self._component_specs, strict=True):
+            part.set_shape(spec.shape)
+        return SparseTensor(*parts)
 
     def _batch(self, batch_size: int | None) -> SparseTensorSpec:
         return SparseTensorSpec(TensorShape([batch_size]).concatenate(self._shape), self._dtype)

@@ -98,14 +98,12 @@ class TypeSpec(abc.ABC):
 
     def _check_tensor_list(self, tensor_list: list[Any]) -> None:
         expected = self._flat_tensor_specs
-        specs = [type_spec_from_value(tensor) for tensor in tensor_list]
-        if len(specs) != len(expected):
+        if len(tensor_list) != len(expected):
             raise ValueError("Incompatible input: wrong number of tensors")
-        for index, (spec, wanted) in enumerate(zip(specs, expected)):
-            if not spec.is_compatible_with(wanted):
+        for index, (tensor, wanted) in enumerate(zip(tensor_list, expected)):
+            if not type_spec_from_value(tensor).is_compatible_with(wanted):
                 raise ValueError(
-                    f"Incompatible input: tensor {index} ({tensor_list[index]}) is incompatible "
-                    f"with {wanted}"
+                    f"Incompatible input: tensor {index} ({tensor}) is incompatible with {wanted}"
                 )
 
     def _to_legacy_output_types(self) -> Any:

@@ -80,12 +80,13 @@ class Node:
 
     def dependencies(self) -> list[Node]:
         """Return the calls that this one needs."""
-        found = [layer._inbound_nodes[index] for layer, index, _, _ in self.iterate_inbound()]
-        for x in nest.flatten(self.arguments):
-            if isinstance(x, Tensor) and hasattr(x, "_keras_history"):
-                history = x._keras_history
-                found.append(history.layer._inbound_nodes[history.node_index])
-        return found
+        needed = [(layer, index) for layer, index, _, _ in self.iterate_inbound()]
+        needed += [
+            x._keras_history[:2]
+            for x in nest.flatten(self.arguments)
+            if isinstance(x, Tensor) and hasattr(x, "_keras_history")
+        ]
+        return [layer._inbound_nodes[index] for layer, index in needed]
 
     def get_config(self) -> dict[str, Any]:
         """Return the names and indices that say where the call stands."""

@@ -25,6 +25,14 @@ def convert_data_format(data_format: str, ndim: int) -> str:
     return _FORMATS[data_format][ndim]
 
 
+def _is_number(value: Any) -> bool:
+    try:
+        int(value)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
 def normalize_tuple(value: Any, n: int, name: str) -> tuple[Any, ...]:
     """Return `value`, an integer or `n` of them, as a tuple of `n`; else raise ValueError."""
     if isinstance(value, int):
@@ -33,14 +41,12 @@ def normalize_tuple(value: Any, n: int, name: str) -> tuple[Any, ...]:
     try:
         values = tuple(value)
     except TypeError:
-        raise ValueError(message) from None
+        values = ()
     if len(values) != n:
         raise ValueError(message)
-    for item in values:
-        try:
-            int(item)
-        except (ValueError, TypeError):
-            raise ValueError(f"{message} including element {item} of type {type(item)}") from None
+    others = [item for item in values if not _is_number(item)]
+    if others:
+        raise ValueError(f"{message} including element {others[0]} of type {type(others[0])}")
     return values
 
 

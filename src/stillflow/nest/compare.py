@@ -52,11 +52,11 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
             "Only valid keyword arguments are `check_types` and `expand_composites`, not: "
             f"`{'`, `'.join(kwargs)}`"
         )
-    for other in structure[1:]:
-        assert_same_structure(structure[0], other, check_types, expand_composites)
-    leaves = [flatten(one, expand_composites) for one in structure]
-    results = [func(*entry) for entry in zip(*leaves)]
-    return pack_sequence_as(structure[0], results, expand_composites)
+    first, *others = structure
+    for other in others:
+        assert_same_structure(first, other, check_types, expand_composites)
+    leaves = (flatten(each, expand_composites) for each in structure)
+    return pack_sequence_as(first, list(map(func, *leaves)), expand_composites)
 
 
 class _Dot:
@@ -89,13 +89,15 @@ def assert_same_structure(
     try:
         _assert_same(nest1, nest2, check_types, expand_composites)
     except (ValueError, TypeError) as error:
-        form1 = str(map_structure(lambda _: _DOT, nest1))
-        form2 = str(map_structure(lambda _: _DOT, nest2))
+        both = {"first": nest1, "second": nest2}
+        shown = [f"{place.title()} structure: {_show(nest)}" for place, nest in both.items()]
+        forms = [
+            f"Entire {place} structure:\n{map_structure(lambda _: _DOT, nest)}"
+            for place, nest in both.items()
+        ]
         raise type(error)(
             "The two structures don't have the same nested structure.\n\n"
-            f"First structure: {_show(nest1)}\n\nSecond structure: {_show(nest2)}\n\n"
-            f"More specifically: {error}\n"
-            f"Entire first structure:\n{form1}\nEntire second structure:\n{form2}"
+            + "\n\n".join([*shown, "\n".join([f"More specifically: {error}", *forms])])
         ) from None
 
 
