@@ -129,12 +129,10 @@ def conv2d_transpose(
       filter: [height, width, output channels, input channels].
       input, filters: the newer names of `value` and `filter`.
     """
-    value = renamed_argument("input", input, "value", value)
-    filter = renamed_argument("filters", filters, "filter", filter)
-    with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
-        return conv2d_transpose_v2(
-            value, filter, output_shape, strides, padding, data_format, dilations, scope
-        )
+    image = renamed_argument("input", input, "value", value)
+    tensors = image, renamed_argument("filters", filters, "filter", filter), output_shape
+    with name_scope(name, "conv2d_transpose", list(tensors)) as scope:
+        return conv2d_transpose_v2(*tensors, strides, padding, data_format, dilations, scope)
 
 
 @export("compat.v2.nn.conv2d_transpose")

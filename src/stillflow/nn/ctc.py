@@ -243,24 +243,27 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
     with tf.name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
         labels = tf.convert_to_tensor(labels, name="labels")
         seq_length = tf.convert_to_tensor(seq_length, name="seq_length")
-        first = tf.ones_like(labels[:, :1], tf.bool)
-        mask = tf.concat([first, tf.not_equal(labels[:, 1:], labels[:, :-1])], axis=1)
-        within = tf.sequence_mask(seq_length, maxlen=size(labels, 1))
-        mask = tf.logical_and(mask, within)
-        lengths = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
-        longest = tf.reduce_max(lengths)
-        target = tf.sequence_mask(lengths, maxlen=longest)
-        flat_labels = tf.reshape(labels, [-1])
-        flat_mask = tf.reshape(mask, [-1])
-        flat_target = tf.reshape(target, [-1])
-        positions = tf.range(size(flat_target, 0))
-        flat = tf.scatter_nd(
-            indices=tf.expand_dims(tf.boolean_mask(positions, flat_target), axis=1),
-            updates=tf.boolean_mask(flat_labels, flat_mask),
-            shape=tf.shape(flat_target),
-        )
-        collapsed = tf.reshape(flat, [size(labels, 0), longest])
+        collapsed, lengths = _moved_to_front(labels, _begins_run(labels, seq_length))
         return collapsed, tf.cast(lengths, seq_length.dtype)
+
+
+def _begins_run(labels: Any, lengths: Any) -> Any:
+    """Return True for labels within the lengths that differ from the one before."""
+    differs = [tf.ones_like(labels[:, :1], tf.bool), tf.not_equal(labels[:, 1:], labels[:, :-1])]
+    begins = tf.concat(differs, axis=1)
+    return tf.logical_and(begins, tf.sequence_mask(lengths, maxlen=size(labels, 1)))
+
+
+def _moved_to_front(labels: Any, kept: Any) -> tuple[Any, Any]:
+    """Return the kept labels at the beginnings of their rows, and how many each row has."""
+    lengths = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
+    longest = tf.reduce_max(lengths)
+    filled = tf.sequence_mask(lengths, maxlen=longest)
+    values, is_kept, is_filled = (tf.reshape(each, [-1]) for each in (labels, kept, filled))
+    places = tf.boolean_mask(tf.range(size(is_filled, 0)), is_filled)
+    places = tf.expand_dims(places, axis=1)
+    flat = tf.scatter_nd(places, tf.boolean_mask(values, is_kept), tf.shape(is_filled))
+    return tf.reshape(flat, [size(labels, 0), longest]), lengths
 
 
 @export("nn.ctc_unique_labels")

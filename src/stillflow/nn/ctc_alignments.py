@@ -7,6 +7,7 @@ after the last. All probabilities are logarithms.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -30,18 +31,14 @@ def loss_and_gradient(
     The first class is the blank. Labels are int [batch, labels]; lengths are int [batch]. `unique`
     is the result of `ctc_unique_labels` for the labels, or None.
     """
-    classes = size(logits, 2)
-    longest = size(labels, 1)
-    class_probs = tf.nn.log_softmax(logits)
-    observed = _of_states(labels, classes, class_probs)
-    moves = transitions(labels)
+    classes, longest = size(logits, 2), size(labels, 1)
+    given = tf.nn.log_softmax(logits)
+    observed, moves = _of_states(labels, classes, given), transitions(labels)
     start, end = ends(label_length, longest)
     aligned, likelihood = forward_backward(tf.log(moves), start, end, observed, logit_length)
-    if unique:
-        expected = of_classes_by_unique_labels(labels, classes, aligned, unique)
-    else:
-        expected = of_classes(labels, classes, aligned)
-    gradient = tf.exp(class_probs) - tf.exp(expected)
+    by_class = of_classes if not unique else partial(of_classes_by_unique_labels, unique=unique)
+    expected = by_class(labels, classes, aligned)
+    gradient = tf.exp(given) - tf.exp(expected)
     return -likelihood, gradient
 
 
@@ -49,27 +46,30 @@ def transitions(labels: Any) -> Any:
     """1 where one state may follow another, else 0: [batch, states, states]."""
     with tf.name_scope("ctc_state_trans"):
         labels = tf.convert_to_tensor(labels, name="label_seq")
-        batch, count = size(labels, 0), size(labels, 1)
-        of_labels = count + 1  # with the start
+        batch, of_labels = size(labels, 0), size(labels, 1) + 1  # with the start
         states = 2 * of_labels
         label = tf.range(of_labels)
-        blank = label + of_labels
-        first = [[1, 0]]
-        from_blank = tf.stack([label[1:], blank[:-1]], 1)
-        to_blank = tf.stack([blank, label], 1)
-        indices = tf.concat([first, from_blank, to_blank], 0)
-        always = tf.scatter_nd(indices, tf.ones([size(indices, 0)]), shape=[states, states])
-        always += tf.eye(states)
-        # One label follows another without a blank between them only if they differ.
-        row = tf.zeros_like(label[2:])
-        pairs = tf.stack([row, label[2:], label[1:-1]], 1)
-        pairs = tf.tile(tf.expand_dims(pairs, 0), [batch, 1, 1])
-        rows = tf.expand_dims(tf.range(batch), 1) * [1, 0, 0]
-        pairs += tf.expand_dims(rows, 1)
-        same = tf.equal(labels[:, :-1], labels[:, 1:])
-        differs = 1.0 - tf.cast(same, tf.float32)
-        direct = tf.scatter_nd(pairs, differs, [batch, states, states])
+        always = _by_blanks(label, label + of_labels, states)
+        direct = _between_labels(labels, label, [batch, states, states])
         return tf.expand_dims(always, 0) + direct
+
+
+def _by_blanks(label: Any, blank: Any, states: Any) -> Any:
+    """1 where a state stays, or is followed by a blank or follows one: [states, states]."""
+    from_blank = tf.stack([label[1:], blank[:-1]], 1)
+    places = tf.concat([[[1, 0]], from_blank, tf.stack([blank, label], 1)], 0)
+    allowed = tf.scatter_nd(places, tf.ones([size(places, 0)]), [states, states])
+    return allowed + tf.eye(states)
+
+
+def _between_labels(labels: Any, label: Any, shape: list[Any]) -> Any:
+    """1 where a label follows another one, which differs: [batch, states, states]."""
+    places = tf.stack([tf.zeros_like(label[2:]), label[2:], label[1:-1]], 1)
+    places = tf.tile(tf.expand_dims(places, 0), [shape[0], 1, 1])
+    rows = tf.expand_dims(tf.range(shape[0]), 1) * [1, 0, 0]
+    places += tf.expand_dims(rows, 1)
+    is_same = tf.cast(tf.equal(labels[:, :-1], labels[:, 1:]), tf.float32)
+    return tf.scatter_nd(places, 1.0 - is_same, shape)
 
 
 def ends(lengths: Any, longest: Any) -> tuple[Any, Any]:
@@ -130,11 +130,10 @@ def of_classes_by_unique_labels(labels: Any, classes: Any, states: Any, unique: 
 def sum_of_equal(positions: Any, states: Any) -> Any:
     """Add up the states of a row that have the same position: [time, batch, labels]."""
     with tf.name_scope("sum_states"):
-        positions = tf.convert_to_tensor(positions, name="idx")
-        count = size(states, 2)
-        states = tf.expand_dims(states, axis=2)
-        chosen = tf.one_hot(positions, depth=count, on_value=0.0, off_value=tf.log(0.0), axis=1)
-        return tf.reduce_logsumexp(states + chosen, axis=-1)
+        places = tf.convert_to_tensor(positions, name="idx")
+        count, each = size(states, 2), tf.expand_dims(states, axis=2)
+        is_at = tf.one_hot(places, count, 0.0, tf.log(0.0), axis=1)
+        return tf.reduce_logsumexp(each + is_at, -1)
 
 
 def forward_backward(

@@ -58,16 +58,17 @@ def dropout(
       ValueError: if the rate is missing, given twice or out of range, or `x` is not
         floating-point.
     """
-    try:
-        keep = 1.0 - keep_prob if keep_prob is not None else None
-    except TypeError:
-        raise ValueError(
-            f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
-        ) from None
-    rate = renamed_argument("rate", rate, "keep_prob", keep)
-    if rate is None:
+    dropped = None
+    if keep_prob is not None:
+        try:
+            dropped = 1.0 - keep_prob
+        except TypeError:
+            message = "keep_prob must be a floating point number or Tensor"
+            raise ValueError(f"{message} (got {keep_prob!r})") from None
+    share = renamed_argument("rate", rate, "keep_prob", dropped)
+    if share is None:
         raise ValueError("You must provide a rate to dropout.")
-    return dropout_v2(x, rate, noise_shape=noise_shape, seed=seed, name=name)
+    return dropout_v2(x, share, noise_shape, seed, name)
 
 
 @export("compat.v2.nn.dropout")

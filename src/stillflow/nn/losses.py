@@ -51,19 +51,19 @@ def log_poisson_loss(
       ValueError: if the shapes differ.
     """
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
-        log_input = convert_to_tensor(log_input, name="log_input")
-        targets = convert_to_tensor(targets, name="targets")
-        _require_same_shape("log_input and targets", log_input, targets)
-        result = exp(log_input) - log_input * targets
-        if compute_full_loss:
-            half = constant(0.5, dtype=targets.dtype)
-            two_pi = constant(2 * math.pi, dtype=targets.dtype)
-            stirling = targets * log(targets) - targets + half * log(two_pi * targets)
-            zeros = zeros_like(targets, dtype=targets.dtype)
-            ones = ones_like(targets, dtype=targets.dtype)
-            small = logical_and(targets >= zeros, targets <= ones)
-            result += where(small, zeros, stirling)
-        return result
+        log_rate = convert_to_tensor(log_input, name="log_input")
+        counts = convert_to_tensor(targets, name="targets")
+        _require_same_shape("log_input and targets", log_rate, counts)
+        loss = exp(log_rate) - log_rate * counts
+        return loss + _log_factorial(counts) if compute_full_loss else loss
+
+
+def _log_factorial(x: Any) -> Any:
+    """Stirling's approximation of log(x!); 0 for x of 0 to 1."""
+    half, circle = (constant(number, dtype=x.dtype) for number in (0.5, 2 * math.pi))
+    approximation = x * log(x) - x + half * log(circle * x)
+    zeros, ones = (like(x, dtype=x.dtype) for like in (zeros_like, ones_like))
+    return where(logical_and(x >= zeros, x <= ones), zeros, approximation)
 
 
 @export("nn.sigmoid_cross_entropy_with_logits")

@@ -93,13 +93,12 @@ def normalize_moments(
     """Return mean and variance from the result of `sufficient_statistics`."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = reciprocal(counts, name="divisor")
+        name_of_mean = "mean" if shift is None else "shifted_mean"
+        distance = mean = multiply(mean_ss, divisor, name=name_of_mean)
         if shift is not None:
-            shifted = multiply(mean_ss, divisor, name="shifted_mean")
-            mean = add(shifted, shift, name="mean")
-        else:
-            shifted = mean = multiply(mean_ss, divisor, name="mean")
-        variance = subtract(multiply(variance_ss, divisor), square(shifted), name="variance")
-    return mean, variance
+            mean = add(distance, shift, name="mean")
+        mean_square = multiply(variance_ss, divisor)
+        return mean, subtract(mean_square, square(distance), name="variance")
 
 
 @export("nn.moments")
@@ -119,16 +118,11 @@ def moments(
     """
     keep = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims) or False
     with name_scope(name, "moments", [x, axes]):
-        half = x.dtype == dtypes.float16
-        y = cast(x, dtypes.float32) if half else x
+        y = _widened(x)
         mean = reduce_mean(y, axes, keepdims=True, name="mean")
         difference = squared_difference(y, stop_gradient(mean))
         variance = reduce_mean(difference, axes, keepdims=True, name="variance")
-        if not keep:
-            mean, variance = squeeze(mean, axes), squeeze(variance, axes)
-        if half:
-            return cast(mean, dtypes.float16), cast(variance, dtypes.float16)
-        return mean, variance
+        return _reduced(mean, variance, axes, keep, x.dtype)
 
 
 @export("nn.weighted_moments")
@@ -148,24 +142,33 @@ def weighted_moments(
     """
     keep = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims) or False
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
-        x = convert_to_tensor(x, name="x")
+        given = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(frequency_weights, name="frequency_weights")
-        half = x.dtype == dtypes.float16
-        if half:
-            x = cast(x, dtypes.float32)
+        x = _widened(given)
         if weights.dtype != x.dtype:
             weights = cast(weights, x.dtype)
-        total = reduce_sum(weights * x, axes, name="weighted_input_sum", keepdims=True)
-        broadcast = weights + zeros_like(x)
-        count = reduce_sum(broadcast, axes, name="sum_of_weights", keepdims=True)
+
+        def summed(values: Any, name: str) -> Tensor:
+            return reduce_sum(values, axes, name=name, keepdims=True)
+
+        total = summed(weights * x, "weighted_input_sum")
+        count = summed(weights + zeros_like(x), "sum_of_weights")
         divisor = reciprocal(count, name="inv_weight_sum")
         mean = multiply(total, divisor)
-        squares = reduce_sum(
-            weights * squared_difference(x, mean), axes, name="weighted_distsq", keepdims=True
-        )
-        variance = multiply(squares, divisor)
-        if not keep:
-            mean, variance = squeeze(mean, axis=axes), squeeze(variance, axis=axes)
-        if half:
-            return cast(mean, dtypes.float16), cast(variance, dtypes.float16)
-        return mean, variance
+        squares = summed(weights * squared_difference(x, mean), "weighted_distsq")
+        return _reduced(mean, multiply(squares, divisor), axes, keep, given.dtype)
+
+
+def _widened(x: Tensor) -> Any:
+    """Return `x`, as float32 if it is float16, whose sums are not precise enough."""
+    return cast(x, dtypes.float32) if x.dtype == dtypes.float16 else x
+
+
+def _reduced(
+    mean: Tensor, variance: Tensor, axes: Any, keep: bool, dtype: Any
+) -> tuple[Tensor, Tensor]:
+    """Return mean and variance, without the reduced axes unless `keep`, in their final type."""
+    moments = (mean, variance) if keep else (squeeze(mean, axes), squeeze(variance, axes))
+    if dtype != dtypes.float16:
+        return moments
+    return cast(moments[0], dtype), cast(moments[1], dtype)

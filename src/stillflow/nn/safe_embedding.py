@@ -31,10 +31,10 @@ from stillflow.variables.resource_variable import BaseResourceVariable
 def _prune_ids(ids: Any, weights: Any) -> tuple[Any, Any]:
     """Leaves out negative ids."""
     valid = greater_equal(ids.values, 0)
-    if weights is not None:
-        valid = logical_and(valid, ones_like(weights.values, dtype=dtypes.bool))
-    ids = sparse_retain(ids, valid)
-    return ids, None if weights is None else sparse_retain(weights, valid)
+    if weights is None:
+        return sparse_retain(ids, valid), None
+    valid = logical_and(valid, ones_like(weights.values, dtype=dtypes.bool))
+    return sparse_retain(ids, valid), sparse_retain(weights, valid)
 
 
 def _prune_weights(ids: Any, weights: Any) -> tuple[Any, Any]:

@@ -36,25 +36,26 @@ def _sum_rows(x: Tensor) -> Tensor:
 
 def _true_logits(inputs: Tensor, true_w: Tensor, num_true: int) -> Tensor:
     """Return the products of every input with the weights of its own classes, [batch, num_true]."""
-    dim = shape(true_w)[1:2]
-    target = concat([[-1, num_true], dim], 0)
-    dots = multiply(expand_dims(inputs, 1), reshape(true_w, target))
-    matrix = reshape(dots, concat([[-1], dim], 0))
-    return reshape(_sum_rows(matrix), [-1, num_true])
+    width = shape(true_w)[1:2]
+    by_example = concat([[-1, num_true], width], 0)
+    products = multiply(expand_dims(inputs, 1), reshape(true_w, by_example))
+    flat = concat([[-1], width], 0)
+    sums = _sum_rows(reshape(products, flat))
+    return reshape(sums, [-1, num_true])
 
 
 def _mask_hits(
     labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, logits: Tensor
 ) -> Tensor:
     """Logits with those of sampled classes that are an example's own made very small."""
-    indices, ids, weights = compute_accidental_hits(labels, sampled, num_true=num_true)
-    row = reshape(indices, [-1, 1])
-    column = reshape(cast(ids, dtypes.int32), [-1, 1])
-    places = concat([row, column], 1, "sparse_indices")
-    full = concat([shape(labels)[:1], expand_dims(num_sampled, 0)], 0)
-    if logits.dtype != weights.dtype:
-        weights = cast(weights, logits.dtype)
-    return logits + sparse_to_dense_op(places, full, weights, 0.0, validate_indices=False)
+    examples, ids, small = compute_accidental_hits(labels, sampled, num_true=num_true)
+    columns = [reshape(examples, [-1, 1]), reshape(cast(ids, dtypes.int32), [-1, 1])]
+    places = concat(columns, 1, "sparse_indices")
+    size = concat([shape(labels)[:1], expand_dims(num_sampled, 0)], 0)
+    masked = sparse_to_dense_op(
+        places, size, _of_type(small, logits.dtype), 0.0, validate_indices=False
+    )
+    return logits + masked
 
 
 def _of_type(tensor: Tensor, dtype: Any) -> Tensor:
@@ -84,39 +85,34 @@ def compute_sampled_logits(
     weights = as_list(weights)
     with name_scope(name, "compute_sampled_logits", [*weights, biases, inputs, labels]):
         labels = _of_type(labels, dtypes.int64)
-        labels_flat = reshape(labels, [-1])
+        own_ids = reshape(labels, [-1])
         if sampled_values is None:
             sampled_values = log_uniform_candidate_sampler(
-                true_classes=labels, num_true=num_true, num_sampled=num_sampled, unique=True,
-                range_max=num_classes, seed=seed,
-            )  # fmt: skip
-        sampled, true_count, sampled_count = (stop_gradient(each) for each in sampled_values)
+                labels, num_true, num_sampled, True, num_classes, seed
+            )
+        sampled, *counts = map(stop_gradient, sampled_values)
         sampled = cast(sampled, dtypes.int64)
-        all_ids = concat([labels_flat, sampled], 0)
+        ids = concat([own_ids, sampled], 0)
 
-        all_w = embedding_lookup(weights, all_ids, partition_strategy=partition_strategy)
-        all_w = _of_type(all_w, inputs.dtype)
-        true_w = slice_(all_w, [0, 0], stack([shape(labels_flat)[0], -1]))
-        sampled_w = slice_(all_w, stack([shape(labels_flat)[0], 0]), [-1, -1])
-        sampled_logits = matmul(inputs, sampled_w, transpose_b=True)
+        def looked_up(table: Any) -> Tensor:
+            rows = embedding_lookup(table, ids, partition_strategy=partition_strategy)
+            return _of_type(rows, inputs.dtype)
 
-        all_b = embedding_lookup(biases, all_ids, partition_strategy=partition_strategy)
-        all_b = _of_type(all_b, inputs.dtype)
-        true_b = slice_(all_b, [0], shape(labels_flat))
-        sampled_b = slice_(all_b, shape(labels_flat), [-1])
-
-        true_logits = _true_logits(inputs, true_w, num_true)
-        true_b = reshape(true_b, [-1, num_true])
-        true_logits += true_b
-        sampled_logits += sampled_b
+        rows = looked_up(weights)
+        own_rows = slice_(rows, [0, 0], stack([shape(own_ids)[0], -1]))
+        others = slice_(rows, stack([shape(own_ids)[0], 0]), [-1, -1])
+        products = matmul(inputs, others, transpose_b=True)
+        biases = looked_up(biases)
+        own_bias = slice_(biases, [0], shape(own_ids))
+        bias = slice_(biases, shape(own_ids), [-1])
+        own: Any = _true_logits(inputs, own_rows, num_true)
+        parts = [own + reshape(own_bias, [-1, num_true]), products + bias]
         if remove_accidental_hits:
-            sampled_logits = _mask_hits(labels, sampled, num_true, num_sampled, sampled_logits)
+            parts[1] = _mask_hits(labels, sampled, num_true, num_sampled, parts[1])
         if subtract_log_q:
-            true_logits -= log(true_count)
-            sampled_logits -= log(sampled_count)
-        logits = concat([true_logits, sampled_logits], 1)
-        truth = concat([ones_like(true_logits) / num_true, zeros_like(sampled_logits)], 1)
-        return logits, truth
+            parts = [part - log(count) for part, count in zip(parts, counts, strict=True)]
+        logits = concat(parts, 1)
+        return logits, concat([ones_like(parts[0]) / num_true, zeros_like(parts[1])], 1)
 
 
 @export("nn.nce_loss")
@@ -148,13 +144,11 @@ def nce_loss(
     Returns:
       The loss of every example, [batch].
     """
-    logits, labels = compute_sampled_logits(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true=num_true,
-        sampled_values=sampled_values, subtract_log_q=True,
-        remove_accidental_hits=remove_accidental_hits, partition_strategy=partition_strategy,
-        name=name,
+    logits, truth = compute_sampled_logits(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        True, remove_accidental_hits, partition_strategy, name,
     )  # fmt: skip
-    losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="sampled_losses")
+    losses = sigmoid_cross_entropy_with_logits(None, truth, logits, "sampled_losses")
     return _sum_rows(losses)
 
 

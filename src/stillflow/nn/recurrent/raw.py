@@ -83,11 +83,10 @@ def raw_rnn(
 
 def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
     """Return the batch size, and its static value."""
-    shapes = [value.get_shape() for value in flat_input]
-    static = dimension_at_index(shapes[0], 0)
-    for shape in shapes:
-        static.merge_with(dimension_at_index(shape, 0))
-    known = dimension_value(static)
+    first, *others = (dimension_at_index(value.get_shape(), 0) for value in flat_input)
+    for other in others:
+        first.merge_with(other)
+    known = dimension_value(first)
     return (tf.shape(flat_input[0])[0] if known is None else known), known
 
 
