@@ -101,10 +101,13 @@ def broadcast_send(
 ) -> Tensor:  # fmt: skip
     """Send a tensor to the other members of a group; see `all_reduce`."""
     _check(t, group_size, "broadcast_send")
-    if t.shape != shape:
-        raise ValueError("Shape of broadcast_send tensor not equal to delcared shape")
-    if t.dtype != dtype:
-        raise ValueError("Type of broadcast_send tensor not equal to declared type")
+    declared = (  # misspelled by TensorFlow
+        ("Shape", t.shape, shape, "delcared shape"),
+        ("Type", t.dtype, dtype, "declared type"),
+    )
+    for what, own, other, text in declared:
+        if own != other:
+            raise ValueError(f"{what} of broadcast_send tensor not equal to {text}")
     return collective_bcast_send_op(
         t, shape=shape, group_size=group_size, group_key=group_key, instance_key=instance_key,
         communication_hint=communication_hint,

@@ -81,14 +81,11 @@ class Functions:
 
     def insert(self, holder: Any) -> str:
         """Add an object that lives as long as the graph, and give its token."""
-        token = self.add(holder)
         graph: Any = get_default_graph()
         while isinstance(graph, FuncGraph):
             graph = graph.outer_graph
-        if not hasattr(graph, "_py_funcs_used_in_graph"):
-            graph._py_funcs_used_in_graph = []
-        graph._py_funcs_used_in_graph.append(holder)
-        return token
+        vars(graph).setdefault("_py_funcs_used_in_graph", []).append(holder)
+        return self.add(holder)
 
     def find(self, token: bytes) -> Any:
         """Return the object of a token.
@@ -96,10 +93,11 @@ class Functions:
         Raises:
           tf.errors.InvalidArgumentError: if it no longer exists, or was another process's.
         """
-        holder = self._holders.get(token)
-        if holder is None:
-            raise errors.invalid_argument(f"ValueError: callback {token.decode()} is not found")
-        return holder
+        try:
+            return self._holders[token]
+        except KeyError:
+            message = f"ValueError: callback {token.decode()} is not found"
+            raise errors.invalid_argument(message) from None
 
     def size(self) -> int:
         """Return the number of functions."""

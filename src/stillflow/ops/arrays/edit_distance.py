@@ -223,11 +223,10 @@ def edit_distance(
     Raises:
       TypeError: if an argument is not sparse.
     """
-    if not is_sparse(hypothesis):
-        raise TypeError("Hypothesis must be a SparseTensor.")
-    if not is_sparse(truth):
-        raise TypeError("Truth must be a SparseTensor.")
-    return edit_distance_op(  # type: ignore[no-any-return]
-        hypothesis.indices, hypothesis.values, hypothesis.dense_shape,
-        truth.indices, truth.values, truth.dense_shape, normalize=normalize, name=name,
-    )  # fmt: skip
+    parts: list[Any] = []
+    for role, value in (("Hypothesis", hypothesis), ("Truth", truth)):
+        if not is_sparse(value):
+            raise TypeError(f"{role} must be a SparseTensor.")
+        parts += (value.indices, value.values, value.dense_shape)
+    distances: Tensor = edit_distance_op(*parts, normalize=normalize, name=name)
+    return distances

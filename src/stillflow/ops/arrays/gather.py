@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from math import prod
@@ -446,15 +447,13 @@ def gather(
       Shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
     """
     del validate_indices
-    if axis is None:
-        axis = batch_dims
+    axis = batch_dims if axis is None else axis
     known = static_value(axis)
-    if known is None or known != 0:
-        return gather_v2_op(params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
-    try:
-        return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
-    except AttributeError:
-        return gather_v2_op(params, indices, axis, name=name)  # type: ignore[no-any-return]
+    if known is not None and known == 0:
+        with contextlib.suppress(AttributeError):  # of tensors, and variables that are read whole
+            return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
+        batch_dims = 0
+    return gather_v2_op(params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
 
 
 @export("batch_gather")

@@ -145,12 +145,12 @@ def _checked(
 
 
 def _at_most(predicates: Sequence[Any], n: int, message: str) -> Any:
-    together = stack(predicates, name="preds_c")
-    count = reduce_sum(cast(together, dtypes.int32), name="num_true_conds")
-    holds = less_equal(count, constant(n, name="n_true_conds"))
-    names = ", ".join(getattr(predicate, "name", "?") for predicate in predicates)
-    text = f"{message}: more than {n} conditions ({names}) evaluated as True:"
-    return Assert(holds, [text, together], summarize=len(predicates))
+    conditions = stack(predicates, name="preds_c")
+    count = reduce_sum(cast(conditions, dtypes.int32), name="num_true_conds")
+    shown = ", ".join(getattr(each, "name", "?") for each in predicates)
+    text = f"{message}: more than {n} conditions ({shown}) evaluated as True:"
+    limit = constant(n, name="n_true_conds")
+    return Assert(less_equal(count, limit), [text, conditions], len(predicates))
 
 
 def _last_as_default(

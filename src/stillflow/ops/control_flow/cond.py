@@ -53,27 +53,25 @@ def cond(
         from stillflow.ops.functional import branches
 
         return branches.cond(pred, true_fn, false_fn, name)  # type: ignore[arg-type]
-    if fn1 is not None:
-        if true_fn is not None:
-            raise TypeError("cond(): true_fn and fn1 may not be set simultaneously.")
-        true_fn = fn1
-    elif true_fn is None:
-        raise TypeError("cond(): true_fn argument required")
-    if fn2 is not None:
-        if false_fn is not None:
-            raise TypeError("cond(): false_fn and fn2 may not be set simultaneously.")
-        false_fn = fn2
-    elif false_fn is None:
-        raise TypeError("cond(): false_fn argument required")
-    if not callable(true_fn):
-        raise TypeError("true_fn must be callable.")
-    if not callable(false_fn):
-        raise TypeError("false_fn must be callable.")
+    if_true = _given("true_fn", true_fn, "fn1", fn1)
+    if_false = _given("false_fn", false_fn, "fn2", fn2)
+    for argument, function in (("true_fn", if_true), ("false_fn", if_false)):
+        if not callable(function):
+            raise TypeError(f"{argument} must be callable.")
     if executing_eagerly():
-        result = true_fn() if pred else false_fn()
+        result = if_true() if pred else if_false()
         return result if strict else _unpack_single(result)
     with name_scope(name, "cond", [pred]):
-        return _build(pred, true_fn, false_fn, strict)
+        return _build(pred, if_true, if_false, strict)
+
+
+def _given(argument: str, function: Any, old_argument: str, old: Any) -> Any:
+    """Return the function that is given under its newer or its older name."""
+    if function is None and old is None:
+        raise TypeError(f"cond(): {argument} argument required")
+    if function is not None and old is not None:
+        raise TypeError(f"cond(): {argument} and {old_argument} may not be set simultaneously.")
+    return function if old is None else old
 
 
 def _build(pred: Any, true_fn: Any, false_fn: Any, strict: bool) -> Any:

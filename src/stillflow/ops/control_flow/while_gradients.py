@@ -104,18 +104,14 @@ class LoopState:
         """Results of loops that the walk begins at although no gradient reaches them."""
         found: list[Tensor] = []
         for state in self._states.values():
-            for result in state.forward_loop_exits:
-                if pending[result.op]:
-                    continue
-                state.pending_exits -= 1
-                if result.op not in starts:
-                    state.unused_exits.append(result)
-                if state.pending_exits == 0:
-                    found.extend(state.unused_exits)
+            unreached = [result for result in state.forward_loop_exits if not pending[result.op]]
+            state.pending_exits -= len(unreached)
+            state.unused_exits += [result for result in unreached if result.op not in starts]
+            if unreached and state.pending_exits == 0:
+                found += state.unused_exits
             # For gradients of gradients, the walk goes on through the initial values too.
             for value in state.forward_context.loop_enters:
-                if pending[value.op] == 0:
-                    pending[value.op] = 1
+                pending[value.op] = pending[value.op] or 1
         return found
 
     def defer_exit(self, walk: Any, result: Tensor) -> bool:

@@ -185,18 +185,15 @@ def assert_near(
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, name="y", dtype=x.dtype)
-        epsilon = np.finfo(x.dtype.as_numpy_dtype).eps
-        rtol = 10 * epsilon if rtol is None else rtol
-        atol = 10 * epsilon if atol is None else atol
-        rtol = convert_to_tensor(rtol, name="rtol", dtype=x.dtype)
-        atol = convert_to_tensor(atol, name="atol", dtype=x.dtype)
+        default = 10 * np.finfo(x.dtype.as_numpy_dtype).eps
+        relative, absolute = (
+            convert_to_tensor(default if given is None else given, x.dtype, argument)
+            for argument, given in (("rtol", rtol), ("atol", atol))
+        )
         if data is None:
-            data = [
-                message or "",
-                f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
-                f"x ({described(x)}) = ", x, f"y ({described(y)}) = ", y,
-            ]  # fmt: skip
-        tolerance: Any = atol + rtol * abs_(y)  # type: ignore[operator]
-        difference = abs_(x - y)  # type: ignore[operator]
-        condition = reduce_all(comparison.less(difference, tolerance))
-        return Assert(condition, data, summarize=summarize)
+            text = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
+            values = f"x ({described(x)}) = ", x, f"y ({described(y)}) = ", y
+            data = [message or "", text, *values]
+        tolerance: Any = absolute + relative * abs_(y)  # type: ignore[operator]
+        is_near = comparison.less(abs_(x - y), tolerance)  # type: ignore[operator]
+        return Assert(reduce_all(is_near), data, summarize)

@@ -46,9 +46,9 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
       ValueError: the rank is another one.
     """
     with name_scope("matrices_to_flat_transforms"):
-        matrices = convert_to_tensor(transform_matrices, name="transform_matrices")
-        if matrices.shape.ndims not in (2, 3):
-            raise ValueError(f"Matrices should be 2D or 3D, got: {matrices}")
-        flat = reshape(matrices, constant([-1, 9]))
-        flat /= flat[:, 8:9]
-        return flat[:, :8]  # type: ignore[no-any-return]
+        given: Any = convert_to_tensor(transform_matrices, name="transform_matrices")
+        if given.shape.ndims not in (2, 3):
+            raise ValueError(f"Matrices should be 2D or 3D, got: {given}")
+        rows: Any = reshape(given, constant([-1, 9]))
+        scaled: Tensor = rows / rows[:, 8:9]
+        return scaled[:, :8]

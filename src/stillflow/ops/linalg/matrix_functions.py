@@ -249,17 +249,17 @@ def _pade13(matrix: Any) -> tuple[Any, Any]:
     a2 = tf.matmul(matrix, matrix)
     a4 = tf.matmul(a2, a2)
     a6 = tf.matmul(a4, a2)
-    odd = (
-        tf.matmul(a6, a6 + b[11] * a4 + b[9] * a2)
-        + b[7] * a6
-        + b[5] * a4
-        + b[3] * a2
-        + b[1] * identity
-    )
-    odd = tf.matmul(matrix, odd)
-    high = b[12] * a6 + b[10] * a4 + b[8] * a2
-    even = tf.matmul(a6, high) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * identity
-    return odd, even
+
+    def plus(total: Any, degree: int, *powers: Any) -> Any:
+        """`total`, and the powers times every second coefficient from `degree` down."""
+        for place, power in enumerate(powers):
+            total = total + b[degree - 2 * place] * power
+        return total
+
+    high = plus(a6, 11, a4, a2)
+    odd = tf.matmul(matrix, plus(tf.matmul(a6, high), 7, a6, a4, a2, identity))
+    high = plus(b[12] * a6, 10, a4, a2)
+    return odd, plus(tf.matmul(a6, high), 6, a6, a4, a2, identity)
 
 
 def _identity(matrix: Any) -> Any:
@@ -294,24 +294,28 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
       ValueError: for other types.
     """
     with tf.name_scope(name, "matrix_exponential", [input]):
-        matrix: Any = convert_to_tensor(input, name="input")
-        if matrix.shape[-2:] == [0, 0]:
-            return matrix  # type: ignore[no-any-return]
-        batch = matrix.shape[:-2]
+        given: Any = convert_to_tensor(input, name="input")
+        if given.shape[-2:] == [0, 0]:
+            return given  # type: ignore[no-any-return]
+        batch = given.shape[:-2]
         if not batch.is_fully_defined():
-            batch = tf.shape(matrix)[:-2]
-        matrix = tf.reshape(matrix, tf.concat(([-1], tf.shape(matrix)[-2:]), axis=0))
-        norm = tf.reduce_max(
-            tf.reduce_sum(tf.abs(matrix), axis=tf.size(tf.shape(matrix)) - 2), axis=-1
-        )
-        numerator, denominator, squarings = _approximant(matrix, norm)
-        result = _square_repeatedly(tf.linalg.solve(denominator, numerator), squarings, norm.dtype)
-        if not matrix.shape.is_fully_defined():
+            batch = tf.shape(given)[:-2]
+        matrices = tf.reshape(given, tf.concat(([-1], tf.shape(given)[-2:]), axis=0))
+        norm = _one_norm(matrices)
+        numerator, denominator, squarings = _approximant(matrices, norm)
+        quotient = tf.linalg.solve(denominator, numerator)
+        result = _square_repeatedly(quotient, squarings, norm.dtype)
+        if matrices.shape.is_fully_defined():
+            sizes = batch.concatenate(result.shape[-2:])
+        else:
             sizes = tf.concat((batch, tf.shape(result)[-2:]), axis=0)
-            return tf.reshape(result, sizes)  # type: ignore[no-any-return]
-        return tf.reshape(  # type: ignore[no-any-return]
-            result, batch.concatenate(result.shape[-2:])
-        )
+        return tf.reshape(result, sizes)  # type: ignore[no-any-return]
+
+
+def _one_norm(matrices: Any) -> Any:
+    """Return the largest sum of the absolute values of a column."""
+    columns = tf.reduce_sum(tf.abs(matrices), axis=tf.size(tf.shape(matrices)) - 2)
+    return tf.reduce_max(columns, axis=-1)
 
 
 def _approximant(matrix: Any, norm: Any) -> tuple[Any, Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -110,33 +111,37 @@ def tridiagonal_solve_gradient(node: Node, grad: Tensor) -> Any:
 
 
 def _transposed(diagonals: Any) -> Any:
-    main = diagonals[..., 1, :]
-    if diagonals.shape.is_fully_defined():
-        zeros = tf.zeros([*diagonals.shape[:-2], 1], dtype=diagonals.dtype)
-        upper = tf.concat((diagonals[..., 2, 1:], zeros), axis=-1)
-        lower = tf.concat((zeros, diagonals[..., 0, :-1]), axis=-1)
-    else:
-        zeros = tf.zeros((tf.rank(diagonals) - 2, 2), dtype=tf.int32)
-        padding = tf.concat((zeros, tf.constant([[0, 1]])), axis=0)
-        upper = tf.pad(diagonals[..., 2, 1:], padding)
-        padding = tf.concat((zeros, tf.constant([[1, 0]])), axis=0)
-        lower = tf.pad(diagonals[..., 0, :-1], padding)
+    main, filled = diagonals[..., 1, :], _zero_filler(diagonals, [])
+    upper = filled(lambda: diagonals[..., 2, 1:], 1)
+    lower = filled(lambda: diagonals[..., 0, :-1], -1)
     return tf.stack([upper, main, lower], axis=-2)
+
+
+def _zero_filler(like: Any, behind: list[Any]) -> Callable[[Callable[[], Any], int], Any]:
+    """Return a function that adds zeros at the end, or the start for -1, of the last axis.
+
+    Args:
+      like: a tensor with the batch and the type of those that get zeros.
+      behind: the sizes of their axes behind the one that is meant.
+    """
+    if like.shape.is_fully_defined():
+        zeros = tf.zeros([*like.shape[:-2], 1, *behind], dtype=like.dtype)
+        return lambda part, end: tf.concat((part(), zeros)[::end], axis=-1 - len(behind))
+    of_batch = tf.zeros((tf.rank(like) - 2, 2), dtype=tf.int32)
+
+    def padded(part: Callable[[], Any], end: int) -> Any:
+        others = [[0, 1][::end], *([0, 0] for _ in behind)]
+        padding = tf.concat((of_batch, tf.constant(others)), axis=0)
+        return tf.pad(part(), padding)
+
+    return padded
 
 
 def _three_diagonals_of_product(x: Any, y: Any) -> Any:
     """Return the diagonals of `x @ y^T`."""
-    main = tf.reduce_sum(x * y, axis=-1)
-    if y.shape.is_fully_defined():
-        zeros = tf.zeros([*x.shape[:-2], 1, x.shape[-1]], dtype=x.dtype)
-        upper = tf.reduce_sum(x * tf.concat((y[..., 1:, :], zeros), axis=-2), axis=-1)
-        lower = tf.reduce_sum(x * tf.concat((zeros, y[..., :-1, :]), axis=-2), axis=-1)
-    else:
-        zeros = tf.zeros((tf.rank(y) - 2, 2), dtype=tf.int32)
-        padding = tf.concat((zeros, tf.constant([[0, 1], [0, 0]])), axis=0)
-        upper = tf.reduce_sum(x * tf.pad(y[..., 1:, :], padding), axis=-1)
-        padding = tf.concat((zeros, tf.constant([[1, 0], [0, 0]])), axis=0)
-        lower = tf.reduce_sum(x * tf.pad(y[..., :-1, :], padding), axis=-1)
+    main, filled = tf.reduce_sum(x * y, axis=-1), _zero_filler(y, [y.shape[-1]])
+    upper = tf.reduce_sum(x * filled(lambda: y[..., 1:, :], 1), axis=-1)
+    lower = tf.reduce_sum(x * filled(lambda: y[..., :-1, :], -1), axis=-1)
     return tf.stack([upper, main, lower], axis=-2)
 
 

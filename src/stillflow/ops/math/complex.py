@@ -170,6 +170,9 @@ def part_samples() -> Any:
     yield Sample(np.array([[1 + 2j, -0.5 + 0.25j], [3 - 1j, -2 - 1j]], np.complex64), grad=False)
 
 
+_COMPLEX = {dtypes.float64: dtypes.complex128, dtypes.float32: dtypes.complex64}
+
+
 @export("dtypes.complex", "complex")
 @dispatchable
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
@@ -182,19 +185,13 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     Raises:
       TypeError: for other types.
     """
-    real = convert_to_tensor(real, name="real")
-    imag = convert_to_tensor(imag, name="imag")
-    with name_scope(name, "Complex", [real, imag]) as scope:
-        kinds = (real.dtype, imag.dtype)
-        if kinds == (dtypes.float64, dtypes.float64):
-            result = dtypes.complex128
-        elif kinds == (dtypes.float32, dtypes.float32):
-            result = dtypes.complex64
-        else:
-            raise TypeError(
-                f"real and imag have incorrect types: {real.dtype.name} {imag.dtype.name}"
-            )
-        return complex_op(real, imag, Tout=result, name=scope)
+    parts = convert_to_tensor(real, name="real"), convert_to_tensor(imag, name="imag")
+    with name_scope(name, "Complex", list(parts)) as scope:
+        kinds = [part.dtype for part in parts]
+        for kind, result in _COMPLEX.items():
+            if kinds == [kind, kind]:
+                return complex_op(*parts, Tout=result, name=scope)
+        raise TypeError(f"real and imag have incorrect types: {kinds[0].name} {kinds[1].name}")
 
 
 @export("math.real", "real")

@@ -114,18 +114,15 @@ def named_bincount(
     """`bincount` in a scope of a name."""
     with name_scope("bincount" if name is None else name):
         arr = convert_to_tensor(arr, name="arr", dtype=dtypes.int32)
-        is_nonempty = reduce_prod(shapes.shape(arr)) > 0
-        size = cast(is_nonempty, dtypes.int32) * (reduce_max(arr) + 1)
-        if minlength is not None:
-            minlength = convert_to_tensor(minlength, name="minlength", dtype=dtypes.int32)
-            size = maximum_op(minlength, size)
-        if maxlength is not None:
-            maxlength = convert_to_tensor(maxlength, name="maxlength", dtype=dtypes.int32)
-            size = minimum_op(maxlength, size)
-        if weights is not None:
-            weights = convert_to_tensor(weights, name="weights")
-            return unsorted_segment_sum_op(weights, arr, size)
-        return bincount_op(arr, size, constant([], dtype))
+        is_any = reduce_prod(shapes.shape(arr)) > 0
+        size = cast(is_any, dtypes.int32) * (reduce_max(arr) + 1)
+        bounds = ("minlength", minlength, maximum_op), ("maxlength", maxlength, minimum_op)
+        for argument, bound, bounded in bounds:
+            if bound is not None:
+                size = bounded(convert_to_tensor(bound, dtypes.int32, argument), size)
+        if weights is None:
+            return bincount_op(arr, size, constant([], dtype))
+        return unsorted_segment_sum_op(convert_to_tensor(weights, name="weights"), arr, size)
 
 
 # ---- histograms
@@ -227,18 +224,13 @@ def histogram_fixed_width_bins(
     """
     del dtype  # as in TF, which takes it and gives int32
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
-        values = convert_to_tensor(values, name="values")
-        shape = shapes.shape(values)
-        values = shapes.reshape(values, [-1])
-        value_range = convert_to_tensor(value_range, name="value_range")
-        nbins = convert_to_tensor(nbins, dtype=dtypes.int32, name="nbins")
-        count = cast(nbins, values.dtype)
-        scaled = truediv(
-            values - value_range[0], value_range[1] - value_range[0], name="scaled_values"
-        )
-        indices = floor(count * scaled, name="indices")
-        indices = cast(clip_by_value(indices, 0, count - 1), dtypes.int32)
-        return shapes.reshape(indices, shape)
+        given = convert_to_tensor(values, name="values")
+        shape, flat = shapes.shape(given), shapes.reshape(given, [-1])
+        limits: Any = convert_to_tensor(value_range, name="value_range")
+        count = cast(convert_to_tensor(nbins, dtypes.int32, "nbins"), flat.dtype)
+        places = truediv(flat - limits[0], limits[1] - limits[0], name="scaled_values")
+        bins = clip_by_value(floor(count * places, name="indices"), 0, count - 1)
+        return shapes.reshape(cast(bins, dtypes.int32), shape)
 
 
 # ---- buckets

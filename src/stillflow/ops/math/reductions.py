@@ -312,9 +312,9 @@ def _public(what: str, function: Callable[..., Tensor], takes: str = "a tensor o
         reduction_indices: Any = None,
         keep_dims: bool | None = None,
     ) -> Tensor:
-        axis = renamed_argument("axis", axis, "reduction_indices", reduction_indices)
-        keepdims = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
-        return function(input_tensor, axis, keepdims, name)
+        axes = renamed_argument("axis", axis, "reduction_indices", reduction_indices)
+        kept = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
+        return function(input_tensor, axes, kept, name)
 
     reduce.__doc__ = _DOC.format(what=what, takes=takes)
     return dispatchable(reduce)

@@ -364,7 +364,6 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """Return log(|beta|) of the numbers in the last axis."""
     with name_scope(name, "lbeta", [x]):
-        x = convert_to_tensor(x, name="x")
-        log_prod_gamma_x = reduce_sum(lgamma(x), axis=[-1])
-        sum_x = reduce_sum(x, axis=[-1])
-        return log_prod_gamma_x - lgamma(sum_x)
+        numbers = convert_to_tensor(x, name="x")
+        parts, total = (reduce_sum(each, axis=[-1]) for each in (lgamma(numbers), numbers))
+        return parts - lgamma(total)

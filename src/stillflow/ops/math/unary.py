@@ -390,9 +390,9 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """`1 / x`, but 0 wherever `x` is 0."""
     division: Any = LazyModule("stillflow.ops.math.division")
     with name_scope(name, "reciprocal_no_nan", [x]) as scope:
-        x = convert_to_tensor(x, name="x")
-        one = constant(1, dtype=x.dtype.base_dtype, name="one")
-        return division.div_no_nan_op(one, x, name=scope)
+        divisor = convert_to_tensor(x, name="x")
+        numerator = constant(1, divisor.dtype.base_dtype, name="one")
+        return division.div_no_nan_op(numerator, divisor, name=scope)
 
 
 # Of a sparse tensor, the elements that are given are mapped.

@@ -417,12 +417,10 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
       alpha: the slope below 0, a number.
     """
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
-        features = convert_to_tensor(features, name="features")
-        if features.dtype.is_integer:
-            features = cast(features, dtypes.float32)
-        if isinstance(alpha, np.ndarray):
-            alpha = alpha.item()
-        return leaky_relu_op(features, alpha=alpha, name=scope)
+        x: Any = convert_to_tensor(features, name="features")
+        slope = alpha.item() if isinstance(alpha, np.ndarray) else alpha
+        x = cast(x, dtypes.float32) if x.dtype.is_integer else x
+        return leaky_relu_op(x, alpha=slope, name=scope)
 
 
 @export("nn.elu")

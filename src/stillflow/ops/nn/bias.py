@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -166,12 +166,13 @@ def bias_add_grad_gradient(node: Node, grad: Tensor) -> Any:
     from stillflow.ops.arrays.tile import tile
 
     full, own = shape(node.inputs[0]), shape(grad)
-    if _is_channels_first(node):
-        expanded = concat([ones_like(full[:1]), own, ones_like(full[2:])], 0)
-        multiples = concat([full[:1], [1], full[2:]], 0)
-    else:
-        expanded = concat([ones_like(full[:-1]), own], 0)
-        multiples = concat([full[:-1], [1]], 0)
+    others = (slice(1), slice(2, None)) if _is_channels_first(node) else (slice(-1),)
+
+    def around(channels: Any, of: Callable[[Any], Any]) -> Tensor:
+        sizes = [of(full[axes]) for axes in others]
+        return concat([sizes[0], channels, *sizes[1:]], 0)
+
+    expanded, multiples = around(own, ones_like), around([1], lambda sizes: sizes)
     return tile(reshape(grad, expanded), multiples)
 
 

@@ -52,6 +52,34 @@ def _name_list(names: Any, dtypes: list[Any]) -> list[Any] | None:
     return list(names)
 
 
+def _make(
+    queue: QueueBase, card: Any, types: list[Any], shapes: Any, names: Any,
+    shared_name: str | None, **attributes: Any,
+) -> None:  # fmt: skip
+    """Initialize a queue and add the operation that makes it."""
+    names = _name_list(names, types)
+    if isinstance(queue, PaddingFIFOQueue) and len(types) != len(shapes):
+        raise ValueError(
+            "Shapes must be provided for all components, but received "
+            f"{len(types)} dtypes and {len(shapes)} shapes."
+        )
+    reference = card(
+        component_types=types, shapes=shapes, shared_name=shared(shared_name), **attributes
+    )
+    QueueBase.__init__(queue, types, shapes, names, reference)
+
+
+def _seeds(seed: int | None, shared_name: str | None) -> dict[str, Any]:
+    """Return the two seeds of a queue's order; shared queues get different ones by their names."""
+    first, second = get_seed(seed)
+    if first is None and second is None:
+        first, second = 0, 0
+    elif seed is None and shared_name is not None:
+        digest = hashlib.md5(f"{first}{shared_name}".encode(), usedforsecurity=False)
+        second = int(digest.hexdigest()[:8], 16) & 0x7FFFFFFF
+    return {"seed": first, "seed2": second}
+
+
 @export("queue.RandomShuffleQueue", "io.RandomShuffleQueue", "RandomShuffleQueue")
 class RandomShuffleQueue(QueueBase):
     """A queue whose elements come out in random order.
@@ -72,21 +100,12 @@ class RandomShuffleQueue(QueueBase):
         names: Any = None, seed: int | None = None, shared_name: str | None = None,
         name: str = "random_shuffle_queue",
     ) -> None:  # fmt: skip
-        dtypes = type_list(dtypes)
-        shapes = shape_list(shapes)
-        names = _name_list(names, dtypes)
-        seed1, seed2 = get_seed(seed)
-        if seed1 is None and seed2 is None:
-            seed1, seed2 = 0, 0
-        elif seed is None and shared_name is not None:
-            digest = hashlib.md5(f"{seed1}{shared_name}".encode(), usedforsecurity=False)
-            seed2 = int(digest.hexdigest()[:8], 16) & 0x7FFFFFFF
-        reference = creation.random_shuffle_queue_v2_op(
-            component_types=dtypes, shapes=shapes, capacity=capacity,
-            min_after_dequeue=min_after_dequeue, seed=seed1, seed2=seed2,
-            shared_name=shared(shared_name), name=name,
+        types, sizes = type_list(dtypes), shape_list(shapes)
+        _make(
+            self, creation.random_shuffle_queue_v2_op, types, sizes, names, shared_name,
+            capacity=capacity, min_after_dequeue=min_after_dequeue, name=name,
+            **_seeds(seed, shared_name),
         )  # fmt: skip
-        super().__init__(dtypes, shapes, names, reference)
 
 
 @export("queue.FIFOQueue", "FIFOQueue")
@@ -106,14 +125,11 @@ class FIFOQueue(QueueBase):
         self, capacity: Any, dtypes: Any, shapes: Any = None, names: Any = None,
         shared_name: str | None = None, name: str = "fifo_queue",
     ) -> None:  # fmt: skip
-        dtypes = type_list(dtypes)
-        shapes = shape_list(shapes)
-        names = _name_list(names, dtypes)
-        reference = creation.fifo_queue_v2_op(
-            component_types=dtypes, shapes=shapes, capacity=capacity,
-            shared_name=shared(shared_name), name=name,
+        types, sizes = type_list(dtypes), shape_list(shapes)
+        _make(
+            self, creation.fifo_queue_v2_op, types, sizes, names, shared_name,
+            capacity=capacity, name=name,
         )  # fmt: skip
-        super().__init__(dtypes, shapes, names, reference)
 
 
 @export("queue.PaddingFIFOQueue", "io.PaddingFIFOQueue", "PaddingFIFOQueue")
@@ -136,19 +152,11 @@ class PaddingFIFOQueue(QueueBase):
         self, capacity: Any, dtypes: Any, shapes: Any, names: Any = None,
         shared_name: str | None = None, name: str = "padding_fifo_queue",
     ) -> None:  # fmt: skip
-        dtypes = type_list(dtypes)
-        shapes = shape_list(shapes, partial=True)
-        names = _name_list(names, dtypes)
-        if len(dtypes) != len(shapes):
-            raise ValueError(
-                "Shapes must be provided for all components, but received "
-                f"{len(dtypes)} dtypes and {len(shapes)} shapes."
-            )
-        reference = creation.padding_fifo_queue_v2_op(
-            component_types=dtypes, shapes=shapes, capacity=capacity,
-            shared_name=shared(shared_name), name=name,
+        types, sizes = type_list(dtypes), shape_list(shapes, partial=True)
+        _make(
+            self, creation.padding_fifo_queue_v2_op, types, sizes, names, shared_name,
+            capacity=capacity, name=name,
         )  # fmt: skip
-        super().__init__(dtypes, shapes, names, reference)
 
 
 @export("queue.PriorityQueue", "io.PriorityQueue", "PriorityQueue")

@@ -206,8 +206,8 @@ def random_poisson(
       A tensor whose shape is `shape` followed by that of `lam`.
     """
     with name_scope(name, "random_poisson", [lam, shape]):
-        shape = convert_to_tensor(shape, name="shape", dtype=dtypes.int32)
-        seed1, seed2 = get_seed(seed)
-        drawn: Tensor = random_poisson_v2_op(shape, lam, dtype=dtype, seed=seed1, seed2=seed2)
-        set_static_shape(drawn, shape, drawn.op.inputs[1].shape)
+        size = convert_to_tensor(shape, dtypes.int32, "shape")
+        seeds = dict(zip(("seed", "seed2"), get_seed(seed), strict=True))
+        drawn: Tensor = random_poisson_v2_op(size, lam, dtype=dtype, **seeds)
+        set_static_shape(drawn, size, drawn.op.inputs[1].shape)
         return drawn

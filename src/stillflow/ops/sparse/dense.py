@@ -193,10 +193,10 @@ def sparse_tensor_to_dense(
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     """Return the sparse tensor of the elements of a dense one that are not zero."""
     with name_scope(name, "dense_to_sparse"):
-        tensor = convert_to_tensor(tensor)
-        indices = where_v2(not_equal(tensor, constant(0, tensor.dtype)))
-        values = gather_nd(tensor, indices)
-        return SparseTensor(indices, values, shape(tensor, out_type=dtypes.int64))
+        dense = convert_to_tensor(tensor)
+        places = where_v2(not_equal(dense, constant(0, dense.dtype)))
+        values = gather_nd(dense, places)
+        return SparseTensor(places, values, shape(dense, out_type=dtypes.int64))
 
 
 # ---- SparseTensorDenseAdd

@@ -249,16 +249,21 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
             raise TypeError(
                 "axis must be an integer value in range [-rank(sp_input) - 1, rank(sp_input)]"
             )
-        axis = where_v2(axis >= 0, axis, axis + rank_ + 1)
+        place = where_v2(axis >= 0, axis, axis + rank_ + 1)
         column = zeros([shape(sp_input.indices)[0], 1], dtype=dtypes.int64)
-        before = slice_(sp_input.indices, [0, 0], [-1, axis])
-        after = slice_(sp_input.indices, [0, axis], [-1, -1])
+        before, after = _split_at(sp_input.indices, place, [0])
         indices = concat([before, column, after], axis=1)
-        size_before = slice_(sp_input.dense_shape, [0], [axis])
-        size_after = slice_(sp_input.dense_shape, [axis], [-1])
+        before, after = _split_at(sp_input.dense_shape, place, [])
         one = convert_to_tensor([1], name="new_shape", dtype=dtypes.int64)
-        size = concat([size_before, one, size_after], axis=0)
+        size = concat([before, one, after], axis=0)
         return SparseTensor(indices, sp_input.values, size)
+
+
+def _split_at(tensor: Any, place: Any, start: list[int]) -> tuple[Tensor, Tensor]:
+    """Return the parts of the last axis before and from a place; `start` is of other axes."""
+    everything = [-1] * len(start)
+    before = slice_(tensor, [*start, 0], [*everything, place])
+    return before, slice_(tensor, [*start, place], [*everything, -1])
 
 
 def _as_int64(value: Any, name: str) -> Tensor:
@@ -352,10 +357,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
     """Return the ids that occur, as a dense tensor of bools with last dimension `vocab_size`."""
     sp_input = as_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sp_input]) as scope:
-        count = shape(sp_input.indices)[0]
-        yes = fill(expand_dims(count, 0), True)
-        values = SparseTensor(sp_input.indices, yes, sp_input.dense_shape)
-        merged = sparse_merge(sp_input, values, vocab_size, scope)
-        return sparse_tensor_to_dense(
-            merged, default_value=False, validate_indices=False, name=scope
-        )
+        indices, size = sp_input.indices, sp_input.dense_shape
+        marks = fill(expand_dims(shape(indices)[0], 0), True)
+        occurring = sparse_merge(sp_input, SparseTensor(indices, marks, size), vocab_size, scope)
+        return sparse_tensor_to_dense(occurring, False, False, scope)

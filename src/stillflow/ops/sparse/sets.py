@@ -212,15 +212,15 @@ def dense_to_dense_samples() -> Iterator[Any]:
 
 def _operands(a: Any, b: Any) -> tuple[Any, Any, bool]:
     """Both as tensors, the dense one first; whether they changed places."""
-    a = convert_to_tensor_or_sparse_tensor(a, name="a")
-    if a.dtype.base_dtype not in _ELEMENTS:
-        raise TypeError(f"'a' invalid dtype {a.dtype}.")
-    b = convert_to_tensor_or_sparse_tensor(b, name="b")
-    if b.dtype.base_dtype != a.dtype.base_dtype:
-        raise TypeError(f"Types don't match, {a.dtype} vs {b.dtype}.")
-    if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
-        return b, a, True
-    return a, b, False
+    first = convert_to_tensor_or_sparse_tensor(a, name="a")
+    kind = first.dtype.base_dtype
+    if kind not in _ELEMENTS:
+        raise TypeError(f"'a' invalid dtype {first.dtype}.")
+    second = convert_to_tensor_or_sparse_tensor(b, name="b")
+    if second.dtype.base_dtype != kind:
+        raise TypeError(f"Types don't match, {first.dtype} vs {second.dtype}.")
+    swapped = isinstance(first, SparseTensor) > isinstance(second, SparseTensor)
+    return (second, first, True) if swapped else (first, second, False)
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
@@ -254,13 +254,14 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
     Raises:
       TypeError: if `a` is not sparse or of a type without sets.
     """
-    a = convert_to_tensor_or_sparse_tensor(a, name="a")
-    if not isinstance(a, SparseTensor):
-        raise TypeError(f"Expected `SparseTensor`, got {a}.")
-    if a.values.dtype.base_dtype not in _ELEMENTS:
-        raise TypeError(f"Invalid dtype {a.values.dtype}.")
-    result: Tensor = set_size_op(*_parts(a), validate_indices=validate_indices)
-    return result
+    sets = convert_to_tensor_or_sparse_tensor(a, name="a")
+    if not isinstance(sets, SparseTensor):
+        raise TypeError(f"Expected `SparseTensor`, got {sets}.")
+    kind = sets.values.dtype
+    if kind.base_dtype in _ELEMENTS:
+        result: Tensor = set_size_op(*_parts(sets), validate_indices=validate_indices)
+        return result
+    raise TypeError(f"Invalid dtype {kind}.")
 
 
 @export("sets.set_intersection", "sets.intersection")

@@ -5,6 +5,7 @@ Each call of `tf.gradients` has arrays of its own, told apart by the name of its
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from stillflow.graph.node import Node
@@ -12,20 +13,22 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.tensor_array import cards
 from stillflow.ops.tensor_array.tensor_array import TensorArray
 
+# A name up to the last scope that a call of `tf.gradients` has opened.
+_GRADIENTS = re.compile("(?:.*/)?gradients[^/]*")
+
 
 def _source(tensor: Tensor) -> str:
     """Return the scope of the call of `tf.gradients` that made `tensor`."""
-    parts = tensor.name.split("/")
-    places = [i for i, part in enumerate(parts) if part.startswith("gradients")]
-    if not places:
-        raise ValueError(
-            "Expected op/tensor name to start with gradients (excluding scope), got: "
-            f"{tensor.name}. This means that a tf.gradients op with this op in its dependency "
-            "path has a custom name that does not start with 'gradients'. Please make sure all "
-            "calls to tf.gradients that have non-empty 'name' arguments use names that start "
-            "with 'gradients'."
-        )
-    return "/".join(parts[: places[-1] + 1])
+    source = _GRADIENTS.match(tensor.name)
+    if source:
+        return source[0]
+    raise ValueError(
+        "Expected op/tensor name to start with gradients (excluding scope), got: "
+        f"{tensor.name}. This means that a tf.gradients op with this op in its dependency "
+        "path has a custom name that does not start with 'gradients'. Please make sure all "
+        "calls to tf.gradients that have non-empty 'name' arguments use names that start "
+        "with 'gradients'."
+    )
 
 
 def _gradients_of(node: Node, dtype: Any, grad: Tensor, flow: Tensor) -> TensorArray:

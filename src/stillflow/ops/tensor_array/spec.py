@@ -53,12 +53,10 @@ class TensorArraySpec(TypeSpec):
         other = spec_or_value
         if not isinstance(other, TypeSpec):
             other = type_spec_from_value(other)
-        return (
-            isinstance(other, TensorArraySpec)
-            and self._dtype.is_compatible_with(other._dtype)
-            and self._element_shape.is_compatible_with(other._element_shape)
-            and self._dynamic_size == other._dynamic_size
-        )
+        if not isinstance(other, TensorArraySpec) or self._dynamic_size != other._dynamic_size:
+            return False
+        pairs = (self._dtype, other._dtype), (self._element_shape, other._element_shape)
+        return all(own.is_compatible_with(others) for own, others in pairs)
 
     def most_specific_compatible_type(self, other: Any) -> TensorArraySpec:
         """Return the type of arrays of either type.
