@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from stillflow.graph.export import export, export_value
 from stillflow.profiler.advisor import ALL_ADVICE
-from stillflow.profiler.option_builder import TRAINABLE_VARIABLES
+from stillflow.profiler.option_builder import _DEFAULTS, TRAINABLE_VARIABLES
 from stillflow.profiler.profiler import Profiler, advise, profile
 from stillflow.util.deprecation import deprecated
 
+_NEWER = ("min_occurrence", "select", "step")  # options that these functions did not know
+
 
 def _options(**changes: Any) -> dict[str, Any]:
-    return {
-        "max_depth": 10000, "min_bytes": 0, "min_micros": 0, "min_params": 0, "min_float_ops": 0,
-        "order_by": "name", "account_type_regexes": [".*"], "start_name_regexes": [".*"],
-        "trim_name_regexes": [], "show_name_regexes": [".*"], "hide_name_regexes": [],
-        "account_displayed_op_only": True, "output": "stdout", "dump_to_file": "", **changes,
-    }  # fmt: skip
+    known = {name: value for name, value in _DEFAULTS.items() if name not in _NEWER}
+    own = {"max_depth": 10000, "account_displayed_op_only": True, "dump_to_file": ""}
+    return copy.deepcopy({**known, **own, **changes})
 
 
 TRAINABLE_VARS_PARAMS_STAT_OPTIONS = export_value(

@@ -169,11 +169,12 @@ class SavedModelLoader:
         self, sess: Any, tags: Sequence[str], import_scope: str | None = None, **kwargs: Any
     ) -> Any:
         """All of it; see `tf.saved_model.load`."""
+        message = self.get_meta_graph_def_from_tags(tags)
         with sess.graph.as_default():
-            saver, _ = self.load_graph(sess.graph, tags, import_scope, **kwargs)
+            saver = self.load_graph(sess.graph, tags, import_scope, **kwargs)[0]
             self.restore_variables(sess, saver, import_scope)
             self.run_init_ops(sess, tags, import_scope)
-        return self.get_meta_graph_def_from_tags(tags)
+        return message
 
 
 def get_asset_tensors(

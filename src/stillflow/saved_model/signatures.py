@@ -42,19 +42,16 @@ def build_tensor_info(tensor: Any) -> Any:
 
 def tensor_info(tensor: Any) -> Any:
     """Return a `TensorInfo`; see `build_tensor_info`."""
-    if isinstance(tensor, CompositeTensor) and not isinstance(tensor, SparseTensor):
-        return _composite_info(tensor)
-    info = TensorInfo(
-        dtype=dtypes.as_dtype(tensor.dtype).as_datatype_enum,
-        tensor_shape=tensor.get_shape().as_proto(),
-    )
     if isinstance(tensor, SparseTensor):
-        info.coo_sparse.values_tensor_name = tensor.values.name
-        info.coo_sparse.indices_tensor_name = tensor.indices.name
-        info.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
+        parts = "values", "indices", "dense_shape"
+        names = {f"{part}_tensor_name": getattr(tensor, part).name for part in parts}
+        named: dict[str, Any] = {"coo_sparse": names}
+    elif isinstance(tensor, CompositeTensor):
+        return _composite_info(tensor)
     else:
-        info.name = tensor.name
-    return info
+        named = {"name": tensor.name}
+    kind, size = dtypes.as_dtype(tensor.dtype), tensor.get_shape()
+    return TensorInfo(dtype=kind.as_datatype_enum, tensor_shape=size.as_proto(), **named)
 
 
 def _composite_info(tensor: CompositeTensor) -> Any:

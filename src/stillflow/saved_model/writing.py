@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.files import gfile, whole_file
@@ -152,15 +152,17 @@ class SavedModelBuilder:
 
     def _add_collections(self, assets: Any, main_op: Any) -> None:
         self._copy_assets(_collect_assets(assets))
-        if main_op is not None:
-            if not isinstance(main_op, Operation):
-                raise TypeError(f"main_op needs to be an Operation: {main_op!r}")
-            for key in (names.MAIN_OP_KEY, names.LEGACY_INIT_OP_KEY):
-                if get_collection(key):
-                    raise ValueError(
-                        f"Graph already contains one or more main ops under the collection {key}."
-                    )
-            add_to_collection(names.MAIN_OP_KEY, main_op)
+        if main_op is None:
+            return
+        if not isinstance(main_op, Operation):
+            raise TypeError(f"main_op needs to be an Operation: {main_op!r}")
+        keys = names.MAIN_OP_KEY, names.LEGACY_INIT_OP_KEY
+        taken = [key for key in keys if get_collection(key)]
+        if taken:
+            raise ValueError(
+                f"Graph already contains one or more main ops under the collection {taken[0]}."
+            )
+        add_to_collection(names.MAIN_OP_KEY, main_op)
 
 
 class InternalBuilder(SavedModelBuilder):
@@ -278,19 +280,22 @@ def _collect_assets(assets: Any) -> dict[str, str]:
     return sources
 
 
+_PATH_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "a Tensor": lambda tensor: isinstance(tensor, Tensor),
+    "of type constant": lambda tensor: tensor.op.type == "Const",
+    "of dtype string": lambda tensor: tensor.dtype == dtypes.string,
+    "a scalar": lambda tensor: len(tensor.op.get_attr("value").string_val) == 1,
+}
+
+
 def _asset_path(tensor: Any) -> str:
-    if not isinstance(tensor, Tensor):
-        raise TypeError("Asset path tensor must be a Tensor.")
-    if tensor.op.type != "Const":
-        raise TypeError("Asset path tensor must be of type constant.")
-    if tensor.dtype != dtypes.string:
-        raise TypeError("Asset path tensor must be of dtype string.")
-    values = tensor.op.get_attr("value").string_val
-    if len(values) != 1:
-        raise TypeError("Asset path tensor must be a scalar.")
-    if not values[0]:
+    for kind, holds in _PATH_CHECKS.items():
+        if not holds(tensor):
+            raise TypeError(f"Asset path tensor must be {kind}.")
+    (path,) = tensor.op.get_attr("value").string_val
+    if not path:
         raise ValueError(f"Invalid asset filepath tensor {tensor}")
-    return os.fsdecode(values[0])
+    return os.fsdecode(path)
 
 
 def free_name(source: str, sources: dict[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import functools
 import getpass
 import itertools
 import os
@@ -71,10 +72,9 @@ class ResourceSummaryWriter(SummaryWriter):
         v2: bool = False,
     ) -> None:  # fmt: skip
         self._resource = cards.summary_writer_op(shared_name=shared_name, name=name)
-        self._init_op_fn = init_op_fn
-        self._init_op = init_op_fn(self._resource)
-        self._v2 = v2
-        self._closed = False
+        self._make = functools.partial(init_op_fn, self._resource)
+        self._init_op = self._make()
+        self._v2, self._closed = v2, False
         if tf.executing_eagerly():  # the resource goes with the first writer that has its name
             weakref.finalize(self, self._resource._held.close_session)
         else:
@@ -103,7 +103,7 @@ class ResourceSummaryWriter(SummaryWriter):
 
     def init(self) -> Any:
         self._check_not_closed()
-        return self._init_op if self._v2 else self._init_op_fn(self._resource)
+        return self._init_op if self._v2 else self._make()
 
     def flush(self) -> Any:
         return None if self._is_closed() else flush(writer=self)
@@ -316,16 +316,17 @@ def initialize(graph: Any = None, session: Any = None) -> None:
         return
     if state.writer is None:
         raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
-    session = session or tf.get_default_session()
-    if session is None:
+    sess = session or tf.get_default_session()
+    if sess is None:
         raise ValueError("session must be passed if no default session exists")
-    session.run(summary_writer_initializer_op())
-    if graph is not None:
-        from stillflow.summary.writing import graph as write_graph
+    sess.run(summary_writer_initializer_op())
+    if graph is None:
+        return
+    from stillflow.summary.writing import graph as write_graph
 
-        data = serialized(graph)  # before the operations that write it are in it
-        x = tf.placeholder(tf.string)
-        session.run(write_graph(x, 0), feed_dict={x: data})
+    content = serialized(graph)  # before the operations that write it are in it
+    fed = tf.placeholder(tf.string)
+    sess.run(write_graph(fed, 0), {fed: content})
 
 
 def serialized(graph: Any) -> bytes:

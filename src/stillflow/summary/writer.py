@@ -37,12 +37,13 @@ class SummaryToEventTransformer:
         self.event_writer = event_writer
         self._session_run_tags: set[str] = set()
         self._seen_summary_tags: set[str] = set()
-        if graph is not None or graph_def is not None:
-            from stillflow.train.meta_graph_export import create_meta_graph_def
+        if graph is None and graph_def is None:
+            return
+        from stillflow.train.meta_graph_export import create_meta_graph_def
 
-            self.add_graph(graph=graph, graph_def=graph_def)
-            message = graph.as_graph_def(add_shapes=True) if isinstance(graph, Graph) else graph
-            self.add_meta_graph(create_meta_graph_def(graph_def=graph_def or message))
+        self.add_graph(graph, graph_def=graph_def)
+        message = graph.as_graph_def(add_shapes=True) if isinstance(graph, Graph) else graph
+        self.add_meta_graph(create_meta_graph_def(graph_def=graph_def or message))
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Add a summary.

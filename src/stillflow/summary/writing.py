@@ -205,20 +205,17 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
     Raises:
       TypeError: if `param` is no tensor.
     """
-    if not tf.executing_eagerly() and not isinstance(param, tf.Tensor):
+    if not isinstance(param, tf.Tensor) and not tf.executing_eagerly():
         raise TypeError(
             f"graph() needs a tf.Tensor (e.g. tf.placeholder) in graph mode, but was: {type(param)}"
         )
-    if state.writer is None:
+    writer = state.writer
+    if writer is None:
         return tf.no_op()
     with tf.device("cpu:0"):
-        if isinstance(param, (tf.Graph, tf.GraphDef)):
-            content = tf.convert_to_tensor(serialized(param), tf.string)
-        else:
-            content = tf.identity(param)
-        return cards.write_graph_summary_op(
-            state.writer._resource, _chosen(step), content, name=name
-        )
+        is_object = isinstance(param, (tf.Graph, tf.GraphDef))
+        content = tf.constant(serialized(param)) if is_object else tf.identity(param)
+        return cards.write_graph_summary_op(writer._resource, _chosen(step), content, name=name)
 
 
 @export("contrib.summary.import_event")

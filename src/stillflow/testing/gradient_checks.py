@@ -48,13 +48,12 @@ def create_identity_with_grad_check_fn(
 def create_identity_with_nan_gradients_fn(have_nan_gradients: Any) -> Identity:
     """Return an identity whose gradient is NaN if `have_nan_gradients`, a boolean tensor."""
 
-    @custom_gradient
-    def poisoned(x: Tensor) -> Any:
-        def grad(dx: Tensor) -> Any:
-            with control_dependencies([dx]):  # or the NaN could be there before the gradient
-                nan = constant(float("nan"), dtype=dx.dtype)
-            return cond(have_nan_gradients, lambda: fill(shape(dx), nan), lambda: dx)
+    def grad(dx: Tensor) -> Any:
+        def not_a_number() -> Any:
+            return fill(shape(dx), nan)
 
-        return identity(x), grad
+        with control_dependencies([dx]):  # or the NaN could be there before the gradient
+            nan = constant(float("nan"), dtype=dx.dtype)
+        return cond(have_nan_gradients, not_a_number, lambda: dx)
 
-    return poisoned
+    return custom_gradient(lambda x: (identity(x), grad))

@@ -210,15 +210,17 @@ def set_virtual_cpus_to_at_least(num_virtual_cpus: int) -> None:
     """Make so many CPU devices of the first one, unless there are enough."""
     if num_virtual_cpus < 1:
         raise ValueError(f"`num_virtual_cpus` must be at least 1 not {num_virtual_cpus!r}")
-    found = list_physical_devices("CPU")
-    if not found:
+    cpus = list_physical_devices("CPU")
+    if not cpus:
         raise RuntimeError("No CPUs found")
-    made = get_virtual_device_configuration(found[0])
-    if made is None:
+    parts = get_virtual_device_configuration(cpus[0])
+    if parts is None:
         parts = [VirtualDeviceConfiguration() for _ in range(num_virtual_cpus)]
-        set_virtual_device_configuration(found[0], parts)
-    elif len(made) < num_virtual_cpus:
-        raise RuntimeError(f"Already configured with {len(made)} < {num_virtual_cpus} virtual CPUs")
+        set_virtual_device_configuration(cpus[0], parts)
+    if len(parts) < num_virtual_cpus:
+        raise RuntimeError(
+            f"Already configured with {len(parts)} < {num_virtual_cpus} virtual CPUs"
+        )
 
 
 def distributions_and_v1_optimizers() -> list[Combination]:

@@ -157,15 +157,14 @@ class TestCase(Comparisons, absltest.TestCase):
         """The cached session, or a new one if a graph is given; None in eager execution."""
         if self.id().endswith(".test_session"):
             self.skipTest("Not a test.")
-        if executing_eagerly():
-            yield None
-        elif graph is None:
+        entered: Any = contextlib.nullcontext()
+        if graph is not None and not executing_eagerly():
+            entered = self.session(graph, config, use_gpu, force_gpu)
+        elif not executing_eagerly():
             session = self._get_cached_session(graph, config, force_gpu, check=False)
-            with self._entered(session, use_gpu, force_gpu):
-                yield session
-        else:
-            with self.session(graph, config, use_gpu, force_gpu) as session:
-                yield session
+            entered = self._entered(session, use_gpu, force_gpu)
+        with entered as current:
+            yield current
 
     def _get_cached_session(self, graph: Any, config: Any, force_gpu: bool, check: bool) -> Any:
         arguments = (graph, config, force_gpu)
@@ -184,16 +183,14 @@ class TestCase(Comparisons, absltest.TestCase):
         return self._cached_session
 
     @contextlib.contextmanager
-    def _entered(self, session: Any, use_gpu: bool, force_gpu: bool) -> Iterator[None]:
-        with session.graph.as_default(), session.as_default():
-            if force_gpu:
-                with session.graph.device(gpu_device_name() or "/device:GPU:0"):
-                    yield
-            elif use_gpu:
-                yield
-            else:
-                with session.graph.device("/device:CPU:0"):
-                    yield
+    def _entered(self, session: Any, use_gpu: bool, force_gpu: bool) -> Iterator[Any]:
+        device: Any = contextlib.nullcontext()
+        if force_gpu:
+            device = session.graph.device(gpu_device_name() or "/device:GPU:0")
+        elif not use_gpu:
+            device = session.graph.device("/device:CPU:0")
+        with session.graph.as_default(), session.as_default(), device:
+            yield session
 
     @contextlib.contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:

@@ -28,7 +28,7 @@ class GlobalStepHook(SessionRunHook):
         return SessionRunArgs(self._global_step_tensor)
 
     def _step_if(self, due: Callable[[Any], bool], run_context: Any, run_values: Any) -> Any:
-        """Return the global step after a run if it is due at it, else None."""
+        """Return the global step after a run if the hook is due at it, else None."""
         # The value read with the run may be from before its update or after it.
         if due(run_values.results + self._steps_per_run):
             step = run_context.session.run(self._global_step_tensor)

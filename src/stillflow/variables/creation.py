@@ -76,24 +76,7 @@ def create_variable(
     Raises:
       ValueError: if there is no initial value or its shape is not known.
     """
-    return _ask_creators(
-        _default_creator,
-        initial_value=initial_value,
-        trainable=trainable,
-        collections=collections,
-        validate_shape=validate_shape,
-        caching_device=caching_device,
-        name=name,
-        variable_def=variable_def,
-        dtype=dtype,
-        expected_shape=expected_shape,
-        import_scope=import_scope,
-        constraint=constraint,
-        use_resource=use_resource,
-        synchronization=synchronization,
-        aggregation=aggregation,
-        shape=shape,
-    )
+    return _ask_creators(_default_creator, **locals())
 
 
 def create_variable_v2(
@@ -111,21 +94,7 @@ def create_variable_v2(
     shape: Any = None,
 ) -> Any:
     """Make a resource variable; arguments are those of `create_variable`."""
-    return _ask_creators(
-        _default_creator_v2,
-        initial_value=initial_value,
-        trainable=trainable,
-        validate_shape=validate_shape,
-        caching_device=caching_device,
-        name=name,
-        variable_def=variable_def,
-        dtype=dtype,
-        import_scope=import_scope,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-        shape=shape,
-    )
+    return _ask_creators(_default_creator_v2, **locals())
 
 
 def _ask_creators(default: Callable[..., Any], **kwargs: Any) -> Any:

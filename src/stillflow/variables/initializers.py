@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -192,6 +192,11 @@ class VarianceScaling(Initializer):
       ValueError: if an argument is not one of its choices.
     """
 
+    _CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "mode": ("fan_in", "fan_out", "fan_avg"),
+        "distribution": ("normal", "uniform", "truncated_normal", "untruncated_normal"),
+    }
+
     def __init__(
         self,
         scale: float = 1.0,
@@ -202,13 +207,11 @@ class VarianceScaling(Initializer):
     ) -> None:
         if scale <= 0.0:
             raise ValueError("`scale` must be positive float.")
-        if mode not in {"fan_in", "fan_out", "fan_avg"}:
-            raise ValueError("Invalid `mode` argument:", mode)
-        distribution = distribution.lower()
-        if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
-            raise ValueError("Invalid `distribution` argument:", distribution)
-        self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
-        self.dtype = float_dtype(dtype)
+        self.scale, self.mode, self.distribution = scale, mode, distribution.lower()
+        for argument, choices in self._CHOICES.items():
+            if getattr(self, argument) not in choices:
+                raise ValueError(f"Invalid `{argument}` argument:", getattr(self, argument))
+        self.seed, self.dtype = seed, float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         whole = shape if partition_info is None else partition_info.full_shape

@@ -87,21 +87,29 @@ def partition(partitioner: Callable[..., Any], shape: TensorShape, dtype: DType)
     if rank < 1:
         raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
     slicing = partitioner(shape=shape, dtype=dtype)
+    problem = _problem_of(slicing, shape, rank)
+    if problem:
+        raise ValueError(problem)
+    return slicing
+
+
+def _problem_of(slicing: Any, shape: TensorShape, rank: int) -> str | None:
+    """Return the reason why a partitioner's answer makes no sense, if there is one."""
     if not isinstance(slicing, collections.abc.Sequence):
-        raise ValueError(f"Partitioner must return a sequence, but saw: {slicing}")
+        return f"Partitioner must return a sequence, but saw: {slicing}"
     if len(slicing) != rank:
-        raise ValueError(
+        return (
             "Partitioner returned a partition list that does not match the Variable's rank: "
             f"{slicing} vs. {shape}"
         )
-    if any(parts < 1 for parts in slicing):
-        raise ValueError(f"Partitioner returned zero partitions for some axes: {slicing}")
+    if min(slicing) < 1:
+        return f"Partitioner returned zero partitions for some axes: {slicing}"
     if sum(parts > 1 for parts in slicing) > 1:
-        raise ValueError(
+        return (
             f"Can only slice a variable along one dimension: shape: {shape}, partitioning: "
             f"{slicing}"
         )
-    return slicing
+    return None
 
 
 def sliced_dimension(slicing: Sequence[int]) -> tuple[int, int]:

@@ -180,15 +180,17 @@ class VariableStore:
                 "reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
             )
         found = self._partitioned_vars[name]
-        prefix = f"Trying to reuse partitioned variable {name}, but specified"
-        if not shape.is_compatible_with(found.get_shape()):
-            raise ValueError(f"{prefix} shape {shape} and found shape {found.get_shape()}.")
-        if not dtype.is_compatible_with(found.dtype):
-            raise ValueError(f"{prefix} dtype {dtype.name} and found dtype {found.dtype.name}.")
-        if partitions is not None and found._get_partitions() != partitions:
-            raise ValueError(
-                f"{prefix} partitions {partitions} and found partitions {found._get_partitions()}."
-            )
+        size, kind, cut = found.get_shape(), found.dtype, found._get_partitions()
+        for what, fits, given, known in (
+            ("shape", shape.is_compatible_with(size), shape, size),
+            ("dtype", dtype.is_compatible_with(kind), dtype.name, kind.name),
+            ("partitions", partitions is None or cut == partitions, partitions, cut),
+        ):
+            if not fits:
+                raise ValueError(
+                    f"Trying to reuse partitioned variable {name}, but specified {what} {given} "
+                    f"and found {what} {known}."
+                )
         return found
 
     def _get_single_variable(

@@ -140,24 +140,7 @@ def get_variable(
     Raises:
       ValueError: if it exists or is missing against the scope's `reuse`, or differs.
     """
-    return get_variable_scope().get_variable(
-        default_variable_store(),
-        name,
-        shape=shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        trainable=trainable,
-        collections=collections,
-        caching_device=caching_device,
-        partitioner=partitioner,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        custom_getter=custom_getter,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    return get_variable_scope().get_variable(default_variable_store(), **locals())
 
 
 @export("get_local_variable")
@@ -421,22 +404,10 @@ def variable_op_scope(
     constraint: Any = None,
 ) -> Iterator[VariableScope]:
     """Open a variable scope; the older spelling of `variable_scope`."""
+    arguments = locals()
     logging.warn(
         "tf.variable_op_scope(values, name, default_name) is deprecated, use "
         "tf.variable_scope(name, default_name, values)"
     )
-    with variable_scope(
-        name_or_scope,
-        default_name=default_name,
-        values=values,
-        initializer=initializer,
-        regularizer=regularizer,
-        caching_device=caching_device,
-        partitioner=partitioner,
-        custom_getter=custom_getter,
-        reuse=reuse,
-        dtype=dtype,
-        use_resource=use_resource,
-        constraint=constraint,
-    ) as scope:
+    with variable_scope(**arguments) as scope:
         yield scope
