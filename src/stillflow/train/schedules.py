@@ -184,8 +184,8 @@ class CosineDecay(_Schedule):
             rate = _initial(self.initial_learning_rate)
             decay_steps = cast(self.decay_steps, rate.dtype)
             step = minimum(cast(step, rate.dtype), decay_steps)
-            decayed = (1 - self.alpha) * _half_cosine(step / decay_steps) + self.alpha
-            return multiply(rate, decayed)
+            cosine = _half_cosine(step / decay_steps)
+            return multiply(rate, (1 - self.alpha) * cosine + self.alpha)
 
 
 @export("keras.experimental.CosineDecayRestarts")

@@ -122,3 +122,24 @@ def global_norm_that_is_not_finite(tf):
     sparse, sparse_norm = tf.clip_by_global_norm([slices], 1.0)
     return Run({"clipped": clipped, "norm": norm, "sparse": sparse, "sparse_norm": sparse_norm,
                 "by_norm": tf.clip_by_norm(slices, 2.5)}, {x: [np.inf, 1.0]})
+
+
+@program
+def limits_and_factors_that_are_tensors(tf):
+    tf.set_random_seed(1)
+    train, x = tf.train, tf.placeholder(tf.float32, [])
+    step = train.get_or_create_global_step()
+    v = tf.Variable(0.5, name="v")
+    rates = {
+        "cosine": train.cosine_decay(0.1, step, 20, alpha=x),
+        "restarts": train.cosine_decay_restarts(0.1, step, 10, t_mul=x + 2.0, m_mul=x, alpha=v),
+        "linear": train.linear_cosine_decay(0.1, step, 20, num_periods=x, alpha=v, beta=x),
+        "noisy": train.noisy_linear_cosine_decay(
+            0.1, step, 20, initial_variance=x * 0.0, num_periods=v, alpha=x, beta=v
+        ),
+        "polynomial": train.polynomial_decay(0.1, step, 20, end_learning_rate=x, power=v),
+        "exponential": train.exponential_decay(v, step, x * 10.0, x, staircase=True),
+        "natural": train.natural_exp_decay(x, step, 20, v),
+        "inverse": train.inverse_time_decay(0.1, step, x, v),
+    }
+    return Run(rates, {x: 0.25}, setup=[tf.global_variables_initializer(), step.assign(7)])
