@@ -16,16 +16,24 @@ def reach(*tensors: Any) -> bool:
 
     While torch.compile looks at a step there is no memory yet, and none can be taken.
     """
-    return (
-        not torch.compiler.is_compiling()  # first: it warns of caches, and library() is one
-        and native.library() is not None
-        and all(tensor.is_cpu and tensor.is_contiguous() for tensor in tensors)
-    )
+    # Compiling first: it warns of caches, and library() is one.
+    if torch.compiler.is_compiling() or native.library() is None:
+        return False
+    for tensor in tensors:  # no generator: small steps ask dozens of times
+        if not tensor.is_cpu or not tensor.is_contiguous():
+            break
+    else:
+        return True
+    return False
 
 
 def take(*tensors: Any) -> bool:
     """Return True for float32 tensors that the native loops `reach`."""
-    return reach(*tensors) and all(tensor.dtype is torch.float32 for tensor in tensors)
+    float32 = torch.float32
+    for tensor in tensors:
+        if tensor.dtype is not float32:
+            return False
+    return reach(*tensors)
 
 
 def take_channels(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:

@@ -357,7 +357,12 @@ def reshape_value(node: Node) -> Any:
 
 
 def _reshape_to(x: Any, shape: Any) -> Any:
-    return x.reshape(resolve_shape(x.shape, ints(shape)))
+    if len(wanted := ints(shape)) < 8 and type(x) is torch.Tensor:
+        try:
+            return x.reshape(wanted)  # in a fraction of the time that it takes to look at sizes
+        except RuntimeError:
+            pass  # the other way says what is wrong, or knows a size that torch does not tell
+    return x.reshape(resolve_shape(x.shape, wanted))
 
 
 @reshape_op.kernel

@@ -78,11 +78,11 @@ def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> C
         columns = [_sparse_column(*pair, rows) for pair in zip(indices, values)]
         columns += [_dense_column(matrix) for matrix in dense]
         sizes, places = _places(columns, rows)
-        picked = [column.values[place] for column, place in zip(columns, _picks(columns, places))]
+        picks = _picks(columns, places)
         if hashed:
-            made = _hashed(picked, np.full(len(places), key), buckets, combine)
+            made = _hashed(columns, picks, np.full(len(places), key), buckets, combine)
         else:
-            made = _joined(picked)
+            made = _joined([column.values[place] for column, place in zip(columns, picks)])
         shape = torch.tensor([rows, int(sizes.max(initial=0))])
         return torch.from_numpy(places), made, shape
 
@@ -198,14 +198,16 @@ def _joined(picked: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _hashed(
-    picked: Sequence[np.ndarray],
+    columns: Sequence[_Column],
+    picks: Sequence[np.ndarray],
     hashes: np.ndarray,
     buckets: int,
     combine: Callable[[Any, Any], Any],
 ) -> Any:
-    for values in picked:
+    for column, place in zip(columns, picks):
+        values = column.values
         words = fingerprints(values) if values.dtype == object else values.astype(np.uint64)
-        hashes = combine(hashes, words)
+        hashes = combine(hashes, words[place])
     limit = buckets if buckets > 0 else np.iinfo(np.int64).max
     return torch.from_numpy((hashes % np.uint64(limit)).astype(np.int64))
 

@@ -36,7 +36,7 @@ def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
         return None
     found, places = torch.empty_like(numbers), torch.empty_like(numbers, dtype=place_type)
     count = library.find_distinct(
-        numbers.data_ptr(), numbers.itemsize, len(numbers), found.data_ptr(), places.data_ptr(),
+        numbers.data_ptr(), numbers.itemsize, numbers.shape[0], found.data_ptr(), places.data_ptr(),
         places.itemsize)
     return (found[:count], places) if count >= 0 else None
 
@@ -50,7 +50,7 @@ def unlike(numbers: Any, others: Any, place_type: Any) -> tuple[Any, Any] | None
         return None
     found, places = torch.empty_like(numbers), torch.empty_like(numbers, dtype=place_type)
     count = library.find_unlike(
-        numbers.data_ptr(), numbers.itemsize, len(numbers), others.data_ptr(), len(others),
+        numbers.data_ptr(), numbers.itemsize, numbers.shape[0], others.data_ptr(), others.shape[0],
         found.data_ptr(), places.data_ptr(), places.itemsize)
     return (found[:count], places[:count]) if count >= 0 else None
 
@@ -84,7 +84,7 @@ def add_rows(data: Any, ids: Any, rows: int) -> Any:
     inner = data.shape[1:]
     result = torch.empty((rows, *inner))
     wrong = library.add_rows(
-        data.data_ptr(), len(ids), prod(inner), ids.data_ptr(), ids.itemsize, result.data_ptr(),
+        data.data_ptr(), ids.shape[0], prod(inner), ids.data_ptr(), ids.itemsize, result.data_ptr(),
         rows)
     return None if wrong else result
 
@@ -97,7 +97,7 @@ def rows_unless(flags: Any, data: Any) -> Any:
     result = torch.empty(data.shape, dtype=data.dtype)
     size = data.itemsize
     library.copy_rows_unless(
-        data.data_ptr(), stride * size, len(flags), prod(data.shape[1:]) * size,
+        data.data_ptr(), stride * size, flags.shape[0], prod(data.shape[1:]) * size,
         flags.data_ptr(), result.data_ptr())
     return result
 
@@ -112,7 +112,7 @@ def add_to_rows(table: Any, ids: Any, data: Any, factor: float) -> bool:
     if data.numel() > _LARGEST_SUM or (library := _library(table, ids, data)) is None:
         return False
     wrong = library.add_to_rows(
-        table.data_ptr(), len(table), table.shape[1], ids.data_ptr(), ids.itemsize, len(ids),
+        table.data_ptr(), *table.shape, ids.data_ptr(), ids.itemsize, ids.shape[0],
         data.data_ptr(), factor)
     return not wrong
 
@@ -128,9 +128,9 @@ def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:
     if found is None:
         return None
     different, places = found
-    if len(different) == len(rows):
+    if different.shape[0] == rows.shape[0]:
         return different, data.clone()
-    total = add_rows(data, places, len(different))
+    total = add_rows(data, places, different.shape[0])
     return None if total is None else (different, total)
 
 
@@ -151,11 +151,11 @@ def reduce_picked(
     if (library := _library(table, indices, ids, *others)) is None or segments < 0:
         return None
     inner = table.shape[1:]
-    named = (None, 0, 0) if names is None else (names.data_ptr(), names.itemsize, len(names))
+    named = (None, 0, 0) if names is None else (names.data_ptr(), names.itemsize, names.shape[0])
     result = torch.empty((segments, *inner))
     wrong = library.reduce_picked(
-        table.data_ptr(), len(table), prod(inner), indices.data_ptr(), indices.itemsize, *named,
-        ids.data_ptr(), ids.itemsize, len(ids), _MODES[mode],
+        table.data_ptr(), table.shape[0], prod(inner), indices.data_ptr(), indices.itemsize, *named,
+        ids.data_ptr(), ids.itemsize, ids.shape[0], _MODES[mode],
         None if left_out is None else left_out.data_ptr(), result.data_ptr(), segments)
     return None if wrong else result
 
@@ -176,8 +176,8 @@ def spread_picked(
     inner = grad.shape[1:]
     result = torch.empty((rows, *inner))
     wrong = library.spread_picked(
-        grad.data_ptr(), stride, len(grad), prod(inner), indices.data_ptr(), indices.itemsize,
-        ids.data_ptr(), ids.itemsize, len(ids), _MODES[mode],
+        grad.data_ptr(), stride, grad.shape[0], prod(inner), indices.data_ptr(), indices.itemsize,
+        ids.data_ptr(), ids.itemsize, ids.shape[0], _MODES[mode],
         None if left_out is None else left_out.data_ptr(), result.data_ptr(), rows)
     return None if wrong else result
 
@@ -203,9 +203,9 @@ def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]
     if (library := _library()) is None or not indices.is_cpu:
         return None
     indices = indices.contiguous()
-    result = torch.empty((len(indices), len(new_shape)), dtype=torch.int64)
+    result = torch.empty((indices.shape[0], len(new_shape)), dtype=torch.int64)
     library.reshape_indices(
-        indices.data_ptr(), len(indices), _numbers(shape), len(shape), _numbers(new_shape),
+        indices.data_ptr(), indices.shape[0], _numbers(shape), len(shape), _numbers(new_shape),
         len(new_shape), result.data_ptr())
     return result
 
@@ -219,9 +219,9 @@ def merged(first: Any, second: Any) -> Any:
         return None
     if (library := _library(first, second)) is None:
         return None
-    places = torch.empty(len(first) + len(second), dtype=torch.int64)
+    places = torch.empty(first.shape[0] + second.shape[0], dtype=torch.int64)
     count = library.merge_numbers(
-        first.data_ptr(), len(first), second.data_ptr(), len(second), places.data_ptr())
+        first.data_ptr(), first.shape[0], second.data_ptr(), second.shape[0], places.data_ptr())
     return None if count < 0 else places
 
 
@@ -233,7 +233,7 @@ def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
         return False
     indices = indices.contiguous()
     return bool(library.are_in_order(
-        indices.data_ptr(), len(indices), len(shape), _numbers(shape)))
+        indices.data_ptr(), indices.shape[0], len(shape), _numbers(shape)))
 
 
 def fill_empty_rows(
@@ -290,7 +290,7 @@ def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, 
     if (library := _library(ids)) is None:
         return None
     indices = indices.contiguous()
-    number = len(ids)
+    number = ids.shape[0]
     most = number + rows
     empty, places = torch.empty(rows, dtype=torch.bool), torch.empty(most, dtype=torch.int32)
     segments, different = torch.empty_like(places), torch.empty(most, dtype=torch.int64)

@@ -117,8 +117,8 @@ def _update_in_loop(
     ):
         return False
     gradients = _Gradients(
-        gradient.data_ptr(), indices.data_ptr(), indices.itemsize, len(indices), width,
-        len(states[0]),
+        gradient.data_ptr(), indices.data_ptr(), indices.itemsize, indices.shape[0], width,
+        states[0].shape[0],
     )  # fmt: skip
     scalars = {name: value.item() for name, value in others.items()}
     pointers = [state.data_ptr() for state in states]
