@@ -21,6 +21,7 @@ COMMANDS = {
     "build-op": "compile operations written in C++ or CUDA for tf.load_op_library",
     "convert": "convert a checkpoint to safetensors or npz, and back",
     "export": "write a model as a PyTorch module, as ONNX or for torch.export",
+    "serve": "serve models by gRPC and REST, as TensorFlow Serving does",
     "inspect": "list the content of a checkpoint, graph, SavedModel, TFRecord file or event file",
     "tensorboard": "start TensorBoard, its projector with checkpoints included",
     "freeze_graph": "put a checkpoint's values into a graph as constants",

@@ -62,10 +62,10 @@ def open_model(
             if kind.name == kinds.SAVED_MODEL:
                 _load_saved_model(model, path, tags, signature)
             elif kind.name == kinds.GRAPH:
-                _load_graph(model, path)
+                load_graph(model, path)
             elif kind.name in (kinds.CHECKPOINT, kinds.CHECKPOINT_STATE, kinds.DIRECTORY):
                 prefix = prefix_of(path)
-                _load_meta_graph(model, f"{prefix}.meta", prefix)
+                load_meta_graph(model, f"{prefix}.meta", prefix)
             else:
                 raise errors.invalid_argument(
                     f"{path} is no model that can be exported: {kind.name}"
@@ -85,15 +85,21 @@ def _keras_model(path: str) -> Iterator[OpenModel]:
         yield OpenModel(session.get_session(), inputs, outputs)
 
 
-def _load_graph(model: OpenModel, path: str) -> None:
+def load_graph(model: OpenModel, path: str) -> None:
+    """Import a frozen graph, or a `.meta` file with its checkpoint, into the model's session."""
     message = read_graph(path)
     if isinstance(message, MetaGraphDef):
-        _load_meta_graph(model, path, path.removesuffix(".meta"))
+        load_meta_graph(model, path, path.removesuffix(".meta"))
         return
     import_graph_def(message, name="")
 
 
-def _load_meta_graph(model: OpenModel, meta: str, prefix: str) -> None:
+def load_meta_graph(model: OpenModel, meta: str, prefix: str) -> None:
+    """Import a `.meta` file into the model's session, and restore its checkpoint.
+
+    Raises:
+      NotFoundError: if there is no `.meta` file.
+    """
     from stillflow.train.meta_graph import import_meta_graph
     from stillflow.train.saver import Saver
 

@@ -1,7 +1,7 @@
 """The tables of messages as protobuf file descriptors.
 
-``schema.txt`` and ``contrib.txt`` hold TensorFlow's, ``cluster.txt`` the messages of our own tasks.
-Lines of a table, words separated by blanks::
+``schema.txt`` and ``contrib.txt`` hold TensorFlow's, ``serving.txt`` those of TensorFlow Serving,
+``cluster.txt`` the messages of our own tasks. Lines of a table, words separated by blanks::
 
     file PATH PACKAGE [IMPORTED PATH ...]
     message NAME FIELD ...            FIELD is  name:TYPE=number     one value
@@ -9,6 +9,7 @@ Lines of a table, words separated by blanks::
                                                 name:KEY>TYPE=number a map
                                       GROUP{ FIELD ... }             a oneof
     enum NAME VALUE=number ...
+    service NAME METHOD:REQUEST>RESPONSE ...    REQUEST and RESPONSE are types; with * a stream
 
 A nested message or enum has a dotted NAME and stands below the one it is nested in.  TYPE is a
 scalar type of protobuf, ``.Name`` within the file's package, or ``/package.Name``.
@@ -23,6 +24,7 @@ from google.protobuf.descriptor_pb2 import (
     EnumDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
+    ServiceDescriptorProto,
 )
 
 _SINGLE = FieldDescriptorProto.LABEL_OPTIONAL
@@ -34,7 +36,7 @@ _SCALARS = {
 }
 
 
-_TABLES = ("schema.txt", "contrib.txt", "cluster.txt")
+_TABLES = ("schema.txt", "contrib.txt", "serving.txt", "cluster.txt")
 
 
 class Table:
@@ -57,7 +59,7 @@ class Table:
         found = []
         for line in self.sections[path]:
             kind, name, *words = line.split(" ")
-            if "." not in name:
+            if "." not in name and kind != "service":
                 found.append(name)
                 if kind == "enum":
                     found += [word.partition("=")[0] for word in words]
@@ -82,6 +84,8 @@ class Table:
             if kind == "enum":
                 enums = messages[outer].enum_type if outer else file.enum_type
                 _fill_enum(enums.add(name=short), words)
+            elif kind == "service":
+                _fill_service(file.service.add(name=short), words, f".{file.package}.")
             else:
                 siblings = messages[outer].nested_type if outer else file.message_type
                 messages[name] = siblings.add(name=short)
@@ -97,6 +101,19 @@ def _fill_enum(enum: EnumDescriptorProto, words: list[str]) -> None:
         numbers.add(number)
     if len(numbers) < len(words):
         enum.options.allow_alias = True
+
+
+def _fill_service(service: ServiceDescriptorProto, words: list[str], scope: str) -> None:
+    for word in words:
+        name, _, types = word.partition(":")
+        request, _, response = types.partition(">")
+        service.method.add(
+            name=name,
+            input_type=scope + request.strip(".*"),
+            output_type=scope + response.strip(".*"),
+            client_streaming=request.endswith("*"),
+            server_streaming=response.endswith("*"),
+        )
 
 
 def _fill_message(message: DescriptorProto, words: list[str], scope: str, path: str) -> None:

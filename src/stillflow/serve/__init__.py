@@ -1,0 +1,1 @@
+"""Models behind the interfaces of TensorFlow Serving: gRPC and REST over sessions."""

@@ -1,0 +1,157 @@
+"""Counters and histograms of the server, in Prometheus' text format.
+
+Names are those under which TensorFlow Serving exports its own: `/tensorflow/serving/request_count`
+is `:tensorflow:serving:request_count`. Metrics of ours begin with `:stillflow:serving:`.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+CONTENT_TYPE = "text/plain"
+
+
+class _Metric:
+    """A metric with one cell for each combination of its labels' values."""
+
+    kind = ""
+
+    def __init__(self, name: str, labels: Sequence[str]) -> None:
+        self.name = re.sub(r"[^a-zA-Z0-9_:]", "_", name.replace("/", ":"))
+        self.labels = tuple(labels)
+        self._lock = threading.Lock()
+
+    def _tags(self, values: Sequence[str], more: str = "") -> str:
+        told = [f'{name}="{_escaped(value)}"' for name, value in zip(self.labels, values)]
+        text = ",".join([*told, more] if more else told)
+        return f"{{{text}}}" if text else ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the page: the type, then each cell."""
+        yield f"# TYPE {self.name} {self.kind}"
+        yield from self._cells()
+
+    def _cells(self) -> Iterator[str]:
+        raise NotImplementedError
+
+
+class Counter(_Metric):
+    """A number of events, which only grows."""
+
+    kind = "counter"
+
+    def __init__(self, name: str, labels: Sequence[str] = ()) -> None:
+        super().__init__(name, labels)
+        self._values: dict[tuple[str, ...], int] = {}
+
+    def add(self, *labels: str, count: int = 1) -> None:
+        """Count events under these values of the labels."""
+        with self._lock:
+            self._values[labels] = self._values.get(labels, 0) + count
+
+    def value(self, *labels: str) -> int:
+        """Return the count so far."""
+        return self._values.get(labels, 0)
+
+    def _cells(self) -> Iterator[str]:
+        with self._lock:
+            cells = sorted(self._values.items())
+        for labels, count in cells:
+            yield f"{self.name}{self._tags(labels)} {count}"
+
+
+class Gauge(_Metric):
+    """A number that a function knows at the moment of the question."""
+
+    kind = "gauge"
+
+    def __init__(self, name: str, read: Callable[[], float]) -> None:
+        super().__init__(name, ())
+        self._read = read
+
+    def _cells(self) -> Iterator[str]:
+        yield f"{self.name} {self._read():g}"
+
+
+class Histogram(_Metric):
+    """A distribution of values over buckets.
+
+    Args:
+      name: of the metric.
+      labels: names of the labels.
+      start, growth, count: the upper bounds, start * growth**i.
+    """
+
+    kind = "histogram"
+
+    def __init__(
+        self, name: str, labels: Sequence[str], start: float, growth: float, count: int
+    ) -> None:
+        super().__init__(name, labels)
+        self._bounds = [start * growth**index for index in range(count)]
+        self._values: dict[tuple[str, ...], list[float]] = {}
+
+    def add(self, value: float, *labels: str) -> None:
+        """Add a value under these values of the labels."""
+        index = bisect.bisect_right(self._bounds, value)
+        with self._lock:
+            cell = self._values.get(labels)
+            if cell is None:  # the counts of the buckets and of all above, then the sum
+                cell = self._values[labels] = [0.0] * (len(self._bounds) + 2)
+            cell[index] += 1
+            cell[-1] += value
+
+    def _cells(self) -> Iterator[str]:
+        with self._lock:
+            cells = sorted((labels, list(cell)) for labels, cell in self._values.items())
+        for labels, cell in cells:
+            total = 0.0
+            for bound, count in zip([*map("{:g}".format, self._bounds), "+Inf"], cell):
+                total += count
+                tags = self._tags(labels, f'le="{bound}"')
+                yield f"{self.name}_bucket{tags} {total:.0f}"
+            yield f"{self.name}_sum{self._tags(labels)} {cell[-1]:g}"
+            yield f"{self.name}_count{self._tags(labels)} {total:.0f}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class Metrics:
+    """All metrics of one server; latencies are in microseconds."""
+
+    def __init__(self) -> None:
+        tf, ours = "/tensorflow/serving/", "/stillflow/serving/"
+        latency = (10, 1.8, 33)  # to about twenty minutes
+        self.requests = Counter(tf + "request_count", ["model_name", "status"])
+        self.request_latency = Histogram(
+            tf + "request_latency", ["model_name", "API", "entrypoint"], *latency
+        )
+        self.runtime_latency = Histogram(
+            tf + "runtime_latency", ["model_name", "API", "runtime"], *latency
+        )
+        self.examples = Counter(tf + "request_example_count_total", ["model"])
+        self.example_counts = Histogram(tf + "request_example_counts", ["model"], 1, 2, 15)
+        self.queueing = Histogram(
+            tf + "batching_session/queuing_latency", ["thread_pool_name"], 100, 1.2, 52
+        )
+        self.signature_requests = Counter(
+            ours + "signature_request_count", ["model_name", "version", "signature", "API"]
+        )
+        self.batch_sizes = Histogram(ours + "batch_size", ["model_name", "version"], 1, 2, 15)
+        self.loads = Counter(ours + "load_count", ["model_name", "version", "status"])
+        self.logged = Counter(ours + "request_log_count", ["status"])
+        self._gauges: list[Gauge] = []
+
+    def gauge(self, name: str, read: Callable[[], float]) -> None:
+        """Add a number that a function knows."""
+        self._gauges.append(Gauge("/stillflow/serving/" + name, read))
+
+    def page(self) -> str:
+        """Return the page that Prometheus reads."""
+        metrics = [each for each in vars(self).values() if isinstance(each, _Metric)]
+        return "\n".join(line for each in metrics + self._gauges for line in each.lines()) + "\n"
