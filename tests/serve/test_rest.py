@@ -6,6 +6,7 @@ import gzip
 import http.client
 import json
 import random
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -264,3 +265,14 @@ def test_stopping_answers_the_request_in_flight(tmp_path: Path, serve: Any) -> N
         assert waiting.result() == (200, {"predictions": [[2.5]]})
     with pytest.raises(OSError):
         ask(server, MODEL)
+
+
+def test_idle_connections_hold_nothing_up(server: Any) -> None:
+    idle = [socket.create_connection(("127.0.0.1", server.rest_port)) for _ in range(200)]
+    try:
+        for half, each in enumerate(idle):
+            each.sendall(b"POST /v1/models/half_plus_two:predict HTTP/1.1\r\n"[: half % 40])
+        assert ask(server, MODEL + ":predict", {"instances": [[1.0]]})[0] == 200
+    finally:
+        for each in idle:
+            each.close()
