@@ -63,7 +63,7 @@ def models() -> Iterator[Callable[..., Any]]:
 
 
 def config(folder: Path, more: str = "", name: str = "m") -> Any:
-    text = f'model_config_list {{ config {{ name: "{name}" base_path: "{folder}" '
+    text = f'model_config_list {{ config {{ name: "{name}" base_path: "{folder.as_posix()}" '
     return text_format.Parse(
         text + f'model_platform: "tensorflow" {more} }} }}', ModelServerConfig()
     )
@@ -234,16 +234,16 @@ def test_a_model_that_does_not_load_is_an_error(tmp_path: Path, models: Any) -> 
     [
         ("", "Invalid ServerModelConfig"),
         ("custom_model_config {}", "Only ModelConfigList is currently supported"),
-        ('model_config_list { config { name: "m" base_path: "/m" } }', "setting neither"),
+        ('model_config_list { config { name: "m" base_path: "mem://m" } }', "setting neither"),
         (
             (
-                'model_config_list { config { name: "m" base_path: "/m" model_type: TENSORFLOW '
+                'model_config_list { config { name: "m" base_path: "a://m" model_type: TENSORFLOW '
                 'model_platform: "tensorflow" } }'
             ),
             "setting both",
         ),
         (
-            'model_config_list { config { name: "m" base_path: "/m" model_platform: "x" } }',
+            'model_config_list { config { name: "m" base_path: "mem://m" model_platform: "x" } }',
             "unsupported platform x",
         ),
         (
@@ -252,12 +252,12 @@ def test_a_model_that_does_not_load_is_an_error(tmp_path: Path, models: Any) -> 
         ),
         (
             (
-                'model_config_list { config { name: "m" base_path: "/m" model_type: TENSORFLOW }'
-                ' config { name: "m" base_path: "/n" model_platform: "tensorflow" } }'
+                'model_config_list { config { name: "m" base_path: "a://m" model_type: 1 } '
+                'config { name: "m" base_path: "a://n" model_type: TENSORFLOW } }'
             ),
             "Illegal to list model m multiple times",
         ),
-        ('model_config_list { config { base_path: "/m" } }', "has no name"),
+        ('model_config_list { config { base_path: "mem://m" } }', "has no name"),
     ],
 )
 def test_wrong_configurations(models: Any, text: str, message: str) -> None:

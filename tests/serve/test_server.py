@@ -219,8 +219,8 @@ def test_the_share_of_requests_that_are_logged(tmp_path: Path, serve: Any) -> No
     models.half_plus(tmp_path / "half_plus_two")
     (tmp_path / "models").write_text(
         f'model_config_list {{ config {{ name: "half_plus_two" model_platform: "tensorflow" '
-        f'base_path: "{tmp_path / "half_plus_two"}" logging_config {{ '
-        f'log_collector_config {{ filename_prefix: "{tmp_path / "log"}" }} '
+        f'base_path: "{(tmp_path / "half_plus_two").as_posix()}" logging_config {{ '
+        f'log_collector_config {{ filename_prefix: "{(tmp_path / "log").as_posix()}" }} '
         f"sampling_config {{ sampling_rate: 0.3 }} }} }} }}"
     )
     server = serve(tmp_path, port=0, model_config_file=str(tmp_path / "models"))
@@ -241,7 +241,7 @@ def test_a_configuration_file_that_changes(tmp_path: Path, serve: Any) -> None:
 
     def write(*names: str) -> None:
         configs = [
-            f'config {{ name: "{name}" base_path: "{tmp_path / name}" '
+            f'config {{ name: "{name}" base_path: "{(tmp_path / name).as_posix()}" '
             'model_platform: "tensorflow" }'
             for name in names
         ]
