@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, resource, variant
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.plan.aliasing import kept_inputs
 from stillflow.runtime.plan.step_graph import StepGraph
@@ -13,6 +13,7 @@ from stillflow.runtime.plan.steps import Memory, Name, Step, Value, is_plain, ta
 from stillflow.runtime.plan.verify import fail
 
 _PLACED = "placing in memory"
+_HANDLES = (resource, variant)  # of things that are where they are
 
 
 def verify_edges(graph: StepGraph, after: str) -> None:
@@ -29,23 +30,26 @@ def verify_edges(graph: StepGraph, after: str) -> None:
     for step in graph:
         if not is_plain(step) or step.op is None or len(step.arguments) != len(step.op._inputs):
             continue
-        for argument, tensor in zip(step.arguments, step.op._inputs, strict=True):
+        wanted = {tensor.dtype.base_dtype for tensor in step.op._inputs}  # kernels choose the order
+        for argument in step.arguments:
             if not isinstance(argument, Name):
                 continue
-            found, wanted = types.get(str(argument)), tensor.dtype.base_dtype
-            if found not in (None, wanted) and not _is_free(step, found, wanted):
-                fail(after, step, f"takes {argument} of {found.name}, not of {wanted.name}")
+            found = types.get(str(argument))
+            if found is not None and not _is_taken(step, found, wanted):
+                names = ", ".join(sorted(each.name for each in wanted))
+                fail(after, step, f"takes {argument} of {found.name}, not of {names}")
             place, target = graph.place_of(argument), graph.device_of(step.op)
-            if place is None or place in (target, _host(place)):
+            if place is None or place in (target, _host(place)) or found in _HANDLES:
                 continue
             if not (step.op.card.metadata or step.op.card.anywhere or step.op.card.reads_on_host):
                 fail(after, step, f"takes {argument} on {place}, not on {target}")
 
 
-def _is_free(step: Step, found: DType, wanted: DType) -> bool:
-    """Return True where a kernel takes either type: it moves elements, or reads sizes."""
+def _is_taken(step: Step, found: DType, wanted: Collection[DType]) -> bool:
+    """Return True for a type that is wanted; for any where a kernel moves or counts elements."""
     assert step.op is not None
-    return step.op.card.view or (found.is_integer and wanted.is_integer)
+    free = step.op.card.view or (found.is_integer and any(each.is_integer for each in wanted))
+    return found in wanted or free
 
 
 def _host(device: Any) -> Any:
