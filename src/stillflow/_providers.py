@@ -55,8 +55,8 @@ PROVIDERS.update({
     "ops.forward_declarations.get_variable_scope": "stillflow.variables.variable_scope",
     "ops.forward_declarations.prod_op": "stillflow.ops.math.reductions",
     "ops.forward_declarations.reduce_sum": "stillflow.ops.math.reductions",
-    "runtime.plan.facts.compile_function": "stillflow.runtime.functions.callables",
-    "runtime.plan.facts.restart_functions": "stillflow.runtime.functions.callables",
+    "runtime.ir.facts.compile_function": "stillflow.runtime.functions.callables",
+    "runtime.ir.facts.restart_functions": "stillflow.runtime.functions.callables",
     "variables.base.create_variable": "stillflow.variables.creation",
     "variables.base.create_variable_v2": "stillflow.variables.creation",
 })  # fmt: skip

@@ -15,7 +15,7 @@ from stillflow.data import threadpool
 from stillflow.ops.data.background import Parallel
 from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Walk
-from stillflow.runtime.session.interrupts import Interrupt, Waits
+from stillflow.runtime.interrupts import Interrupt, Waits
 
 
 class Numbers(Walk):

@@ -17,7 +17,7 @@ from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Walk
 from stillflow.ops.queues.elements import Stacked, joined
 from stillflow.runtime.functions.callables import CompiledFunction
-from stillflow.runtime.session.interrupts import Interrupt, Waits
+from stillflow.runtime.interrupts import Interrupt, Waits
 
 Dataset = tf.data.Dataset
 MANY = 30  # results are asked for

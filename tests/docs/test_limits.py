@@ -51,7 +51,7 @@ NAMED = {
     "stillflow/ops/strings/regex.py": [r"`\C`"],
     "stillflow/ops/summary/writer_cards.py": ["create_db_writer"],
     "stillflow/platform/load_library.py": ["tf.load_file_system_library"],
-    "stillflow/runtime/cluster/collectives.py": ["collectives"],
+    "stillflow/runtime/functions/collectives.py": ["collectives"],
     "stillflow/runtime/cluster/master.py": ["debuggers that watch tensors"],
     "stillflow/runtime/cluster/packed.py": ["sent to another task"],
     "stillflow/runtime/loops/repeats.py": ["steps of partial runs"],

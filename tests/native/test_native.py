@@ -74,7 +74,7 @@ def test_loops_that_were_loaded_before_torch_run_on_its_threads():
         assert "torch" not in sys.modules
         if library is not None:
             library.use_threads_of = given.append
-            import stillflow.runtime.executor.threads
+            import stillflow.runtime.host.threads
             assert [bool(function.value) for function in given] == [True]
     """
     subprocess.run([sys.executable, "-c", "import sys\n" + textwrap.dedent(program)], check=True)

@@ -14,11 +14,11 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.ops.samples import Bad, Sample
 from stillflow.runtime.devices.moves import HOST
-from stillflow.runtime.plan.facts import Facts
+from stillflow.runtime.ir.facts import Facts
+from stillflow.runtime.ir.request import PlanRequest
 from stillflow.runtime.plan.plan import make_plan
-from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.trace import Tracer
+from stillflow.runtime.schedule.prune import needed_ops
 
 # What the graph knows of the inputs: their values, shapes, ranks, or types alone.
 KNOWN = ("values", "sizes", "ranks", "types")

@@ -16,9 +16,9 @@ from stillflow.graph.traits import NAMES, Scalar, Traits
 from stillflow.native import library
 from stillflow.ops.samples import Sample
 from stillflow.runtime.executor import threads
+from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.loops import vectorization
 from stillflow.runtime.loops.counters import wrap32
-from stillflow.runtime.plan.facts import Facts
 
 CARDS = dict(sorted(cards.load_all().items()))
 TURNS = vectorization.LEAST_TURNS

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from stillflow.graph import card as cards
-from stillflow.runtime.plan.steps import Guard, Name, Step
+from stillflow.runtime.ir.steps import Guard, Name, Step
 
 KERNELS: dict[str, Any] = {
     "Add": torch.add, "Mul": torch.mul, "Sub": torch.sub, "Relu": torch.relu, "Neg": torch.neg,

@@ -26,9 +26,9 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.runtime.executor.dataflow import kernel_function
-from stillflow.runtime.executor.threads import with_few_threads
+from stillflow.runtime.host.threads import with_few_threads
 from stillflow.runtime.failures import kind_and_message
-from stillflow.runtime.plan.facts import Facts, PlanNode
+from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.resources import Resources
 
 # Kernels that are kept: of all, and for the same shapes by values.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
-from stillflow.runtime.session.interrupts import Interrupt, interrupted_by
+from stillflow.runtime.interrupts import Interrupt, interrupted_by
 
 
 class CancellationManager:

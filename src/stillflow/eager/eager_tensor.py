@@ -16,7 +16,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
 from stillflow.runtime.devices.devices import gpus
-from stillflow.runtime.plan.facts import to_array
+from stillflow.runtime.ir.facts import to_array
 
 _numbers = itertools.count()
 _Numbers = torch.Tensor

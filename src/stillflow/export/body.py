@@ -19,8 +19,8 @@ from stillflow.graph.node import Call, Numbers
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.torch_sources import every as every
 from stillflow.ops.torch_sources.parts import Span, Text
-from stillflow.runtime.plan.facts import PlanNode
-from stillflow.runtime.plan.steps import Guard, Name, Step
+from stillflow.runtime.ir.facts import PlanNode
+from stillflow.runtime.ir.steps import Guard, Name, Step
 from stillflow.runtime.plan.trace import Tracer
 
 if TYPE_CHECKING:

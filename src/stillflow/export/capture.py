@@ -13,13 +13,13 @@ from stillflow.export.problems import ExportError, Problem, explained
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.functions.inlining import inline, is_call
+from stillflow.runtime.ir.facts import Facts, PlanNode
+from stillflow.runtime.ir.steps import Guard, Step, Value
 from stillflow.runtime.loops.frames import find_frames, has_loops
 from stillflow.runtime.passes.dead_steps import live_steps
-from stillflow.runtime.plan.facts import Facts, PlanNode
-from stillflow.runtime.plan.prune import order, reachable
-from stillflow.runtime.plan.steps import Guard, Step, Value
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.schedule.prune import order, reachable
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _FED = (*_PLACEHOLDERS, "PlaceholderWithDefault")

@@ -13,8 +13,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.nn.windows import spatial
 from stillflow.ops.torch_sources.layers import padded, paddings, to_first, to_last
 from stillflow.ops.torch_sources.parts import same_or_tuple
-from stillflow.runtime.plan.facts import PlanNode
-from stillflow.runtime.plan.steps import Step
+from stillflow.runtime.ir.facts import PlanNode
+from stillflow.runtime.ir.steps import Step
 
 if TYPE_CHECKING:
     from stillflow.export.body import Body

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow.export.literals import UnwritableError
 from stillflow.graph.node import Numbers
-from stillflow.runtime.plan.steps import Step
+from stillflow.runtime.ir.steps import Step
 
 if TYPE_CHECKING:
     from stillflow.export.body import Body

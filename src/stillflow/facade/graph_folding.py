@@ -14,7 +14,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.importer import import_graph_def
 from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_proto import make_tensor_proto
-from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.runtime.session.session import Session
 
 _CONTROL_FLOW = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})

@@ -35,7 +35,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_sum
 from stillflow.ops.sparse.serialization import deserialize_sparse, serialize_sparse
 from stillflow.ops.tensor_array.tensor_array import TensorArray
-from stillflow.runtime.plan.prune import sources
+from stillflow.runtime.schedule.prune import sources
 
 _CONTROL_FLOW = {"Switch", "Merge", "Enter", "RefEnter", "Exit", "NextIteration", "LoopCond"}
 # Stateful operations that give every iteration the same.

@@ -1,7 +1,7 @@
 """Collective operations: each of a group is on another device, and all of them work together.
 
 They have no kernels: a run computes a group's results from the inputs of all its members (see
-`runtime/cluster/collectives.py`), so the group has to be in that run as a whole.
+`runtime/functions/collectives.py`), so the group has to be in that run as a whole.
 """
 
 from __future__ import annotations

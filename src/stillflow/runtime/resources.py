@@ -13,7 +13,7 @@ from stillflow.graph import trust
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
 from stillflow.graph.trust import Policy
-from stillflow.runtime.session.interrupts import Interrupt
+from stillflow.runtime.interrupts import Interrupt
 
 
 class Bounds:
@@ -187,6 +187,6 @@ def _host(op: Operation) -> str:
 
 def resources_of_host() -> Resources:
     """State of a session without any, all of whose operations are on the host."""
-    from stillflow.runtime.plan.values import from_array
+    from stillflow.runtime.ir.values import from_array
 
     return Resources(lambda op: "cpu", from_array)

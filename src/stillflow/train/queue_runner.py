@@ -156,7 +156,7 @@ class QueueRunner:
         self, sess: Any, enqueue_op: Any, stopped: Callable[[], bool]
     ) -> Callable[[], Any]:
         """Return the function that a thread calls repeatedly until `stopped`."""
-        from stillflow.runtime.executor.queue_runs import turns  # needs torch, which graphs do not
+        from stillflow.runtime.session.queue_runs import turns  # needs torch, which graphs do not
 
         return turns(sess, enqueue_op, stopped)
 

@@ -10,8 +10,8 @@ from tests.simulated_cuda import simulated_cuda
 import stillflow as tf
 from stillflow.runtime.devices.devices import pretend_gpus, session_devices
 from stillflow.runtime.devices.moves import Moves
+from stillflow.runtime.ir.steps import Memory, Value
 from stillflow.runtime.plan import emit
-from stillflow.runtime.plan.steps import Memory, Value
 
 META = torch.device("meta")
 

@@ -14,7 +14,7 @@ import torch
 import stillflow as tf
 from stillflow.runtime.devices.memory_estimate import fitting_batch
 from stillflow.runtime.executor.remedies import MANY_CHANGES
-from stillflow.runtime.plan.steps import Step
+from stillflow.runtime.ir.steps import Step
 
 HUNGRY = r"""
 import re

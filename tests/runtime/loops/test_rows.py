@@ -8,8 +8,8 @@ import torch
 
 import stillflow as tf
 from stillflow.ops.queues.elements import stacked
+from stillflow.runtime.ir.values import from_array
 from stillflow.runtime.loops.rows import row_plan
-from stillflow.runtime.plan.values import from_array
 from stillflow.runtime.resources import Resources
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own

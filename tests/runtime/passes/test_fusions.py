@@ -9,7 +9,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.runtime.passes import pipeline
-from stillflow.runtime.plan import in_place, plan
+from stillflow.runtime.plan import in_place, placing
 
 SHAPE = (4, 3, 2, 5)
 
@@ -71,7 +71,7 @@ def values(wanted, feeds):
 def single_calls(monkeypatch, wanted, feeds):
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "PASSES", ())
-        patch.setattr(plan, "reuse", lambda *args: None)
+        patch.setattr(placing, "reuse", lambda *args: None)
         return values(wanted, feeds)
 
 

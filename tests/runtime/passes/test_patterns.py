@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from tests.runtime.hand_written import call, outputs
 
+from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.passes.patterns import Call, match
-from stillflow.runtime.plan.step_graph import StepGraph
 
 PRODUCT_OF_SUM = Call("Relu", Call(("Mul", "Sub"), Call(torch.add)))
 

@@ -13,11 +13,11 @@ from stillflow.graph import dtypes
 from stillflow.ops.kernels import order_only
 from stillflow.ops.nn import batch_norm, convolution, native_kernels, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.passes import pipeline
 from stillflow.runtime.passes.activations import RELU_GRAD
 from stillflow.runtime.passes.dropout_masks import keep_mask
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Step
 
 
 def changed(name: str, *steps: Step, results: Any = (), **more: Any) -> StepGraph:

@@ -12,8 +12,8 @@ from tests.runtime.passes.test_fusions import close
 from tests.runtime.passes.test_subsets import networks, trained
 
 import stillflow as tf
+from stillflow.runtime.ir.verify import verify
 from stillflow.runtime.passes import pipeline
-from stillflow.runtime.plan.verify import verify
 from stillflow.runtime.schedule.dependencies import dependencies, schedule
 from stillflow.runtime.schedule.steps import StepAccesses
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import stillflow as tf
-from stillflow.runtime.plan.steps import Memory, Name, Step
+from stillflow.runtime.ir.steps import Memory, Name, Step
 from stillflow.runtime.schedule.host_first import host_first
 from stillflow.runtime.schedule.steps import StepAccesses
 

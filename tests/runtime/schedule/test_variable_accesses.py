@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.schedule.operations import by_accesses
+from stillflow.runtime.schedule.prune import needed_ops
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 

@@ -11,10 +11,9 @@ import pytest
 
 import stillflow as tf
 from stillflow.graph import default_session
+from stillflow.runtime.ir.values import from_array
 from stillflow.runtime.plan import plan
-from stillflow.runtime.plan.values import from_array
-from stillflow.runtime.session import interpreter_lock
-from stillflow.runtime.session import session as session_module
+from stillflow.runtime.session import interpreter_lock, session_plans
 from stillflow.runtime.session.fetches import register_session_run_conversion_functions
 
 
@@ -174,8 +173,8 @@ def test_threads_whose_first_runs_are_traced_share_the_sessions_state(monkeypatc
         time.sleep(0.1)
         return made[-1]
 
-    plain = session_module.resources_of_host
-    monkeypatch.setattr(session_module, "resources_of_host", slowly)
+    plain = session_plans.resources_of_host
+    monkeypatch.setattr(session_plans, "resources_of_host", slowly)
     with tf.Graph().as_default(), tf.Session() as session:
         one = tf.constant(1) + tf.placeholder_with_default(1, [])
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)

@@ -14,7 +14,7 @@ from stillflow.runtime.cluster.links import Answer, ask_when_there
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
 from stillflow.runtime.devices.devices import DeviceAttributes
-from stillflow.runtime.plan.values import fetch_converter
+from stillflow.runtime.ir.values import fetch_converter
 
 
 class Direct:

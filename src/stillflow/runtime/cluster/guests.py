@@ -15,15 +15,14 @@ from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
 from stillflow.graph.importer import import_graph_def
-from stillflow.runtime.cluster.crossings import DEAD
 from stillflow.runtime.cluster.links import link_to
 from stillflow.runtime.cluster.packed import pack
 from stillflow.runtime.cluster.partition import EFFECT
 from stillflow.runtime.cluster.task_steps import TaskSteps
 from stillflow.runtime.devices.devices import DeviceAttributes
 from stillflow.runtime.devices.placement import Placement
-from stillflow.runtime.plan.cache import PlanCache
-from stillflow.runtime.plan.shape_policy import Shapes
+from stillflow.runtime.plan.cache import PlanCache, Shapes
+from stillflow.runtime.plan.crossings import DEAD
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.fetches import Fetches
 
@@ -139,8 +138,7 @@ class GuestPart:
                 self._traced.forget()
 
     def _make_plan(self, shapes: Shapes) -> Callable[..., list[Any]]:
-        from stillflow.runtime.plan.plan import make_plan
-        from stillflow.runtime.plan.request import PlanRequest
+        from stillflow.runtime.plan.plan import PlanRequest, make_plan
 
         dims = dict(zip(self._feeds, shapes, strict=True))
         tensors, targets = self._fetches.tensors, self._fetches.targets

@@ -13,7 +13,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.runtime import native_log
 from stillflow.runtime.cluster.wire import Broken, Packed, Wire
-from stillflow.runtime.session.interrupts import current_interrupt
+from stillflow.runtime.interrupts import current_interrupt
 from stillflow.util.interpreter_exit import Resting
 from stillflow.util.threads import our_thread
 

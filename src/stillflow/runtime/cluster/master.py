@@ -22,9 +22,9 @@ from stillflow.runtime.cluster.partition import Part, Partition
 from stillflow.runtime.cluster.runs import PartOfRun, Run, by_itself
 from stillflow.runtime.cluster.tasks import Cluster, LocalTask
 from stillflow.runtime.devices.devices import DeviceAttributes
-from stillflow.runtime.plan.values import fetch_fed
+from stillflow.runtime.interrupts import Interrupt
+from stillflow.runtime.ir.values import fetch_fed
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.session.interrupts import Interrupt
 
 
 class Master:

@@ -20,8 +20,8 @@ from stillflow.runtime.cluster.loop_tasks import device_of_loops
 from stillflow.runtime.cluster.loose_shapes import with_loose_shapes
 from stillflow.runtime.functions.inlining import Inliner, inline, is_call
 from stillflow.runtime.loops.frames import Frame, LateEntry, find_frames, has_loops
-from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.schedule.operations import by_accesses
+from stillflow.runtime.schedule.prune import needed_ops
 
 _CALLS = ("func", "list(func)")
 # Marks operations that run without a consumer, unless they are in a branch not taken.

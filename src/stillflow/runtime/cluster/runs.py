@@ -14,7 +14,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.cluster.access import Access, Direct, Remote, fetched
 from stillflow.runtime.cluster.links import Answer
-from stillflow.runtime.session.interrupts import Interrupt, current_interrupt
+from stillflow.runtime.interrupts import Interrupt, current_interrupt
 
 
 class PartOfRun(NamedTuple):

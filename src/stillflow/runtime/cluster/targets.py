@@ -10,7 +10,7 @@ from stillflow import errors
 from stillflow.graph.graph import Graph
 from stillflow.runtime.cluster import tasks
 from stillflow.runtime.cluster.tasks import LocalTask
-from stillflow.runtime.session.interrupts import time_limit
+from stillflow.runtime.interrupts import time_limit
 
 if TYPE_CHECKING:
     from stillflow.runtime.cluster.access import RemoteTask

@@ -10,7 +10,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph.dtypes import DType
-from stillflow.runtime.session.interrupts import Interrupt, Waits, interrupted_by
+from stillflow.runtime.interrupts import Interrupt, Waits, interrupted_by
 
 Send = Callable[[int, str, str, DType, Any], None]
 

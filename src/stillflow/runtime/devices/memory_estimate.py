@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from stillflow.graph.operation import Tensor
-from stillflow.runtime.plan.steps import Step
+from stillflow.runtime.ir.steps import Step
 from stillflow.util.machine_memory import available_bytes, room_below_limit
 
 _KEPT_BACK = 0.9  # of the memory that is free: allocators cannot use all of it

@@ -18,8 +18,8 @@ from stillflow.runtime.devices.kinds import (
     reads_anywhere,
     reads_number,
 )  # fmt: skip
-from stillflow.runtime.functions.inlining import takes_handle
-from stillflow.runtime.plan.steps import Memory, Step, Value
+from stillflow.runtime.ir.inputs import takes_handle
+from stillflow.runtime.ir.steps import Memory, Step, Value
 
 HOST = torch.device("cpu")
 _OF_HOST = frozenset(("string", "variant", "resource"))

@@ -11,7 +11,7 @@ from stillflow.runtime import native_log
 from stillflow.runtime.devices.devices import DeviceAttributes
 from stillflow.runtime.devices.placement_log import PlacementLog
 from stillflow.runtime.devices.placer import Placer
-from stillflow.runtime.plan.prune import needed_ops, order
+from stillflow.runtime.schedule.prune import needed_ops, order
 
 
 class Placement:

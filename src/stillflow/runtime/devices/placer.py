@@ -20,7 +20,8 @@ from stillflow.graph.operation import Operation
 from stillflow.runtime.devices.devices import are_of_apple
 from stillflow.runtime.devices.kinds import kinds_of, limit_of_apple, prefers_cpu
 from stillflow.runtime.failures import kernels_elsewhere
-from stillflow.runtime.functions.inlining import is_call, is_handle, takes_handle
+from stillflow.runtime.functions.inlining import is_call
+from stillflow.runtime.ir.inputs import is_handle, takes_handle
 
 _Name = tuple[Graph, str]
 # Devices of XLA, next to those they compute on.

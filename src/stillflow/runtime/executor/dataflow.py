@@ -21,7 +21,6 @@ from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.traits import Flow
 from stillflow.runtime.devices.moves import carried
-from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.failures import (
     as_op_error,
     dead_fetch,
@@ -31,14 +30,15 @@ from stillflow.runtime.failures import (
     truth_of,
     uninitialized,
 )
-from stillflow.runtime.functions.inlining import wants_reference
-from stillflow.runtime.plan.aliasing import kept_inputs
+from stillflow.runtime.host.denormals import flushed
+from stillflow.runtime.interrupts import current_interrupt
+from stillflow.runtime.ir.aliasing import kept_inputs
+from stillflow.runtime.ir.facts import Facts, PlanNode
+from stillflow.runtime.ir.inputs import wants_reference
+from stillflow.runtime.ir.request import PlanRequest
+from stillflow.runtime.ir.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.plan.emit import own
-from stillflow.runtime.plan.facts import Facts, PlanNode
-from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.trace import check, holds_handle
-from stillflow.runtime.plan.values import fetch_converter, fetch_fed, from_array
-from stillflow.runtime.session.interrupts import current_interrupt
 from stillflow.util.interpreter_exit import at_work
 
 # Where a token is: the frames around it, each with the number of its iteration.

@@ -13,8 +13,8 @@ import torch
 from stillflow import errors
 from stillflow.graph.operation import Operation
 from stillflow.runtime.devices.memory_estimate import fitting_batch, free_bytes
+from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.plan.emit import PLAN
-from stillflow.runtime.plan.steps import Step
 
 _LARGEST = 5
 _HELD = "The run held"

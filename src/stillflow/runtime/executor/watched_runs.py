@@ -16,9 +16,9 @@ from stillflow.ops.debug import summaries
 from stillflow.ops.debug.dumps import DumpWriter
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.executor.dataflow import Tag
+from stillflow.runtime.ir.request import PlanRequest
+from stillflow.runtime.ir.values import fetch_converter
 from stillflow.runtime.plan.plan import make_plan
-from stillflow.runtime.plan.request import PlanRequest
-from stillflow.runtime.plan.values import fetch_converter
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.tracing.run_metadata import partition_graphs
 

@@ -14,10 +14,10 @@ from stillflow.errors import of_program
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import num_elements
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.steps import Guard, Step, ops_of, taken_by
+from stillflow.runtime.ir.steps import Guard, Step, ops_of, taken_by
 
 if TYPE_CHECKING:
-    from stillflow.runtime.plan.request import PlanRequest
+    from stillflow.runtime.ir.request import PlanRequest
     from stillflow.runtime.plan.trace import Tracer
 
 

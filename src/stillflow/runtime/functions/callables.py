@@ -25,12 +25,12 @@ from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
 from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.devices.moves import HOST, place_of
-from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.functions.inlining import body_effects
+from stillflow.runtime.host.denormals import flushed
+from stillflow.runtime.ir import facts
+from stillflow.runtime.ir.facts import own_states
 from stillflow.runtime.loops.rows import RowPlan, row_plan
-from stillflow.runtime.plan import facts
 from stillflow.runtime.plan.cache import PlanCache
-from stillflow.runtime.plan.facts import own_states
 from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources
 from stillflow.util.interpreter_exit import at_work
@@ -139,8 +139,8 @@ class CompiledFunction:
                 self._plans.clear()
 
     def _plan_for(self, shapes: Shapes, places: tuple[Any, ...]) -> Callable[..., list[Any]]:
+        from stillflow.runtime.ir.request import PlanRequest
         from stillflow.runtime.plan.plan import make_plan
-        from stillflow.runtime.plan.request import PlanRequest
 
         def make(relied: Shapes) -> Callable[..., list[Any]]:
             feeds = dict(zip(self.body.inputs, relied, strict=True))

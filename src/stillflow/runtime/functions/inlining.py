@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.graph import dtypes
 from stillflow.graph.attrs import from_proto
 from stillflow.graph.card import Card
 from stillflow.graph.card import op as registered
@@ -30,11 +29,10 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import const_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.functional.cards import EXECUTORS
-from stillflow.ops.functional.nodes import disabled_rewriter_config
-from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.functions.call_bounds import MOST_CALLS, checked_calls
-from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.ir.inputs import LOWERED, is_pruned, takes_handle
+from stillflow.runtime.schedule.prune import needed_ops
 
 # Orders operations without doing anything.
 pivot_card = registered("_Pivot()")
@@ -42,7 +40,6 @@ pivot_card.kernel(lambda node: lambda: None)
 
 
 # Marks branches and loops that are run as if they were the graph's own.
-_LOWERED = "_lower_using_switch_merge"
 
 # Take references: they are read in the branch that is taken.
 _BRANCHES = frozenset({"If", "StatelessIf", "Case"})
@@ -241,7 +238,7 @@ class Inliner:
             outputs, done = lower(self, Call(op, inputs, controls, scope))
         except (ValueError, errors.OpError) as error:
             raise as_op_error(error, op) from error
-        if not op.attrs.get(_LOWERED):
+        if not op.attrs.get(LOWERED):
             self.kept.append(done)
         if len(outputs) != len(op._outputs):
             what = "SymGrad" if op.type == "SymbolicGradient" else f"{op.type} {op.name}"
@@ -320,35 +317,6 @@ class Inliner:
         return self._device_of(call.op)
 
 
-def is_handle(tensor: Tensor) -> bool:
-    """Return True for references and resources, which cannot be copied between devices."""
-    return tensor.dtype._is_ref_dtype or tensor.dtype == dtypes.resource
-
-
-def takes_handle(op: Operation, index: int) -> bool:
-    """Return True if an input is taken as a handle: a resource, or a reference declared as one.
-
-    An operation that declares a value and is given a reference reads it, and may be anywhere.
-    """
-    dtype = op._inputs[index].dtype
-    return dtype == dtypes.resource or (dtype._is_ref_dtype and wants_reference(op, index))
-
-
-def wants_reference(op: Operation, index: int) -> bool:
-    """Return True if input number `index` is declared as a reference."""
-    position = 0
-    for arg in op.card.signature.inputs:
-        count = 1
-        if arg.number_attr is not None:
-            count = op.attrs[arg.number_attr]
-        elif arg.type_list_attr is not None:
-            count = len(op.attrs[arg.type_list_attr])
-        if index < position + count:
-            return arg.is_ref
-        position += count
-    return False
-
-
 def _on(default: str, device: str) -> str:
     """Return a device with missing parts from another one."""
     merged = DeviceSpecV2.from_string(default).make_merged_spec(DeviceSpecV2.from_string(device))
@@ -399,7 +367,7 @@ def body_effects(body: FuncGraph, pruned: bool = False) -> list[Operation]:
     return [*ops, *(op for op in body.control_outputs if not op._is_stateful)]
 
 
-def _inline_call(
+def inline_call(
     inliner: Inliner, call: Call, function: LibraryFunction | str, body: FuncGraph
 ) -> tuple[list[Tensor], Operation]:
     waits = [*call.controls, *inliner.makers(*call.inputs)]
@@ -413,7 +381,7 @@ def _inline_call(
 def _call(inliner: Inliner, call: Call) -> Any:
     """Return a node whose type is the function's name."""
     function, body = resolve(call.op, call.op.type, call.op.node_def.attr)
-    return _inline_call(inliner, call, function, body)
+    return inline_call(inliner, call, function, body)
 
 
 def _call_attribute(inliner: Inliner, call: Call) -> Any:
@@ -425,7 +393,7 @@ def _call_attribute(inliner: Inliner, call: Call) -> Any:
             call.op,
             f"No executor factory registered for the given executor type: {executor}",
         )
-    return _inline_call(inliner, call, *call.function(call.op.attrs["f"]))
+    return inline_call(inliner, call, *call.function(call.op.attrs["f"]))
 
 
 def _remote_call(inliner: Inliner, call: Call) -> Any:
@@ -444,15 +412,9 @@ def _target_of(call: Call) -> str:
     return "" if target is None else bytes(target.item()).decode()
 
 
-def _symbolic_gradient(inliner: Inliner, call: Call) -> Any:
-    named = call.op.attrs["f"]
-    body = gradient_body(call.op.graph, named, len(call.op.attrs["Tout"]))
-    return _inline_call(inliner, call, f"{named.name}_gradient", body)
-
-
 _CALLS: dict[str, Callable[[Inliner, Call], Any]] = {
     "PartitionedCall": _call_attribute, "StatefulPartitionedCall": _call_attribute,
-    "RemoteCall": _remote_call, "SymbolicGradient": _symbolic_gradient,
+    "RemoteCall": _remote_call,
 }  # fmt: skip
 
 
@@ -464,10 +426,9 @@ def is_call(op: Operation) -> bool:
 @cache
 def _expansions() -> dict[str, Callable[[Inliner, Call], Any]]:
     """Return the expansion functions by op type."""
-    from stillflow.runtime.cluster.collectives import COLLECTIVES
     from stillflow.runtime.functions.lowering import LOWERED
 
-    return {**_CALLS, **LOWERED, **COLLECTIVES}
+    return {**_CALLS, **LOWERED}
 
 
 def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
@@ -478,18 +439,6 @@ def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
     if lower is None or not scope.names:
         return lower
     return None if any(name in scope.names for name in called_names(op)) else lower
-
-
-def is_pruned(op: Operation) -> bool:
-    """Return True if only the parts of a body run that its results and its definition need.
-
-    That is how the graph's optimizer leaves bodies behind; without it, all effects happen. A
-    gradient computes a body again, whose effects happened already.
-    """
-    if op.type == "SymbolicGradient":
-        return True
-    config = op.attrs.get("config_proto")
-    return bool(op.attrs.get(_LOWERED)) or config not in (None, disabled_rewriter_config())
 
 
 def _stays(op: Operation, card: FunctionCard) -> bool:

@@ -22,9 +22,11 @@ from stillflow.ops.control_flow.switch import (
     ref_switch_op,
     switch_op,
 )  # fmt: skip
+from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.ops.math.binary import add_op
 from stillflow.ops.math.comparison import equal_op
-from stillflow.runtime.functions.inlining import Call, Inliner
+from stillflow.runtime.functions.collectives import COLLECTIVES
+from stillflow.runtime.functions.inlining import Call, Inliner, inline_call
 
 # Whether a value counts as true: numbers that are not zero, text and arrays that are not empty.
 truth_card = registered("_Truth(input: T) -> output: bool\nT: type")
@@ -346,7 +348,14 @@ def _for(inliner: Inliner, call: Call) -> Any:
     return exits[1:], done
 
 
+def _symbolic_gradient(inliner: Inliner, call: Call) -> Any:
+    named = call.op.attrs["f"]
+    body = gradient_body(call.op.graph, named, len(call.op.attrs["Tout"]))
+    return inline_call(inliner, call, f"{named.name}_gradient", body)
+
+
 LOWERED: dict[str, Callable[[Inliner, Call], Any]] = {
     "If": _if, "StatelessIf": _if, "_If": _if, "Case": _case,
     "While": _while, "StatelessWhile": _while, "_While": _while, "For": _for,
+    "SymbolicGradient": _symbolic_gradient, **COLLECTIVES,
 }  # fmt: skip

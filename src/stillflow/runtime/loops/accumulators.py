@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stillflow.ops.linalg import matmul
-from stillflow.runtime.plan.steps import Name, Step
+from stillflow.runtime.ir.steps import Name, Step
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode, Shapes

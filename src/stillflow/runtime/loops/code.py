@@ -9,10 +9,12 @@ import torch
 
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
-from stillflow.runtime.devices.capture_regions import Segments
-from stillflow.runtime.devices.graph_capture import is_wanted
+from stillflow.runtime.capture.graph_capture import is_wanted
+from stillflow.runtime.capture.regions import Segments
 from stillflow.runtime.devices.kinds import is_of_container
 from stillflow.runtime.failures import named_error
+from stillflow.runtime.interrupts import current_interrupt
+from stillflow.runtime.ir.steps import Step, Value, last_uses
 from stillflow.runtime.loops.accumulators import add_in_place
 from stillflow.runtime.loops.counters import BOXES, GLOBALS, keep_scalars
 from stillflow.runtime.loops.memory import shown_variables
@@ -21,13 +23,8 @@ from stillflow.runtime.loops.vectorization import Batch, at_once, batch_of
 from stillflow.runtime.loops.wiring import LoopVariable, Unstructured
 from stillflow.runtime.passes.dead_steps import live_steps
 from stillflow.runtime.passes.pipeline import in_loop
-from stillflow.runtime.plan.aliasing import protect
 from stillflow.runtime.plan.emit import Emitter
-from stillflow.runtime.plan.in_place import reuse
-from stillflow.runtime.plan.steps import Step, Value, last_uses
-from stillflow.runtime.plan.verify import WANTED
-from stillflow.runtime.plan.verify_memory import verify_memory
-from stillflow.runtime.session.interrupts import current_interrupt
+from stillflow.runtime.plan.placing import place_in_memory
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.loop import LoopTracer
@@ -106,10 +103,7 @@ class LoopCode:
         if tracer.facts.exporting:  # others write it, and have passes of their own
             return
         keep_scalars(self)
-        shapes: Shapes = {
-            value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)
-            for tensor, value in tracer.values.items()
-        }
+        shapes = tracer.shapes()
         self.batch = batch_of(self, shapes)
         self.owned = add_in_place(self, shapes)
         segments = None
@@ -122,13 +116,10 @@ class LoopCode:
             steps = in_loop(self.parts[part], [*wanted, *self.results, *elsewhere])
             self.parts[part] = choose_by_bits(steps, shapes, zeros)
         ordered = live_steps(self.steps, [*wanted, *self.results])
-        ordered, roots = protect(ordered, tracer.values, tracer.memory, [*carried, *self.leaving])
+        after = [*carried, *self.leaving]
+        names = [*wanted, *self.results]
+        ordered, _ = place_in_memory(ordered, tracer, after, names, tracer.held)
         self._take_apart(ordered)
-        kept = {root for value in (*carried, *self.leaving) for root in value.roots}
-        kept |= tracer.held
-        reuse(ordered, shapes, roots, tracer.memory, frozenset(kept))
-        if WANTED:
-            verify_memory(ordered, roots, tracer.memory, [*wanted, *self.results])
         if segments is not None:
             others = [step for part in PARTS if part != "body" for step in self.parts[part]]
             used = {name for step in others for name in step.inputs}

@@ -15,7 +15,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
 from stillflow.runtime.devices.moves import HOST
-from stillflow.runtime.plan.steps import Name, Step
+from stillflow.runtime.ir.steps import Name, Step
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode

@@ -18,6 +18,10 @@ class LateEntry(InvalidArgumentError):
     """Error: an input of a loop depends on its output, so the loop cannot run as one."""
 
 
+class Unstructured(Exception):
+    """The wiring of a loop is none that `while_loop` makes."""
+
+
 class Frame:
     """A loop (or, without a parent, the graph outside of loops).
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stillflow.graph.operation import Operation
-from stillflow.runtime.plan.steps import Value
+from stillflow.runtime.ir.steps import Value
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode

@@ -15,7 +15,7 @@ from stillflow import errors
 from stillflow.graph.operation import Operation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.streams import OpStream
-from stillflow.runtime.plan.facts import op_state
+from stillflow.runtime.ir.facts import op_state
 
 
 class Repeats:

@@ -20,7 +20,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.ops.arrays.native_kernels import choose as choose_elements
 from stillflow.ops.arrays.native_kernels import choose_rows
 from stillflow.ops.arrays.tile import spread
-from stillflow.runtime.plan.steps import Name, Step
+from stillflow.runtime.ir.steps import Name, Step
 
 # Below this, one call that looks at each element is cheaper than three that do not.
 MIN_ELEMENTS = 1 << 12

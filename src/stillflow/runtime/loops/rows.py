@@ -20,16 +20,16 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.io.parsing.examples import ExampleParser, dense_shapes, features_of
 from stillflow.ops.kernels import copied
 from stillflow.ops.queues.elements import Stacked, stacked
-from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.functions.inlining import is_call
+from stillflow.runtime.host.denormals import flushed
+from stillflow.runtime.ir.facts import Facts, PlanNode
+from stillflow.runtime.ir.steps import Name, Step
 from stillflow.runtime.loops.frames import has_loops
 from stillflow.runtime.loops.vectorization import turn_function
 from stillflow.runtime.passes.dead_steps import live_steps
-from stillflow.runtime.plan.facts import Facts, PlanNode
-from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.plan.steps import Name, Step
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.util.interpreter_exit import at_work
 
 # Takes stacked values, gives the sequence of stacked results.

@@ -18,10 +18,10 @@ import torch
 
 from stillflow.ops.control_flow.stacks import StackStore
 from stillflow.ops.tensor_array.store import ArrayStore
+from stillflow.runtime.ir.steps import Memory, Name, Step, Value
 from stillflow.runtime.loops.accumulators import SUMS
 from stillflow.runtime.loops.wiring import LoopVariable
 from stillflow.runtime.plan.emit import Emitter
-from stillflow.runtime.plan.steps import Memory, Name, Step, Value
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode, Shapes

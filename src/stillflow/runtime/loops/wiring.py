@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stillflow.graph.operation import Operation
-from stillflow.runtime.loops.frames import Frame
-
-
-class Unstructured(Exception):
-    """The wiring of a loop is none that `while_loop` makes."""
+from stillflow.runtime.loops.frames import Frame, Unstructured
 
 
 @dataclass(slots=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.ops.math import row_extremes
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Step, fuse, in_order
 from stillflow.runtime.passes.patterns import Call, match
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Step, fuse, in_order
 
 ACCURACY = Call("Mean", Call("Cast", Call("Equal")))
 

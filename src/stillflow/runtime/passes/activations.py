@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from stillflow.ops.nn import bias, native_kernels
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, fuse
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, fuse
 
 RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
 

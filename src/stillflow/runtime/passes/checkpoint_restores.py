@@ -12,8 +12,8 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.io.bundles import Restore
 from stillflow.ops.variables.reference import Assignment
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Step, fuse
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Step, fuse
 
 
 def fuse_restores(graph: StepGraph) -> None:

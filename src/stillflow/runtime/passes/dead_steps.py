@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stillflow.ops.kernels import order_only
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Step
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Step
 
 
 def remove_dead_steps(graph: StepGraph) -> None:

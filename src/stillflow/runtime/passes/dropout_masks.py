@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, fuse
 from stillflow.runtime.passes.patterns import Call, match
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, fuse
 
 # `tf.random_uniform` multiplies its draws by the width of its range and adds the lowest number.
 _DRAWS = Call("Mul", Call("RandomUniform"), optional=True)

@@ -17,9 +17,9 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.ops.sparse import native_kernels
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Step, fuse, in_order, is_call
 from stillflow.runtime.passes.simplifications import RowsUnless
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Step, fuse, in_order, is_call
 
 
 def fuse_lookups(graph: StepGraph) -> None:

@@ -7,8 +7,8 @@ kernels convert by themselves, and to a smaller image only the rows that it need
 from __future__ import annotations
 
 from stillflow.graph import dtypes
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step
 
 _RESIZES = ("ResizeArea", "ResizeBicubic", "ResizeBilinear")
 # All of their values are float32 numbers.

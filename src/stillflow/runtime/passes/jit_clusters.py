@@ -21,10 +21,10 @@ import torch
 from stillflow.graph.operation import Operation
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.devices.moves import HOST
-from stillflow.runtime.plan.facts import Facts
+from stillflow.runtime.ir.facts import Facts
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, ops_of
 from stillflow.runtime.plan.regions import Code, Part
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, ops_of
 
 # A single step has nothing to be compiled with.
 _AT_LEAST = 2

@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 
 from stillflow.ops.training.cards import GroupedUpdate
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, fuse
 from stillflow.runtime.passes.patterns import Call, match_argument
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, fuse
 
 _TYPES = (torch.float32, torch.float64)
 PRODUCT = Call(torch.mul, Call(torch.sub))

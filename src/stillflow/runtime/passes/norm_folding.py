@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from stillflow.ops.nn import batch_norm
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, fuse
 from stillflow.runtime.passes.patterns import Call, match_argument
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, fuse
 
 _CONVOLUTION = Call(("Conv2D", "DepthwiseConv2dNative"))
 BEFORE_NORM = Call("BiasAdd", _CONVOLUTION, optional=True)

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from stillflow.ops.nn import batch_norm
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, fuse
 from stillflow.runtime.passes.activations import RELU_GRAD, is_relu_grad
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, fuse
 
 
 def fuse_normalizations(graph: StepGraph) -> None:

@@ -9,8 +9,8 @@ without anybody noticing.
 
 from __future__ import annotations
 
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Called, Step, is_call
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Called, Step, is_call
 
 
 class Call:

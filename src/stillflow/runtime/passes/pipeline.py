@@ -12,6 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stillflow.runtime.explain import PlanReport
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Step
+from stillflow.runtime.ir.verify import WANTED, verify
+from stillflow.runtime.ir.verify_memory import verify_edges
 from stillflow.runtime.passes.accuracies import fuse_accuracies
 from stillflow.runtime.passes.activations import fuse_activations
 from stillflow.runtime.passes.checkpoint_restores import fuse_restores
@@ -29,10 +33,6 @@ from stillflow.runtime.passes.updates_and_gradients import (
     pair_gradients,
     share_maxima,
 )
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Step
-from stillflow.runtime.plan.verify import WANTED, verify
-from stillflow.runtime.plan.verify_memory import verify_edges
 from stillflow.runtime.schedule.overlap import overlap
 
 

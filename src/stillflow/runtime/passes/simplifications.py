@@ -18,8 +18,8 @@ import torch
 from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.sparse import native_kernels
-from stillflow.runtime.plan.facts import Facts
-from stillflow.runtime.plan.steps import Memory, Value
+from stillflow.runtime.ir.facts import Facts
+from stillflow.runtime.ir.steps import Memory, Value
 
 # An operation's own kernel, as a function of all its inputs.
 Kernel = Callable[..., Any]

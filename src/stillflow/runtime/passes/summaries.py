@@ -28,8 +28,8 @@ from stillflow.ops.summary.histograms import (
 from stillflow.ops.summary.kernels import in_numpy, string
 from stillflow.protos import Summary
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, fuse, is_call
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, fuse, is_call
 
 _There = tuple[Step, Any]  # the move of a value to the host, and the device that it comes from
 _OF_ONE_TAG = frozenset(("ScalarSummary", "HistogramSummary"))

@@ -10,8 +10,8 @@ from typing import Any
 from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.send_recv import CROSSINGS
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step, fuse
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step, fuse
 
 
 def group_updates(graph: StepGraph) -> None:

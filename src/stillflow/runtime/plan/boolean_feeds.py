@@ -18,8 +18,8 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
+from stillflow.runtime.ir.request import PlanRequest
 from stillflow.runtime.plan import plan as plans
-from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.resources import Resources
 
 Plan = Callable[..., list[Any]]

@@ -6,7 +6,7 @@ from stillflow import errors
 from stillflow.graph.operation import Operation
 from stillflow.ops.memory_limits import require_possible
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.plan.facts import Facts, PlanNode
+from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.util.raised import is_deliberate
 
 

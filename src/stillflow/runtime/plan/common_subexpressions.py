@@ -12,10 +12,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.steps import Guard, Memory, Step, Value
+from stillflow.runtime.ir.steps import Guard, Memory, Step, Value
 
 if TYPE_CHECKING:
-    from stillflow.runtime.plan.facts import Facts
+    from stillflow.runtime.ir.facts import Facts
 
 # A program that computes large activations again, on purpose, wants their memory free in between.
 _MOST_NUMBERS = 1 << 14

@@ -9,9 +9,9 @@ from stillflow.errors import OpError
 from stillflow.graph import evaluate
 from stillflow.graph.constant_value import MAX_ELEMENTS, constant_value
 from stillflow.graph.operation import Operation
-from stillflow.runtime.plan.facts import Facts, PlanNode, to_array
+from stillflow.runtime.ir.facts import Facts, PlanNode, to_array
+from stillflow.runtime.ir.values import from_array
 from stillflow.runtime.plan.trace import Tracer, check
-from stillflow.runtime.plan.values import from_array
 from stillflow.runtime.resources import resources_of_host
 
 

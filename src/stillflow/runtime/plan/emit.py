@@ -17,14 +17,14 @@ import torch
 
 from stillflow.errors import ResourceExhaustedError
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.executor import python_stack
-from stillflow.runtime.executor.denormals import flushed
-from stillflow.runtime.executor.threads import with_room
 from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
-from stillflow.runtime.plan.steps import Guard, Memory, Name, Step, Value, last_uses
-from stillflow.runtime.plan.values import from_array
-from stillflow.runtime.plan.verify import WANTED
-from stillflow.runtime.plan.verify_memory import Lifetimes
+from stillflow.runtime.host import python_stack
+from stillflow.runtime.host.denormals import flushed
+from stillflow.runtime.host.threads import with_room
+from stillflow.runtime.ir.steps import Guard, Memory, Name, Step, Value, last_uses
+from stillflow.runtime.ir.values import fetch_converter, fetch_fed, from_array
+from stillflow.runtime.ir.verify import WANTED
+from stillflow.runtime.ir.verify_memory import Lifetimes
 from stillflow.runtime.schedule.overlap import waits
 from stillflow.util.interpreter_exit import at_work
 
@@ -58,16 +58,15 @@ class Emitter:
         feeds: Sequence[str],
         fetches: Sequence[tuple[Tensor, Value]],
         raw: Sequence[tuple[Tensor, Value]],
-        convert: Any,
     ) -> Callable[..., Any]:
-        """Compiles the function from fed values (in order) to the list of fetched ones."""
+        """Compile the function from fed values, in order, to fetched arrays and raw values."""
         self.lines.append(f"def plan({', '.join(feeds)}):")
         wanted = [*fetches, *raw]
         last = last_uses(self.steps, [value.name for _, value in wanted])
         for number, step in enumerate(self.steps):
             self.step(step)
             self.free(step, number, last)
-        self.results(fetches, raw, convert)
+        self.results(fetches, raw)
         function = guard_errors(self.build("plan"), self.ops, self.filename, self.steps)
         return with_room(function) if any(map(waits, self.steps)) else function
 
@@ -175,7 +174,6 @@ class Emitter:
         self,
         fetches: Sequence[tuple[Tensor, Value]],
         raw: Sequence[tuple[Tensor, Value]],
-        convert: Any,
     ) -> None:
         if self._freed is not None:
             self._freed.results([value.name for _, value in (*fetches, *raw)])
@@ -189,7 +187,7 @@ class Emitter:
             if value.guard is None:
                 continue
             copy = not value.is_handle and not self.memory.is_fresh(value.roots)
-            made = convert(tensor, copy)
+            made = fetch_fed if tensor in self.fed else fetch_converter(tensor, copy)
             parts.append(value.name if made is None else f"{self.bind(made)}({value.name})")
         for _, value in raw:
             if value.guard is None:

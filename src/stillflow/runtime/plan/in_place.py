@@ -14,7 +14,7 @@ import torch
 
 from stillflow.ops.math import roots
 from stillflow.ops.nn import batch_norm, native_kernels
-from stillflow.runtime.plan.steps import Memory, Name, Step
+from stillflow.runtime.ir.steps import Memory, Name, Step
 
 aten = torch.ops.aten
 

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.devices.capture_regions import Segments
-from stillflow.runtime.devices.capture_transfers import take_ends
-from stillflow.runtime.devices.graph_capture import is_wanted
 from stillflow.runtime.executor.dataflow import dataflow_plan
-from stillflow.runtime.executor.denormals import flushed
-from stillflow.runtime.executor.threads import with_few_threads
 from stillflow.runtime.explain import PlanReport, record
 from stillflow.runtime.functions.inlining import inline, is_call
-from stillflow.runtime.loops.frames import Frame, LateEntry, find_frames, has_loops
-from stillflow.runtime.loops.wiring import Unstructured
+from stillflow.runtime.host.denormals import flushed
+from stillflow.runtime.host.threads import with_few_threads
+from stillflow.runtime.ir.facts import Facts
+from stillflow.runtime.ir.request import PlanRequest
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Value
+from stillflow.runtime.loops.frames import Frame, LateEntry, Unstructured, find_frames, has_loops
 from stillflow.runtime.passes import pipeline
-from stillflow.runtime.plan.aliasing import protect
 from stillflow.runtime.plan.emit import Emitter
-from stillflow.runtime.plan.facts import Facts
-from stillflow.runtime.plan.in_place import reuse
-from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.plan.regions import Code
-from stillflow.runtime.plan.request import PlanRequest
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Step, Value
+from stillflow.runtime.plan.placing import placed
 from stillflow.runtime.plan.trace import Tracer
-from stillflow.runtime.plan.values import fetch_converter, fetch_fed
-from stillflow.runtime.plan.verify import WANTED
-from stillflow.runtime.plan.verify_memory import verify_memory
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.schedule.operations import by_accesses, scheduled
+from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.runtime.schedule.queue_rendezvous import waiting_at_the_end
 from stillflow.util.interpreter_exit import at_work
 
@@ -110,10 +100,11 @@ def _straight_plan(
         tracer.values, tracer.memory, facts, tracer.moves,
     )  # fmt: skip
     pipeline.run(graph, traced=not emitter.beside, report=report)
-    steps = _placed(graph, tracer, values, _segments(tracer, emitter))
+    steps = placed(graph, tracer, values, emitter)
     writer = record.timed_emitter(emitter, report)(steps, tracer.constants, tracer.memory)
     writer.owns_raw, writer.fed = request.own, request.feeds
-    function = _compiled(writer, feeds, fetched, len(request.tensors))
+    count = len(request.tensors)
+    function = writer.function(feeds, fetched[:count], fetched[count:])
     if report is not None:
         report.finish(steps, tracer, writer.lines)
     has_loop = any(step.kind == "loop" for step in graph)
@@ -127,8 +118,9 @@ def _traced(
     tracer = Tracer(facts)
     tracer.fed_by_host = not request.raw
     tracer.look_back()
-    places = zip_longest(request.feeds, request.places)
-    names = [tracer.feed(fed, place, request.known.get(fed)) for fed, place in places]
+    places = request.places or [None] * len(request.feeds)
+    fed = zip(request.feeds, places, strict=True)
+    names = [tracer.feed(tensor, place, request.known.get(tensor)) for tensor, place in fed]
     with at_work, flushed:
         tracer.run(units)
     fetched = _fetched(tracer, (*request.tensors, *request.raw))
@@ -136,31 +128,6 @@ def _traced(
         for place, (tensor, value) in enumerate(fetched[: len(request.tensors)]):
             fetched[place] = tensor, tracer.moves.fetch(value, tensor)
     return tracer, names, fetched
-
-
-def _placed(
-    graph: StepGraph, tracer: Tracer, fetched: list[Value], segments: Segments | None
-) -> list[Step]:
-    """Return the steps in their final order and memory, with CUDA's captured together."""
-    steps = graph.steps
-    if segments is not None:
-        steps = segments.in_order(steps)
-    steps, roots = _place_in_memory(steps, tracer, fetched)
-    if segments is not None:
-        steps = segments.captured(steps, graph.results)
-        steps = take_ends(steps, graph.results, roots, tracer.memory)
-    return steps
-
-
-def _compiled(
-    writer: Emitter, feeds: list[str], fetched: list[Any], converted: int
-) -> Callable[..., list[Any]]:
-    """Return the function that a writer writes; the first values that it gives become arrays."""
-
-    def convert(tensor: Tensor, copy: bool) -> Any:
-        return fetch_fed if tensor in writer.fed else fetch_converter(tensor, copy)
-
-    return writer.function(feeds, fetched[:converted], fetched[converted:], convert)
 
 
 class _FetchedInLoop(Exception):
@@ -180,31 +147,3 @@ def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Va
             value = tracer.read(tensor.op, value, value.guard)
         fetched.append((tensor, value))
     return fetched
-
-
-def _segments(tracer: Tracer, emitter: type[Emitter]) -> Segments | None:
-    """Return the captured segments; None if nothing is captured."""
-    if tracer.moves is None or not is_wanted():
-        return None
-    make = emitter.captured or Code
-    return Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory, make)
-
-
-def _place_in_memory(
-    steps: list[Step], tracer: Tracer, fetched: list[Value]
-) -> tuple[list[Step], dict[str, frozenset[int]]]:
-    """Copy where a write would show in a value read before, and write in place elsewhere.
-
-    Returns:
-      The steps, and the memory of every value by name.
-    """
-    steps, roots = protect(steps, tracer.values, tracer.memory, fetched)
-    kept = frozenset(root for value in fetched for root in value.roots)
-    shapes = {
-        value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)
-        for tensor, value in tracer.values.items()
-    }
-    reuse(steps, shapes, roots, tracer.memory, kept)
-    if WANTED:
-        verify_memory(steps, roots, tracer.memory, [value.name for value in fetched])
-    return steps, roots

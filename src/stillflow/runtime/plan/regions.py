@@ -8,8 +8,8 @@ from typing import Any
 
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.runtime.failures import named_error
+from stillflow.runtime.ir.steps import Memory, Step, last_uses, taken_by
 from stillflow.runtime.plan.emit import Emitter
-from stillflow.runtime.plan.steps import Memory, Step, last_uses, taken_by
 
 
 class Part:

@@ -14,7 +14,6 @@ from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.traits import Access, Flow, HandleKind
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.cluster import crossings
 from stillflow.runtime.devices.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.failures import (
     as_op_error,
@@ -24,14 +23,15 @@ from stillflow.runtime.failures import (
     no_scalar,
     truth_of,
 )
-from stillflow.runtime.functions.inlining import wants_reference
+from stillflow.runtime.ir import containers
+from stillflow.runtime.ir.facts import Facts, PlanNode
+from stillflow.runtime.ir.inputs import wants_reference
+from stillflow.runtime.ir.steps import Guard, Memory, Name, Step, Value
 from stillflow.runtime.loops.frames import Frame
 from stillflow.runtime.passes.simplifications import Shortcuts
-from stillflow.runtime.plan import containers
+from stillflow.runtime.plan import crossings
 from stillflow.runtime.plan.checks import check, refusal
 from stillflow.runtime.plan.common_subexpressions import Duplicates
-from stillflow.runtime.plan.facts import Facts, PlanNode
-from stillflow.runtime.plan.steps import Guard, Memory, Name, Step, Value
 from stillflow.util import progress
 
 # Functions of these modules give results where their arguments are.
@@ -77,6 +77,13 @@ class Tracer:
         if self.moves is None:
             self.duplicates = Duplicates(self.facts, self.values, self.constants, self.memory)
             self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
+
+    def shapes(self) -> dict[str, tuple[Any, Any]]:
+        """Return the dims and type of each value, by name."""
+        return {
+            value.name: (self.facts.dims(tensor), tensor.dtype.base_dtype)
+            for tensor, value in self.values.items()
+        }
 
     def feed(self, tensor: Tensor, place: Any = None, known: np.ndarray | None = None) -> str:
         """Return the name of a parameter of the plan, whose value may be known."""

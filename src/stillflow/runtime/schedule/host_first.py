@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.runtime.plan.steps import Step
+from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.schedule.dependencies import (
     Access,
     Group,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.prune import sources
 from stillflow.runtime.schedule.dependencies import Group, Strength, inherit, schedule
 from stillflow.runtime.schedule.overlap import as_soon_as_ready
+from stillflow.runtime.schedule.prune import sources
 from stillflow.runtime.schedule.queue_rendezvous import Rendezvous, rendezvous
 from stillflow.runtime.schedule.variable_accesses import Pairs, Races, races
 

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Name, Step
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Name, Step
 from stillflow.runtime.schedule.dependencies import Group, dependencies, schedule
 from stillflow.runtime.schedule.steps import StepAccesses
 from stillflow.runtime.schedule.variable_accesses import is_assignment

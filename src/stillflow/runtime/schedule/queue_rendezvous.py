@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from stillflow.graph.operation import Operation
 from stillflow.ops.queues.attempts import Begun
-from stillflow.runtime.plan.prune import sources
+from stillflow.runtime.schedule.prune import sources
 
 _QUEUES = ("queue", "rendezvous")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from stillflow.graph.operation import Tensor
 from stillflow.ops.variables.buffer import Buffer
-from stillflow.runtime.plan.aliasing import roots_by_name
-from stillflow.runtime.plan.steps import Memory, Step, Value, assigned_buffer, ops_of
+from stillflow.runtime.ir.aliasing import roots_by_name
+from stillflow.runtime.ir.steps import Memory, Step, Value, assigned_buffer, ops_of
 from stillflow.runtime.schedule.dependencies import ANY, Access
 
 _ARRAYS = ("stack", "tensor array")

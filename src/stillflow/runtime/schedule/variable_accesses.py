@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.prune import sources
+from stillflow.runtime.schedule.prune import sources
 
 _TURNS = 1000  # a loop's count in operations
 _ASSIGN = ("write", "replace", "add", "subtract")

@@ -10,8 +10,8 @@ import numpy as np
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.executor.dataflow import DEAD
-from stillflow.runtime.plan.request import PlanRequest
-from stillflow.runtime.plan.values import fetch_converter, fetch_fed
+from stillflow.runtime.ir.request import PlanRequest
+from stillflow.runtime.ir.values import fetch_converter, fetch_fed
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.fetches import Fetches
 

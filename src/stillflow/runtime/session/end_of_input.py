@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.schedule.prune import needed_ops
 
 
 def counters_left(

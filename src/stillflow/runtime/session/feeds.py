@@ -11,7 +11,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
 from stillflow.ops.session_tensors import TensorHandle
-from stillflow.runtime.plan.facts import to_array
+from stillflow.runtime.ir.facts import to_array
+from stillflow.runtime.ir.fed_strings import EncodedFeed
 
 
 class AnyShape(np.ndarray):
@@ -80,24 +81,9 @@ def _strings(value: Any) -> np.ndarray:
     array = np.asarray(value, dtype=object)
     if all(type(item) is bytes for item in array.flat):
         return array
-    owner = _Encoded(array.shape, dtype=object)
+    owner = EncodedFeed(array.shape, dtype=object)
     result = owner.view(np.ndarray)
     for index, item in np.ndenumerate(array):
         result[index] = item if isinstance(item, bytes) else str(item).encode()
     owner.text, owner.fed = array, weakref.ref(result)
     return result
-
-
-def as_fed(value: np.ndarray) -> np.ndarray:
-    """Return fed strings as the program gave them, before encoding: TensorFlow fetches those."""
-    owner = value.base
-    if isinstance(owner, _Encoded) and owner.fed() is value:
-        return owner.text
-    return value
-
-
-class _Encoded(np.ndarray):
-    """Memory of strings that are fed as bytes, and the original strings."""
-
-    text: np.ndarray
-    fed: weakref.ref[np.ndarray]

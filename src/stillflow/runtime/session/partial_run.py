@@ -14,8 +14,8 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.loops.frames import inner_ops
 from stillflow.runtime.loops.repeats import Repeats
 from stillflow.runtime.plan.cache import PlanCache
-from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.plan.shape_policy import Shapes
+from stillflow.runtime.schedule.prune import needed_ops
 
 _REMEMBERED = 256  # steps
 
@@ -60,7 +60,7 @@ class PartialRun:
           RuntimeError: if an operation is fetched, rather than a tensor.
           tf.errors.InvalidArgumentError: if a feed or fetch was not declared or was used before.
         """
-        from stillflow.runtime.plan.values import from_array
+        from stillflow.runtime.ir.values import from_array
 
         if fetches.targets:
             raise RuntimeError("partial_run() requires empty target_list.")
@@ -163,8 +163,8 @@ class PartialPlans:
 
     def plan(self, step: Step, resources: Any, known: dict[Tensor, Any]) -> Any:
         """Return the plan of a step for the shapes of the feeds and results."""
+        from stillflow.runtime.ir.request import PlanRequest
         from stillflow.runtime.plan.plan import make_plan
-        from stillflow.runtime.plan.request import PlanRequest
 
         def make(shapes: Shapes) -> Any:
             dims = dict(zip(known, shapes, strict=True))
@@ -189,7 +189,7 @@ def _invalid(message: str) -> errors.OpError:
 
 
 def _to_numpy(tensor: Tensor, value: Any) -> Any:
-    from stillflow.runtime.plan.values import fetch_converter
+    from stillflow.runtime.ir.values import fetch_converter
 
     convert = fetch_converter(tensor, True)
     return value if convert is None else convert(value)

@@ -11,21 +11,12 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.graph import default_session, trust
+from stillflow.graph import default_session
 from stillflow.graph.export import export
-from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.rewiring import check as check_rewired
-from stillflow.platform import tf_logging
 from stillflow.runtime.cluster import targets
-from stillflow.runtime.devices.allocation import keep_freed_memory
-from stillflow.runtime.devices.devices import DeviceAttributes, session_devices
-from stillflow.runtime.devices.placement import Placement
-from stillflow.runtime.executor import remedies
-from stillflow.runtime.plan.cache import PlanCaches
-from stillflow.runtime.plan.shape_policy import Shapes
-from stillflow.runtime.resources import Resources, resources_of_host
-from stillflow.runtime.session import mixed_precision_state
+from stillflow.runtime.interrupts import time_limit
 from stillflow.runtime.session.end_of_input import counters_left
 from stillflow.runtime.session.feeds import feed_array
 from stillflow.runtime.session.fetches import (
@@ -37,13 +28,12 @@ from stillflow.runtime.session.fetches import (
 )
 from stillflow.runtime.session.handles import kept_tensors, with_handles
 from stillflow.runtime.session.interpreter_lock import ACTIVE, in_turns
-from stillflow.runtime.session.interrupts import time_limit
 from stillflow.runtime.session.partial_run import PartialPlans, PartialRun
 from stillflow.runtime.session.run_options import check_options, untraced
-from stillflow.runtime.session.settings import session_config
+from stillflow.runtime.session.session_plans import SessionPlans
 
 
-class BaseSession:
+class BaseSession(SessionPlans):
     """Base of `Session` and `InteractiveSession`.
 
     Args:
@@ -53,42 +43,15 @@ class BaseSession:
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        if graph is not None and not isinstance(graph, Graph):
-            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
-        self._graph = get_default_graph().of_sessions if graph is None else graph
-        self._target = targets.as_bytes(target)
-        self._server = targets.find(self._target)
-        if config is not None and type(config).__name__ != "ConfigProto":
-            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._config = mixed_precision_state.session_config(
-            self._default_config() if config is None else config
-        )
-        self._closed = self._cancelled = self._aborted = False
-        self._policy = trust.current()  # of graphs from outside
+        super().__init__(target, graph, config)
         if self._server is None:
             targets.ALONE.add(self)
-        # The master of a cluster's tasks; None for a session by itself.
-        self._master = targets.master(self._server, self._graph, self._config, self._check_alive)
-        self._lock = threading.RLock()
-        self._resources: Resources | None = None
-        self._fetches: dict[Any, Fetches] = {}
-        self._plans: PlanCaches[Any] = PlanCaches()
-        self._edition = -1
-        self._changes = 0  # how often the graph had changed before a run
-        self._placement = Placement(
-            self._graph, self._config, self.list_devices, at_home=self._master is None
-        )
-        self._traced: Any = None  # made when a run is to be traced
-        self._watched: Any = None  # made when a run is to be watched
         settings = self._config  # the server's own where none was given
         measures_costs = settings is not None and settings.graph_options.build_cost_model
         self._time_limit = 0 if settings is None else settings.operation_timeout_in_ms
         self._plain_runs = not measures_costs and not self._time_limit
         self._partial_runs: dict[Any, PartialRun] = {}
         self._partial_plans, self._partial_count = PartialPlans(), 0
-
-    def _default_config(self) -> Any:
-        return session_config() if self._server is None else self._server.config
 
     @property
     def graph(self) -> Graph:
@@ -114,16 +77,6 @@ class BaseSession:
         """Frees the session's state; it cannot run afterwards."""
         self._closed = True  # now, since who waits for a task may hold the lock
         self._free()
-
-    def _free(self) -> None:
-        self._cancelled = True
-        with self._lock:
-            if self._resources is not None:
-                self._resources.close()
-            if self._master is not None:
-                self._master.close()
-            self._plans.clear()
-            self._fetches.clear()
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
@@ -163,7 +116,7 @@ class BaseSession:
                 return handler.build(
                     shared.traced(interrupt, feeds.values(), options, run_metadata)
                 )
-            traced = self._traced_runs()
+            traced = self._traced_runs(self._finish_without_input)
             with self._lock:
                 self._placement.place_pruned(handler.tensors, handler.targets, feeds)
             values = traced.run(
@@ -245,10 +198,6 @@ class BaseSession:
             if hasattr(plan, "prepare"):
                 plan.prepare(*feeds.values())
         return "\n\n".join(text_of(plan, times=False) for plan in plans)
-
-    def list_devices(self) -> list[DeviceAttributes]:
-        """Return the devices this session can place operations on."""
-        return session_devices(self._config) if self._master is None else self._master.devices()
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         """Declare the fetches and feeds of a partial run's steps; return its handle.
@@ -355,18 +304,6 @@ class BaseSession:
         if left:
             self._execute(self._handler(left), {})
 
-    def _execute_watched(
-        self, watches: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]
-    ) -> list[Any]:
-        """Run as a `DebugOptions` message asks for."""
-        from stillflow.runtime.executor.watched_runs import WatchedRuns
-
-        self._take_changes()
-        with self._lock:
-            if self._watched is None:
-                self._watched = WatchedRuns(self._get_resources(), self._placement)
-        return self._watched.run(handler, feeds, watches)
-
     def _execute_seen(
         self,
         see: Callable[[Tensor, np.ndarray, Any], None],
@@ -386,112 +323,9 @@ class BaseSession:
     def _session_tensor(self, handle: str) -> Any:
         return kept_tensors(self._get_resources()).get(handle)
 
-    def _take_changes(self) -> None:
-        """Drop plans of the former graph, and check its additions."""
-        with self._lock:
-            edition = self._graph._edition
-            if edition == self._edition:  # there are none, or another thread was quicker
-                return
-            self._plans.clear()
-            if self._master is not None:
-                self._master.forget_plans()
-            if self._traced is not None:
-                self._traced.forget()
-            check_rewired(self._graph)
-            self._changes += 1
-            if self._changes == remedies.MANY_CHANGES:
-                tf_logging.warning(remedies.growing_graph(self._graph.get_operations()[-1]))
-            self._placement.place_new()
-            self._edition = edition
-
-    def _traced_runs(self) -> Any:
-        self._take_changes()
-        with self._lock:
-            if self._traced is None:
-                from stillflow.runtime.tracing.run_metadata import TracedRuns
-
-                self._traced = TracedRuns(
-                    self._get_resources(), self._placement, self._config, self._finish_without_input
-                )
-            return self._traced
-
-    def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
-        """Return the plan for these feed shapes, or one for any of the shapes so far."""
-
-        def make(shapes: Shapes) -> Any:
-            self._placement.place_pruned(handler.tensors, handler.targets, feeds)
-            return self._make_plan(handler, feeds, dict(zip(feeds, shapes, strict=True)))
-
-        with self._lock:
-            shapes = tuple(array.shape for array in feeds.values())
-            return self._plans.get((handler, *feeds), shapes, make)
-
-    def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
-        from stillflow.runtime.plan.boolean_feeds import decided
-        from stillflow.runtime.plan.request import PlanRequest
-        from stillflow.runtime.session.dead_fetches import plan_with_empty
-        from stillflow.runtime.session.two_part_runs import two_part_plan
-
-        resources = self._get_resources()
-        shared = self._shared(handler, feeds)
-        if shared is not None:
-            return functools.partial(shared.run, resources.interrupt)
-
-        def plan_with(make: Any) -> Any:
-            return (
-                plan_with_empty(make, resources, handler, dims)
-                or (self._master is None and two_part_plan(make, resources, handler, dims))
-                or make(resources, PlanRequest(handler.tensors, handler.targets, dims))
-            )
-
-        plan = decided(plan_with, dims)
-        return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
-
-    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> Any:
-        """Return the distributed plan of a run; None if this process does it by itself."""
-        if self._master is None:
-            return None
-        self._take_changes()
-        return self._master.plan(
-            handler.tensors, handler.targets, list(feeds), self._placement.device_of
-        )
-
     def _runs_alone(self, fetches: Any, feeds: Iterable[Tensor] = ()) -> bool:
         """Return True if this process does a run by itself."""
         return self._shared(self._handler(fetches), feeds) is None
-
-    def _check_alive(self) -> None:
-        if self._cancelled:  # while another thread was about to run
-            raise errors.CancelledError(None, None, "Session has been closed.")
-        if self._aborted:
-            raise errors.AbortedError(None, None, f"Session {id(self):x} is not found.")
-
-    def _get_resources(self) -> Resources:
-        self._check_alive()
-        if self._resources is None:
-            with self._lock:  # threads that run for the first time share the objects made here
-                self._resources = self._resources or self._make_resources()
-        self._resources.bounds.limit(self._graph, self._policy, alone=self._master is None)
-        return self._resources
-
-    def _make_resources(self) -> Resources:
-        keep_freed_memory()
-        resources = (self._master and self._master.resources()) or resources_of_host()
-        resources.declared_shapes.relied_on_by(self._graph)
-        if self._server is not None:
-            self._server.watch_resets(self._abort)
-        if self._config is not None:
-            options = self._config.graph_options.optimizer_options
-            resources.compiles = options.global_jit_level > 0
-        if not self._placement.is_on_host():
-            resources.device_of = self._placement.torch_device
-            resources.several = True
-        return resources
-
-    def _abort(self) -> None:
-        """Make all further runs fail: the server was reset."""
-        self._aborted = True
-        self._plans.clear()
 
 
 @export("Session")

@@ -17,12 +17,14 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import is_known
 from stillflow.graph.dtypes import resource, variant
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.ir.request import PlanRequest
+from stillflow.runtime.ir.values import fetch_converter
+from stillflow.runtime.plan.boolean_feeds import decided
 from stillflow.runtime.plan.cache import PlanCache
-from stillflow.runtime.plan.prune import needed_ops, order, reachable
-from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.shape_policy import Shapes
-from stillflow.runtime.plan.values import fetch_converter
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.schedule.prune import needed_ops, order, reachable
+from stillflow.runtime.session.dead_fetches import plan_with_empty
 from stillflow.runtime.session.fetches import Fetches
 
 Plan = Callable[..., list[Any]]
@@ -67,6 +69,28 @@ def sources_of(
         return []
     free = all(op in sources or op.card.gives in _HOLDERS or op.card.foldable for op in before)
     return sources if free else []
+
+
+def plan_of_run(
+    resources: Resources, fetches: Fetches, feeds: dict[Tensor, Dims], alone: bool
+) -> Plan:
+    """Return the plan of a session's run.
+
+    Args:
+      resources: the session's state.
+      fetches: the fetches and targets.
+      feeds: fed tensors with the shapes that the plan may rely on.
+      alone: whether the run has no parts in other tasks.
+    """
+
+    def plan_with(make: Callable[..., Plan]) -> Plan:
+        return (
+            plan_with_empty(make, resources, fetches, feeds)
+            or (two_part_plan(make, resources, fetches, feeds) if alone else None)
+            or make(resources, PlanRequest(fetches.tensors, fetches.targets, feeds))
+        )
+
+    return decided(plan_with, feeds)
 
 
 def two_part_plan(

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import torch
 
 from stillflow.graph.operation import Operation
+from stillflow.runtime.capture.graph_capture import Captured
 from stillflow.runtime.devices.devices import wait_for_gpus
-from stillflow.runtime.devices.graph_capture import Captured
+from stillflow.runtime.ir.steps import Step, ops_of
 from stillflow.runtime.loops.code import LoopEmitter
 from stillflow.runtime.plan.emit import Emitter
 from stillflow.runtime.plan.regions import Code
-from stillflow.runtime.plan.steps import Step, ops_of
 
 # Steps that are no work of an operation; values are handed over without any.
 _PLUMBING = frozenset({"alias", "flag", "bool", "copy", "move"})

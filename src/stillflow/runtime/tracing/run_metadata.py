@@ -12,12 +12,12 @@ from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.devices.placement import Placement
+from stillflow.runtime.ir.request import PlanRequest
 from stillflow.runtime.plan.cache import PlanCache
 from stillflow.runtime.plan.plan import make_plan
-from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.runtime.tracing.recorder import Recorder, Run, traced_emitter
 
 _MOST = 256  # messages kept to be filled with other times

@@ -9,9 +9,9 @@ import pytest
 from tests.runtime.hand_written import call, other
 
 import stillflow as tf
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.verify import BrokenPlan, verify
 from stillflow.runtime.passes import pipeline
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.verify import BrokenPlan, verify
 
 PREDICATE = other("bool", "p", "x")
 TAKEN, NOT_TAKEN = (("p", True),), (("p", False),)
@@ -80,6 +80,6 @@ def test_the_pass_that_breaks_a_plan_is_named(monkeypatch, cpu) -> None:
 
 def test_it_is_off_unless_asked_for(monkeypatch) -> None:
     monkeypatch.delenv("STILLFLOW_VERIFY_PLANS", raising=False)
-    code = "from stillflow.runtime.plan import verify; print(verify.WANTED)"
+    code = "from stillflow.runtime.ir import verify; print(verify.WANTED)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -23,14 +23,14 @@ from stillflow.ops.data.run_length import RunLength
 from stillflow.ops.io.readers.reader import Reader
 from stillflow.ops.io.readers.records import Record
 from stillflow.ops.queues.queue import Queue
-from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.host.denormals import flushed
+from stillflow.runtime.interrupts import Waits
+from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.loops.rows import RowPlan, row_plan
-from stillflow.runtime.plan.facts import Facts
-from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.session.interrupts import Waits
+from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.runtime.session.session import InteractiveSession, Session
 from stillflow.util.interpreter_exit import at_work
 

@@ -19,8 +19,8 @@ import torch
 
 from stillflow import native
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.executor.processors import Processors
-from stillflow.runtime.plan.facts import Facts
+from stillflow.runtime.host.processors import Processors
+from stillflow.runtime.ir.facts import Facts
 
 native.share_threads(Path(torch.__file__).parent)
 

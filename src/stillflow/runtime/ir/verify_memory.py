@@ -7,10 +7,10 @@ from typing import Any
 
 from stillflow.graph.dtypes import DType, resource, variant
 from stillflow.graph.operation import Tensor
-from stillflow.runtime.plan.aliasing import kept_inputs
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Memory, Name, Step, Value, is_plain, taken_by
-from stillflow.runtime.plan.verify import fail
+from stillflow.runtime.ir.aliasing import kept_inputs
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Memory, Name, Step, Value, is_plain, taken_by
+from stillflow.runtime.ir.verify import fail
 
 _PLACED = "placing in memory"
 _HANDLES = (resource, variant)  # of things that are where they are

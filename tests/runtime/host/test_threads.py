@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import stillflow as tf
-from stillflow.runtime.executor import threads
+from stillflow.runtime.host import threads
 
 
 @pytest.fixture

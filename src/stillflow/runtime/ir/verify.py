@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Guard, Step, ops_of, taken_by
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Guard, Step, ops_of, taken_by
 
 WANTED = os.environ.get("STILLFLOW_VERIFY_PLANS") == "1"
 

@@ -17,11 +17,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.steps import Called, Memory, Name, Step, Value, is_call, is_plain
+from stillflow.runtime.ir.steps import Called, Memory, Name, Step, Value, is_call, is_plain
 
 if TYPE_CHECKING:
     from stillflow.runtime.devices.moves import Moves
-    from stillflow.runtime.plan.facts import Facts
+    from stillflow.runtime.ir.facts import Facts
 
 
 class StepGraph:

@@ -14,8 +14,8 @@ from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
-from stillflow.runtime.plan.facts import to_array
-from stillflow.runtime.session.feeds import as_fed
+from stillflow.runtime.ir.facts import to_array
+from stillflow.runtime.ir.fed_strings import as_fed
 
 # Plans only read the feeds, so read-only arrays are safe to share.
 warnings.filterwarnings("ignore", message="The given NumPy array is not writ")

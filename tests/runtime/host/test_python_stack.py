@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.executor import python_stack
+from stillflow.runtime.host import python_stack
 
 
 def adding(count):

@@ -17,15 +17,15 @@ from stillflow.graph.constant_value import Dims, partial_shape
 from stillflow.graph.infer import as_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.containers import Containers
-from stillflow.runtime.session.interrupts import Waits
+from stillflow.runtime.interrupts import Waits
+from stillflow.runtime.ir.containers import Containers
 
 if TYPE_CHECKING:
     from stillflow.runtime.resources import Resources
 
 # Functions of libraries: how they are compiled, and how their random streams begin again.
-compile_function: Hook[Callable[..., Any]] = Hook("runtime.plan.facts.compile_function")
-restart_functions: Hook[Callable[..., None]] = Hook("runtime.plan.facts.restart_functions")
+compile_function: Hook[Callable[..., Any]] = Hook("runtime.ir.facts.compile_function")
+restart_functions: Hook[Callable[..., None]] = Hook("runtime.ir.facts.restart_functions")
 
 
 class Facts:
@@ -218,7 +218,7 @@ class PlanNode(Node):
           named: the function.
           on_host: whether its operations run on the host if this one does.
         """
-        from stillflow.runtime.functions.inlining import is_pruned
+        from stillflow.runtime.ir.inputs import is_pruned
 
         pruned = is_pruned(self.op)
         on_host = on_host and str(self.device) == "cpu"

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from stillflow.runtime.devices.cuda_graph import NO_ENDS, Ends, Graph, capturing, is_sent
-from stillflow.runtime.devices.host_waits import Watch
+from stillflow.runtime.capture.cuda_graph import NO_ENDS, Ends, Graph, capturing, is_sent
+from stillflow.runtime.capture.host_waits import Watch
 from stillflow.runtime.plan.regions import Code, Part, lines_of
 from stillflow.runtime.schedule.steps import is_of_arrays
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stillflow as tf
-from stillflow.runtime.plan.containers import _is_paired
+from stillflow.runtime.ir.containers import _is_paired
 
 
 def stacks():

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from stillflow.runtime.devices.cuda_graph import Ends
-from stillflow.runtime.devices.graph_capture import Captured
-from stillflow.runtime.plan.steps import Memory, Name, Step, count_uses
+from stillflow.runtime.capture.cuda_graph import Ends
+from stillflow.runtime.capture.graph_capture import Captured
+from stillflow.runtime.ir.steps import Memory, Name, Step, count_uses
 
 
 def take_ends(

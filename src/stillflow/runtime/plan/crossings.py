@@ -15,10 +15,10 @@ from stillflow.graph import dims
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.devices.moves import HOST
-from stillflow.runtime.plan.facts import PlanNode
-from stillflow.runtime.plan.steps import Name, Step, Value
-from stillflow.runtime.plan.values import from_array
-from stillflow.runtime.session.interrupts import Waits, current_interrupt
+from stillflow.runtime.interrupts import Waits, current_interrupt
+from stillflow.runtime.ir.facts import PlanNode
+from stillflow.runtime.ir.steps import Name, Step, Value
+from stillflow.runtime.ir.values import from_array
 
 if TYPE_CHECKING:
     from stillflow.runtime.plan.trace import Tracer

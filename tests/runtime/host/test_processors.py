@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from stillflow.runtime.executor.processors import Processors, seconds_waited
+from stillflow.runtime.host.processors import Processors, seconds_waited
 
 
 class Machine:

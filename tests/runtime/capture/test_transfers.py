@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from stillflow.runtime.devices.capture_transfers import take_ends
-from stillflow.runtime.devices.graph_capture import Captured
+from stillflow.runtime.capture.graph_capture import Captured
+from stillflow.runtime.capture.transfers import take_ends
+from stillflow.runtime.ir.steps import Memory, Name, Step
 from stillflow.runtime.plan.regions import Part
-from stillflow.runtime.plan.steps import Memory, Name, Step
 
 CUDA, CPU = torch.device("cuda:0"), torch.device("cpu")
 MEMORY = Memory()

@@ -9,10 +9,10 @@ import torch
 from tests.runtime.hand_written import call, other
 
 import stillflow as tf
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import Memory, Name, Step, Value
-from stillflow.runtime.plan.verify import BrokenPlan
-from stillflow.runtime.plan.verify_memory import Lifetimes, verify_edges, verify_memory
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import Memory, Name, Step, Value
+from stillflow.runtime.ir.verify import BrokenPlan
+from stillflow.runtime.ir.verify_memory import Lifetimes, verify_edges, verify_memory
 
 
 def placed(*steps, memory=None, results=(), **roots):

@@ -10,10 +10,9 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.ops.variables.reference import set_value
-from stillflow.runtime.devices.graph_capture import AT_LEAST, Captured
+from stillflow.runtime.capture.graph_capture import AT_LEAST, Captured
 from stillflow.runtime.devices.moves import Moves, is_of_host
-from stillflow.runtime.plan.regions import Code, Part, taken_after
-from stillflow.runtime.plan.steps import (
+from stillflow.runtime.ir.steps import (
     Memory,
     Name,
     Step,
@@ -23,6 +22,7 @@ from stillflow.runtime.plan.steps import (
     ops_of,
     taken_by,
 )  # fmt: skip
+from stillflow.runtime.plan.regions import Code, Part, taken_after
 from stillflow.runtime.schedule.host_first import host_first
 from stillflow.runtime.schedule.steps import StepAccesses, has_effect, is_of_arrays
 

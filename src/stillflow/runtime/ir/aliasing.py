@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.steps import Memory, Name, Step, Value
+from stillflow.runtime.ir.steps import Memory, Name, Step, Value
 
 _OBJECTS = (dtypes.resource, dtypes.variant)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from stillflow.runtime.devices.host_waits import Watch
+from stillflow.runtime.capture.host_waits import Watch
 
 SOURCE = """
 def work(x, mask, here):

@@ -8,8 +8,8 @@ import pytest
 import torch
 from tests.runtime.hand_written import call, other, outputs
 
-from stillflow.runtime.plan.step_graph import StepGraph
-from stillflow.runtime.plan.steps import fuse
+from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.steps import fuse
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Steps of a plan that are captured together as CUDA graphs."""

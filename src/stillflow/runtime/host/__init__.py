@@ -1,0 +1,1 @@
+"""The host's processors: threads, denormal numbers, and Python's stack."""
