@@ -8,6 +8,7 @@ import torch
 
 import stillflow as tf
 from stillflow.eager import calls
+from stillflow.runtime.plan.shape_policy import Recent
 
 
 def test_one_call_serves_all_shapes_and_values(eager):
@@ -56,11 +57,29 @@ def test_small_kernels_that_would_share_work_keep_to_one_thread(eager, monkeypat
 
 
 def test_many_shapes_do_not_fill_memory(eager, monkeypatch, cpu):
-    monkeypatch.setattr(calls.put, "__defaults__", (64,))
+    monkeypatch.setattr(eager, "_kernels", calls.Kernels(64))
+    monkeypatch.setattr(eager, "_arguments", Recent(64))
     for size in range(200):
         assert tf.add(tf.zeros([size]), 1.0).shape == [size]
-    assert 0 < len(eager._kernels._made) <= 64
-    assert 0 < len(eager._arguments) <= 64
+    assert 0 < eager._kernels.kept() <= 64
+    assert 0 < eager._arguments.kept() <= 64
+
+
+def test_a_kernel_that_is_used_all_the_time_is_made_once(eager, monkeypatch, cpu):
+    monkeypatch.setattr(eager, "_kernels", calls.Kernels(64))
+    made, kernel = [], calls.Call.kernel
+
+    def noting(call, graph, state, tensors):
+        made.append((call.card.name, [t.shape.as_list() for t in tensors]))
+        return kernel(call, graph, state, tensors)
+
+    monkeypatch.setattr(calls.Call, "kernel", noting)
+    x = tf.constant([1.0, 2.0])
+    for size in range(200):
+        tf.exp(x)
+        tf.sqrt(tf.zeros([size]))
+    assert made.count(("Exp", [[2]])) == 1
+    assert len(made) > 200
 
 
 def test_arguments_of_the_same_kinds_keep_their_own_values(eager):

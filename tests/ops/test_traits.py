@@ -15,7 +15,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.traits import NAMES, Scalar, Traits
 from stillflow.native import library
 from stillflow.ops.samples import Sample
-from stillflow.runtime.executor import threads
+from stillflow.runtime.host import threads
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.loops import vectorization
 from stillflow.runtime.loops.counters import wrap32

@@ -26,13 +26,14 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.runtime.executor.dataflow import kernel_function
-from stillflow.runtime.host.threads import with_few_threads
 from stillflow.runtime.failures import kind_and_message
+from stillflow.runtime.host.threads import with_few_threads
 from stillflow.runtime.ir.facts import Facts, PlanNode
+from stillflow.runtime.plan.shape_policy import Recent
 from stillflow.runtime.resources import Resources
 
 # Kernels that are kept: of all, and for the same shapes by values.
-_MOST, _MOST_BY_VALUE = 8192, 256
+MOST, _MOST_BY_VALUE = 8192, 256
 _numbers = itertools.count()
 
 
@@ -160,58 +161,45 @@ class Call:
         return Kernel(self, function, data if any(dtype for _, dtype in data) else None, told)
 
 
-class _ByValue:
+class _ByValue(Recent[Any, Kernel]):
     """The kernels for inputs of the same shapes, by the values of those that matter."""
 
-    __slots__ = ("kernels", "told")
-
     def __init__(self, told: Sequence[int]) -> None:
+        super().__init__(_MOST_BY_VALUE)
         self.told = tuple(told)
-        self.kernels: dict[Any, Kernel] = {}
 
     def key(self, tensors: Sequence[EagerTensor]) -> Any:
         return tuple([tensors[index]._content() for index in self.told])
 
 
-class Kernels:
+class Kernels(Recent[Any, Kernel | _ByValue]):
     """Kernels that serve more than one call, by their keys."""
 
-    def __init__(self) -> None:
-        self._made: dict[Any, Kernel | _ByValue] = {}
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        self._made.clear()
-
-    def get(self, key: Any, tensors: Sequence[EagerTensor]) -> Kernel | None:
+    def find(self, key: Any, tensors: Sequence[EagerTensor]) -> Kernel | None:
         """Return the kernel for these tensors, if it was made.
 
         `key` tells the op and their kinds.
         """
-        found = self._made.get(key)
+        found = self.get(key)
+        if found is None:
+            found = self.older(key)
         if type(found) is _ByValue:
-            return found.kernels.get(found.key(tensors))
+            value = found.key(tensors)
+            return found.get(value) or found.older(value)
         return found  # type: ignore[return-value]
 
-    def put(self, key: Any, tensors: Sequence[EagerTensor], kernel: Kernel) -> None:
+    def keep(self, key: Any, tensors: Sequence[EagerTensor], kernel: Kernel) -> None:
         """Keep a kernel, unless it serves one call only."""
         if kernel.told is None:
             return
         if not kernel.told:
-            put(self._made, key, kernel)
+            self.put(key, kernel)
             return
-        found = self._made.get(key)
+        found = self.get(key)
         if not isinstance(found, _ByValue) or not set(kernel.told) <= set(found.told):
             found = _ByValue(kernel.told if found is None else range(len(tensors)))
-            put(self._made, key, found)
-        put(found.kernels, found.key(tensors), kernel, _MOST_BY_VALUE)
-
-
-def put(kept: dict[Any, Any], key: Any, value: Any, most: int = _MOST) -> None:
-    """Keep a value, and forget all others where there are too many of them."""
-    if len(kept) >= most:
-        kept.clear()
-    kept[key] = value
+            self.put(key, found)
+        found.put(found.key(tensors), kernel)
 
 
 def check(node: CallNode) -> None:

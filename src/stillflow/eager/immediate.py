@@ -29,7 +29,7 @@ from stillflow.eager.arguments import (
     resolve,
     unpacked,
 )
-from stillflow.eager.calls import Call, Kernel, Kernels, as_eager_error, frozen, put
+from stillflow.eager.calls import MOST, Call, Kernel, Kernels, as_eager_error, frozen
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.eager.places import places_of
 from stillflow.graph import eager_mode, tapes
@@ -42,6 +42,7 @@ from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.ir.values import from_array
+from stillflow.runtime.plan.shape_policy import Recent
 from stillflow.runtime.resources import Resources
 from stillflow.util.interpreter_exit import MAIN_THREAD, at_work
 
@@ -97,9 +98,9 @@ class ImmediateGraph(EagerContext):
         self.state = Resources(device_of, from_array)
         self.state.several = self.places is not None
         self._calls: dict[Any, Call] = {}
-        self._kernels = Kernels()
-        self._arguments: dict[Any, Arguments] = {}
-        self._numbers: dict[Any, tuple[Any, DType]] = {}
+        self._kernels = Kernels(MOST)
+        self._arguments: Recent[Any, Arguments] = Recent(MOST)
+        self._numbers: Recent[Any, tuple[Any, DType]] = Recent(MOST)
         self._drawn = random.Random()
 
     # ---- seeds
@@ -136,12 +137,12 @@ class ImmediateGraph(EagerContext):
     def number(self, value: bool | int | float, dtype: Any) -> EagerTensor:
         """Return a tensor of a number, whose run-time value is made once."""
         key = (value, type(value), dtype, value == 0 and math.copysign(1, value))
-        found = self._numbers.get(key)
+        found = self._numbers.get(key) or self._numbers.older(key)
         if found is None:
             array = as_eager_array(value, dtype)
             kind = as_dtype(array.dtype if dtype is None else dtype).base_dtype
             found = from_array(array), kind
-            put(self._numbers, key, found)
+            self._numbers.put(key, found)
         return EagerTensor(*found)
 
     def filled(self, value: Any, dims: Sequence[int], dtype: DType) -> EagerTensor:
@@ -218,7 +219,7 @@ class ImmediateGraph(EagerContext):
         kinds = [kind_of(value) for value in inputs]
         is_placed = self.places is not None  # which depends on more
         key = None if is_placed or None in kinds else _key(card, None, attrs, kinds)
-        found = self._arguments.get(key)
+        found = self._arguments.get(key) or self._arguments.older(key)
         if found is None:
             if has_symbolic(inputs) and (graph := graph_of(inputs)) is not self:
                 return add_node(graph, card, inputs, attrs, name)
@@ -231,7 +232,7 @@ class ImmediateGraph(EagerContext):
         if found is None and key is not None:
             found = Arguments(card, inputs, tensors, lengths, kernel)
             if found.last:
-                put(self._arguments, key, found)
+                self._arguments.put(key, found)
         return self._results(kernel, tensors, name)
 
     def _results(self, kernel: Kernel, tensors: Sequence[Any], name: str | None) -> Any:
@@ -258,7 +259,7 @@ class ImmediateGraph(EagerContext):
         if self.places is not None:
             kinds = [*kinds, *self.places.key(tensors)]
         key = _key(card, lengths, attrs, kinds)
-        kernel = self._kernels.get(key, tensors)
+        kernel = self._kernels.find(key, tensors)
         if kernel is None:
             types = [tensor.dtype for tensor in tensors]
             call_key = (card, lengths, frozen(list(attrs.items())), *types)
@@ -266,7 +267,7 @@ class ImmediateGraph(EagerContext):
             if call is None:
                 call = self._calls[call_key] = resolve(card, tensors, lengths, attrs, name)
             kernel = self._made(call, tensors, name)
-            self._kernels.put(key, tensors, kernel)
+            self._kernels.keep(key, tensors, kernel)
         return kernel
 
     def _made(self, call: Call, tensors: Sequence[Any], name: str | None) -> Kernel:

@@ -7,7 +7,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.runtime.plan import plan
-from stillflow.runtime.plan.shape_policy import AT_ONCE, EARNED, MOST, SeenShapes
+from stillflow.runtime.plan.shape_policy import AT_ONCE, EARNED, MOST, Recent, SeenShapes
 
 
 def test_the_first_shapes_have_plans_of_their_own():
@@ -80,3 +80,14 @@ def test_shapes_are_remembered_when_the_graph_changes(plans):
         tf.constant(1.0)
         session.run(y, {x: np.ones(9)})
     assert plans == [[(4,)], [(7,)], [(None,)], [(None,)]]
+
+
+def test_items_that_are_used_stay_and_others_go() -> None:
+    cache: Recent[int, str] = Recent(8)
+    for number in range(100):
+        cache.put(number, str(number))
+        assert (cache.get(0) or cache.older(0)) == "0"
+        assert cache.kept() <= 8
+    assert (cache.get(99), cache.older(50)) == ("99", None)
+    cache.clear()
+    assert (cache.kept(), cache.older(0)) == (0, None)

@@ -1,4 +1,4 @@
-"""Policy about sizes of the feeds that a plan may rely on.
+"""Bounds of caches, and the policy about sizes of the feeds that a plan may rely on.
 
 A plan for exactly the shapes of a run is the fastest one, but programs that pad sequences feed
 another length at every step, and making a plan takes as long as many steps. So from the third
@@ -8,6 +8,8 @@ of sequences of any length. A shape that comes again and again still gets a plan
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import relax
 
@@ -16,6 +18,51 @@ AT_ONCE, MOST, EARNED = 2, 16, 12
 _REMEMBERED = 1024
 
 Shapes = tuple[Dims, ...]
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+
+class Recent(dict[Key, Item]):
+    """Bounded dict that drops the items used least recently, half of them at a time.
+
+    The dict holds the items used since it was last full, so that looking one up takes as long as in
+    any dict; `older` finds those used before.
+
+        found = cache.get(key)
+        if found is None:
+            found = cache.older(key)
+
+    Args:
+      most: how many items are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._half = max(1, most // 2)
+        self._older: dict[Key, Item] = {}
+
+    def older(self, key: Key) -> Item | None:
+        """Return an item that was not used lately, which it now is; None if there is none."""
+        found = self._older.pop(key, None)
+        if found is not None:
+            self.put(key, found)
+        return found
+
+    def put(self, key: Key, item: Item) -> None:
+        """Keep an item."""
+        if len(self) >= self._half and key not in self:
+            self._older = dict(self)
+            super().clear()
+        self[key] = item
+
+    def kept(self) -> int:
+        """Return the number of items."""
+        return len(self) + len(self._older.keys() - self.keys())
+
+    def clear(self) -> None:
+        """Drop all items."""
+        super().clear()
+        self._older.clear()
 
 
 class SeenShapes:
@@ -29,7 +76,7 @@ class SeenShapes:
         self._at_once = at_once
         self._exact: set[Shapes] = set()
         self._common: Shapes | None = None
-        self._runs: dict[Shapes, int] = {}
+        self._runs: Recent[Shapes, int] = Recent(_REMEMBERED)
 
     def rely_on(self, shapes: Shapes) -> Shapes:
         """Return the dims, None where any size will do, of the plan that is to run these shapes.
@@ -41,9 +88,8 @@ class SeenShapes:
         self._common = tuple(relax(a, b) for a, b in zip(known, shapes, strict=True))
         if shapes in self._exact:
             return shapes
-        if len(self._runs) >= _REMEMBERED:
-            self._runs.clear()
-        count = self._runs[shapes] = self._runs.get(shapes, 0) + 1
+        count = (self._runs.get(shapes) or self._runs.older(shapes) or 0) + 1
+        self._runs.put(shapes, count)
         if len(self._exact) < self._at_once or (len(self._exact) < MOST and count > EARNED):
             self._exact.add(shapes)
             return shapes
