@@ -141,6 +141,10 @@ class _Scheduler:
         for number, count in enumerate(self._missing):
             if not count:
                 self._release(number)
+        if self._groups is None and not self._wished:
+            ready = self._ready.setdefault(None, [])
+            while ready:
+                self._finish(heapq.heappop(ready)[1])
         present: Any = Group.LAST
         while len(self._done) < len(self._missing):
             present = self._next_group(present)

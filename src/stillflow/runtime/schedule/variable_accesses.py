@@ -18,6 +18,8 @@ cheap, and reads a global step before it is assigned; that is not followed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.schedule.prune import sources
@@ -42,7 +44,10 @@ def races(ops: Sequence[Operation], fed: Collection[Tensor]) -> Races | None:
       ops: in an order in which they may run.
       fed: tensors that are not computed.
     """
-    writes = {op: written for op in ops if (written := _written(op))}
+    writes: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        if (op.card.writes or op.card.access == "replace") and (written := _written(op)):
+            writes[op] = written
     if not writes or any(_is_ordered(op) for op in ops):
         return None
     return Races(ops, fed, writes)
@@ -60,23 +65,21 @@ class Races:
         self._place = {op: number for number, op in enumerate(ops)}
         self._fed = fed
         self._writes = writes
-        self._waits: dict[Operation, int] = {}
-        self._depth: dict[Operation, int] = {}
+        self._waits = _waits(ops, fed)
         self._changed: set[tuple[Operation, Operation]] = set()
-        for op in ops:
-            self._look(op)
         self._takers = self._find_takers(ops)
 
-    def _look(self, op: Operation) -> None:
-        """Record an operation's dependencies, and after how many others it can run."""
-        waits = _own_wait(op, self._fed)
-        depth = 0
-        for source in sources(op, self._fed):
-            if source in self._waits:  # the back edge of a loop comes later
-                waits = max(waits, self._waits[source])
-                depth = max(depth, self._depth[source] + (source.card.latency != "none"))
-        self._waits[op] = waits
-        self._depth[op] = depth + (_TURNS if op.card.flow == "exit" else 0)
+    @cached_property
+    def _depth(self) -> dict[Operation, int]:
+        """After how many others each operation can run."""
+        depths: dict[Operation, int] = {}
+        for op in self._place:
+            depth = 0
+            for source in sources(op, self._fed):
+                if source in depths:  # the back edge of a loop comes later
+                    depth = max(depth, depths[source] + (source.card.latency != "none"))
+            depths[op] = depth + (_TURNS if op.card.flow == "exit" else 0)
+        return depths
 
     def _find_takers(self, ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
         """Return the operations that read or write each variable that this run writes."""
@@ -86,14 +89,14 @@ class Races:
         held: dict[Tensor, Operation] = {}
         for op in ops:
             for tensor in op._inputs:
-                variable = None if tensor in self._fed else held.get(tensor)
+                variable = held.get(tensor)
                 if variable is None:
                     continue
                 if op.card.view or _is_alias(op) or op.card.writes:
-                    held.update(dict.fromkeys(op._outputs, variable))
+                    held.update((t, variable) for t in op._outputs if t not in self._fed)
                 if not _looks_away(op):  # other views are computed by TensorFlow
                     takers[variable].append(op)
-            if op in takers:
+            if op in takers and op._outputs[0] not in self._fed:
                 held[op._outputs[0]] = op
         return takers
 
@@ -144,10 +147,12 @@ class Races:
 
     def _reads_at_once(self, taker: Operation, write: Operation) -> bool:
         """Return True if a later operation is ready long before a write."""
-        if self._place[taker] < self._place[write] or self._depth[taker] >= self._depth[write]:
+        if self._place[taker] < self._place[write]:
             return False
         # Reads of resources run in a thread of their own: they are late for quick operations.
-        return self._waits[write] >= (_MODEL if _is_resource(write) else _FEEDS)
+        if self._waits[write] < (_MODEL if _is_resource(write) else _FEEDS):
+            return False
+        return self._depth[taker] < self._depth[write]
 
     def _written_at_once(self, write: Operation, taker: Operation) -> bool:
         """Return True if a later write is ready long before the operation is done."""
@@ -172,16 +177,35 @@ def _looks_away(op: Operation) -> bool:
     return _is_alias(op) or card.flow in ("enter", "switch") or card.access == "is initialized"
 
 
-def _own_wait(op: Operation, fed: Collection[Tensor]) -> int:
-    """Return the dependencies of an operation, its inputs aside."""
+def _waits(ops: Sequence[Operation], fed: Collection[Tensor]) -> dict[Operation, int]:
+    """Return the dependencies of each operation."""
+    waits: dict[Operation, int] = {}
+    by_card: dict[Any, int] = {}
+    for op in ops:
+        found = by_card.get(op.card)
+        if found is None:
+            found = by_card[op.card] = _own_wait(op)
+        if found != _MODEL:
+            for tensor in op._inputs:
+                if tensor in fed:  # from a program, or from iterators and queues
+                    other = _FEEDS if tensor.op.type.startswith("Placeholder") else _MODEL
+                else:
+                    other = waits.get(tensor.op, _NOTHING)
+                if other > found:
+                    found = other
+            for control in op._control_inputs:
+                found = max(found, waits.get(control, _NOTHING))
+        waits[op] = found
+    return waits
+
+
+def _own_wait(op: Operation) -> int:
+    """Return the dependencies of an operation by itself."""
     if op.card.flow == "exit" or op.card.latency == "long":
         return _MODEL
     if not (op.card.foldable or _places(op) or op.card.latency in ("none", "brief")):
         return _MODEL  # iterators, queues, random numbers, Python functions
-    given = [tensor.op.type for tensor in op._inputs if tensor in fed]
-    # Other than from a program, values are fed from iterators and queues.
-    waits = [_FEEDS if kind.startswith("Placeholder") else _MODEL for kind in given]
-    return max(waits, default=_NOTHING)
+    return _NOTHING
 
 
 def _written(op: Operation) -> list[Operation]:
