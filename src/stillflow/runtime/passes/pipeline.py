@@ -22,6 +22,7 @@ from stillflow.runtime.passes.checkpoint_restores import fuse_restores
 from stillflow.runtime.passes.dead_steps import remove_dead_steps, remove_no_ops
 from stillflow.runtime.passes.dropout_masks import fuse_dropout_masks
 from stillflow.runtime.passes.embedding_lookups import fuse_lookups
+from stillflow.runtime.passes.gelus import fuse_gelus
 from stillflow.runtime.passes.integer_resizes import resize_integers
 from stillflow.runtime.passes.jit_clusters import fuse_clusters
 from stillflow.runtime.passes.moving_averages import fuse_moving_averages
@@ -68,6 +69,7 @@ PASSES = (
     Pass("fuse restores", fuse_restores, loops=True),
     Pass("fold normalizations", fold_normalizations),
     Pass("fuse normalizations", fuse_normalizations),
+    Pass("fuse GELUs", fuse_gelus),
     Pass("fuse activations", fuse_activations),
     Pass("resize integers", resize_integers),
     Pass("compile clusters", fuse_clusters, traced=False),
