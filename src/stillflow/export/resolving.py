@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 UNKNOWN: Any = object()
 # Stillflow's own: they are not written, but their attributes are.
 _OURS = (DType, Node, Operation, TensorShape)
-# Results of functions outside of Stillflow: the native loops are missing, and the memory check does
-# nothing.
+# Results of functions outside of Stillflow: torch compiles the code, native loops are missing, and
+# the memory check does nothing.
 _CONSTANT: dict[Any, Any] = {
+    native_calls.compiling: True,
     native_calls.reach: False,
     native_calls.take: False,
     native_calls.take_channels: False,

@@ -11,6 +11,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops import native_calls
 
 # torch moves these only as the signed integers of the same width.
 _SIGNED = {
@@ -111,7 +112,7 @@ def ints(value: Any) -> list[int]:
 
 def index_tensor(values: Any, dtype: DType) -> Any:
     """Integers as a torch tensor; such small vectors live on the CPU, as TF's host memory."""
-    if torch.compiler.is_compiling():
+    if native_calls.compiling():
         return torch.tensor(values, dtype=torch_type(dtype))
     return torch.from_numpy(np.array(values, dtype.as_numpy_dtype))  # in a third of the time
 

@@ -11,13 +11,18 @@ from stillflow.graph.lazy import torch
 _MOST = 4096  # channels: the loops keep a few rows on the stack
 
 
+def compiling() -> bool:
+    """Return True while torch.compile looks at a step: there are no numbers then."""
+    return bool(torch.compiler.is_compiling())
+
+
 def reach(*tensors: Any) -> bool:
     """Return True if the native loops are built and the tensors contiguous in host memory.
 
     While torch.compile looks at a step there is no memory yet, and none can be taken.
     """
     # Compiling first: it warns of caches, and library() is one.
-    if torch.compiler.is_compiling() or native.library() is None:
+    if compiling() or native.library() is None:
         return False
     for tensor in tensors:  # no generator: small steps ask dozens of times
         if not tensor.is_cpu or not tensor.is_contiguous():
