@@ -62,13 +62,13 @@ def test_a_closed_array_has_no_size():
 
 
 def test_sizes_that_are_known_fold_where_others_are_not(monkeypatch):
-    from stillflow.runtime.plan import plan
+    from stillflow.runtime.plan import placing
 
     kinds = []
-    place = plan._place_in_memory
+    place = placing.place_in_memory
     monkeypatch.setattr(
-        plan,
-        "_place_in_memory",
+        placing,
+        "place_in_memory",
         lambda steps, *rest: (kinds.extend(s.op.type for s in steps), place(steps, *rest))[1],
     )
     x = tf.placeholder(tf.float32, [None, None])
