@@ -133,7 +133,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.client.session": {
         "_DeviceAttributes": "stillflow.runtime.devices.devices:DeviceAttributes",
         "_FetchHandler": "stillflow.facade.fetch_handler:FetchHandler",
-        "*": "stillflow.runtime.session.session stillflow.runtime.session.fetches",
+        "*": "stillflow.runtime.session.session stillflow.runtime.session.interactive_session "
+        "stillflow.runtime.session.fetches",
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.tracing.timeline"},
     "tensorflow.python.eager.monitoring": {"*": "stillflow.eager.monitoring"},

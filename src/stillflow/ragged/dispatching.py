@@ -101,13 +101,14 @@ _UNARY: dict[Any, str] = {
 _OF_LISTS: dict[Any, str] = {joining: "string_join", add_n: "add_n"}
 # Functions of two tensors that broadcast them.
 _BINARY: dict[Any, str] = {
-    binary: "add atan2 maximum minimum multiply pow squared_difference subtract",
+    binary: "add maximum minimum multiply pow squared_difference subtract",
     bitwise: "bitwise_and bitwise_or bitwise_xor left_shift right_shift",
     comparison: (
         "equal greater greater_equal less less_equal logical_and logical_or logical_xor not_equal"
     ),
     complex: "complex",
     division: "div_no_nan divide floordiv floormod realdiv truediv truncatediv truncatemod",
+    trigonometry: "atan2",
 }
 
 

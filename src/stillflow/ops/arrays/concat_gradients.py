@@ -10,7 +10,8 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.concat import concat, concat_offset_op
 from stillflow.ops.arrays.fill import fill
-from stillflow.ops.arrays.shape import expand_dims, rank, shape, shape_n, squeeze
+from stillflow.ops.arrays.shape import expand_dims, rank, shape, squeeze
+from stillflow.ops.arrays.shape_n import shape_n
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.arrays.splitting import split
 from stillflow.ops.arrays.stack import stack

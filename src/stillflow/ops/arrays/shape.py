@@ -34,7 +34,7 @@ from stillflow.ops.memory_limits import MOST_DIMENSIONS, require_possible
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 
-# ---- Shape, ShapeN, Size, Rank
+# ---- Shape, Size, Rank
 
 # Traits of operations that look at shapes alone, and of those that hand on their input's memory.
 _OF_SHAPES: Any = {"differentiable": False, "latency": "none", "metadata": True}
@@ -60,7 +60,7 @@ def shape_value(node: Node) -> Any:
     return int_array(dims, node.out_type)
 
 
-def _run_time_shape(x: Any, dtype: Any) -> Any:
+def run_time_shape(x: Any, dtype: Any) -> Any:
     return _as_tensor([*x.shape], dtype)
 
 
@@ -71,7 +71,7 @@ def _as_tensor(sizes: Any, dtype: Any) -> Any:
 
 @shape_op.kernel
 def shape_kernel(node: Node) -> Any:
-    return node.call(_run_time_shape, node.inputs[0], node.out_type.as_numpy_dtype)
+    return node.call(run_time_shape, node.inputs[0], node.out_type.as_numpy_dtype)
 
 
 @shape_op.samples
@@ -79,42 +79,6 @@ def shape_samples() -> Iterator[Any]:
     yield Sample(np.zeros((2, 0, 3), np.float32))
     yield Sample(np.zeros((2, 3), np.float32), out_type=dtypes.int64)
     yield Sample(np.array(b"text", object))
-
-
-shape_n_op = op(
-    "ShapeN(input: N*T) -> output: N*out_type; N: int >= 1; T: type; "
-    "out_type: {int32, int64} = int32",
-    differentiable=False,
-    metadata=True,
-)
-
-
-@shape_n_op.shape
-def shape_n_shape(node: Node) -> Any:
-    all_dims = [node.dims(i) for i in range(node.N)]
-    return [(None if dims is None else len(dims),) for dims in all_dims]
-
-
-@shape_n_op.value
-def shape_n_value(node: Node) -> Any:
-    all_dims = [node.dims(i) for i in range(node.N)]
-    if any(dims is None or None in dims for dims in all_dims):
-        return None
-    return [int_array(dims, node.out_type) for dims in all_dims]
-
-
-@shape_n_op.samples
-def shape_n_samples() -> Iterator[Any]:
-    yield Sample([np.zeros((2, 3), np.float32), np.zeros((), np.float32)])
-    yield Sample([np.zeros((4,), np.float32)], out_type=dtypes.int64)
-
-
-@shape_n_op.kernel
-def shape_n_kernel(node: Node) -> Any:
-    dtype = node.out_type.as_numpy_dtype
-    if node.N == 1:
-        return lambda x: _run_time_shape(x, dtype)
-    return lambda *xs: [_run_time_shape(x, dtype) for x in xs]
 
 
 size_op = op(
@@ -185,6 +149,11 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
       input: a tensor or sparse tensor.
       name: of the operation.
       out_type: `tf.int32` or `tf.int64`.
+
+    Example:
+      >>> x = tf.placeholder(tf.float32, [None, 3])
+      >>> print(x.shape, tf.Session().run(tf.shape(x), {x: [[1, 2, 3]] * 5}))
+      (?, 3) [5 3]
     """
     return shape_internal(input, name, True, out_type)
 
@@ -205,14 +174,6 @@ def shape_internal(
         return shape_op(tensor, out_type=out_type, name=scope)  # type: ignore[no-any-return]
 
 
-@export("shape_n")
-def shape_n(
-    input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
-) -> list[Tensor]:
-    """Return the shapes of several tensors, by one operation."""
-    return shape_n_op(input, out_type=out_type, name=name)  # type: ignore[no-any-return]
-
-
 @export("size")
 @dispatchable
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
@@ -222,6 +183,10 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
       input: a tensor or sparse tensor.
       name: of the operation.
       out_type: `tf.int32` or `tf.int64`.
+
+    Example:
+      >>> print(tf.Session().run(tf.size([[1, 2, 3], [4, 5, 6]])))
+      6
     """
     return size_internal(input, name, True, out_type)
 
@@ -246,7 +211,19 @@ def size_internal(
 @export("rank")
 @dispatchable
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """Return the number of dimensions of a tensor; a constant where it is known now."""
+    """Return the number of dimensions of a tensor; a constant where it is known now.
+
+    Args:
+      input: a tensor or `SparseTensor`.
+      name: of the operation.
+
+    Returns:
+      An int32 scalar.
+
+    Example:
+      >>> print(tf.Session().run(tf.rank([[1, 2, 3]])))
+      2
+    """
     return rank_internal(input, name)
 
 
@@ -418,6 +395,11 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
     Raises:
       ValueError: if the number of elements is known not to fit.
+
+    Example:
+      >>> print(tf.Session().run(tf.reshape(tf.range(6), [2, -1])))
+      [[0 1 2]
+       [3 4 5]]
     """
     return reshape_op(tensor, shape, name=name)  # type: ignore[no-any-return]
 
@@ -498,6 +480,11 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
     Raises:
       ValueError: if no axis is given or it is out of range.
+
+    Example:
+      >>> x = tf.placeholder(tf.float32, [None, 3])
+      >>> tf.expand_dims(x, 0).shape.as_list(), tf.expand_dims(x, axis=-1).shape.as_list()
+      ([1, None, 3], [None, 3, 1])
     """
     axis = renamed_argument("axis", axis, "dim", dim)
     if axis is None:
@@ -593,6 +580,11 @@ def squeeze(
 
     Raises:
       ValueError: if a dimension to be removed is known not to be of size 1.
+
+    Example:
+      >>> x = tf.ones([1, 3, 1, 2])
+      >>> tf.squeeze(x).shape.as_list(), tf.squeeze(x, axis=[0]).shape.as_list()
+      ([3, 2], [3, 1, 2])
     """
     axis = renamed_argument("axis", axis, "squeeze_dims", squeeze_dims)
     if np.isscalar(axis):

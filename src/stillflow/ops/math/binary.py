@@ -31,7 +31,6 @@ from stillflow.ops.math.broadcasting import (
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import (
     NUMBER,
-    REAL,
     broadcasting_call,
     element_wise,
     invalid,
@@ -266,7 +265,7 @@ mul_no_nan_op.samples(_pairs)
 squared_difference_op.samples(_pairs)
 
 
-# ---- powers, larger and smaller ones, angles
+# ---- powers, larger and smaller ones
 
 pow_op = broadcasting_op(
     """
@@ -295,19 +294,6 @@ minimum_op = broadcasting_op(
     batching="vmap",
     scalar=Scalar("min({}, {})"),
 )
-
-atan2_op = broadcasting_op(
-    f"""
-    Atan2(y: T, x: T) -> z: T
-    T: {REAL}
-""",
-    batching="vmap",
-)
-
-next_after_op = broadcasting_op("""
-    NextAfter(x1: T, x2: T) -> output: T
-    T: {double, float} = float
-""")
 
 
 def _integer_pow(x: Any, y: Any) -> Any:
@@ -356,16 +342,6 @@ def minimum_kernel(node: Node) -> Any:
     return _extreme_kernel(node, torch.minimum, _minimum)
 
 
-@atan2_op.kernel
-def atan2_kernel(node: Node) -> Any:
-    return broadcasting_call(node, torch.atan2)
-
-
-@next_after_op.kernel
-def next_after_kernel(node: Node) -> Any:
-    return broadcasting_call(node, torch.nextafter)
-
-
 @pow_op.gradient
 def pow_gradient(node: Node, grad: Any) -> Any:
     x, y = node.inputs
@@ -412,24 +388,6 @@ def minimum_gradient(node: Node, grad: Any) -> Any:
     return _extreme_gradient(node, grad, comparison.less_equal)
 
 
-@atan2_op.gradient
-def atan2_gradient(node: Node, grad: Any) -> Any:
-    y, x = node.inputs
-    with control_dependencies([grad]):
-        grad_inv = grad / (unary.square(x) + unary.square(y))
-        return x * grad_inv, -y * grad_inv
-
-
-@next_after_op.gradient
-def next_after_gradient(node: Node, grad: Any) -> Any:
-    x1, x2 = node.inputs
-    to_x1, to_x2 = summing_targets(x1, x2)
-    with control_dependencies([grad]):
-        partial_x1 = fills.ones(to_x1.shape, dtype=x1.dtype)
-        partial_x2 = fills.zeros(to_x2.shape, dtype=x2.dtype)
-        return to_x1.reduce(partial_x1 * grad), to_x2.reduce(partial_x2 * grad)
-
-
 @pow_op.samples
 def pow_samples() -> Any:
     x = np.array([[0.5, 2.0, 3.0], [1.5, 1.0, 0.25]], np.float32)
@@ -438,25 +396,12 @@ def pow_samples() -> Any:
     yield Bad(np.int32([2]), np.int32([-1]), match="negative integer powers")
 
 
-@atan2_op.samples
-def atan2_samples() -> Any:
-    x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
-    yield Sample(x, x + 1.25)
-    # TF does not sum the gradient of an input that was broadcast.
-    yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32), grad=False)
-
-
 @maximum_op.samples
 @minimum_op.samples
 def distinct_samples() -> Any:
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
     yield Sample(x, np.float32(1.0))
-
-
-@next_after_op.samples
-def next_after_samples() -> Any:
-    yield Sample(np.array([1.0, -1.0, 0.0]), np.array([2.0, -2.0, 1.0]), grad=False)
 
 
 # ---- public functions
@@ -471,6 +416,11 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
       x: a tensor of numbers or strings; strings are joined.
       y: a tensor of the same type.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.add([[1], [2]], [10, 20])))
+      [[11 21]
+       [12 22]]
     """
     return add_op(x, y, name=name)
 
@@ -478,14 +428,39 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
 @export("math.subtract", "subtract")
 @dispatchable
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x - y`, element by element, with broadcasting."""
+    """`x - y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, numbers, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.subtract([5, 7], [1, 2])))
+      [4 5]
+    """
     return sub_op(x, y, name=name)
 
 
 @export("math.multiply", "multiply")
 @dispatchable
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x * y`, element by element, with broadcasting."""
+    """`x * y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, numbers, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.multiply([[1], [2]], [10, 20])))
+      [[10 20]
+       [20 40]]
+    """
     return mul_op(x, y, name=name)
 
 
@@ -523,7 +498,19 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 @export("math.squared_difference", "squared_difference")
 @dispatchable
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`(x - y)` squared, element by element, with broadcasting."""
+    """`(x - y)` squared, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, numbers, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.squared_difference([1, 5], [3, 2])))
+      [4 9]
+    """
     return squared_difference_op(x, y, name=name)
 
 
@@ -532,8 +519,19 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x` to the power of `y`, element by element, with broadcasting.
 
+    Args:
+      x, y: tensors of one type, floats, complex numbers, int32 or int64, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
     Raises:
       InvalidArgumentError: when run, for negative powers of integers.
+
+    Example:
+      >>> print(tf.Session().run(tf.pow([2, 3], [3, 2])))
+      [8 9]
     """
     with name_scope(name, "Pow", [x]) as scope:
         return pow_op(x, y, name=scope)
@@ -542,26 +540,36 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
 @export("math.maximum", "maximum")
 @dispatchable
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return the larger of `x` and `y`, element by element, with broadcasting."""
+    """Return the larger of `x` and `y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, a real one, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.maximum([1, 5, 3], 3)))
+      [3 5 3]
+    """
     return maximum_op(x, y, name=name)
 
 
 @export("math.minimum", "minimum")
 @dispatchable
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return the smaller of `x` and `y`, element by element, with broadcasting."""
+    """Return the smaller of `x` and `y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, a real one, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.minimum([1, 5, 3], 3)))
+      [1 3 3]
+    """
     return minimum_op(x, y, name=name)
-
-
-@export("math.atan2", "atan2")
-@dispatchable
-def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
-    """Return the angle of the point `(x, y)`, between -pi and pi, element by element."""
-    return atan2_op(y, x, name=name)
-
-
-@export("math.nextafter")
-@dispatchable
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
-    """Return the next number of the type after `x1` towards `x2`, element by element."""
-    return next_after_op(x1, x2, name=name)

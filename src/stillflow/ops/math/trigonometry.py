@@ -8,13 +8,15 @@ import numpy as np
 
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
-from stillflow.ops.dispatch import map_sparse_values
-from stillflow.ops.math.binary import add, subtract
+from stillflow.ops.dispatch import dispatchable, map_sparse_values
+from stillflow.ops.math.binary import add, broadcasting_op, subtract
 from stillflow.ops.math.complex import conj
-from stillflow.ops.math.kernels import FIELD, NUMBER
+from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, broadcasting_call
 from stillflow.ops.math.unary import (
     reciprocal,
     slope_op,
@@ -23,6 +25,7 @@ from stillflow.ops.math.unary import (
     unary_function,
     unary_op,
 )
+from stillflow.ops.samples import Sample
 
 _WITHIN_ONE = np.array([[-0.75, -0.2], [0.3, 0.6]], np.float32)
 _ABOVE_ONE = np.array([[1.25, 2.0], [3.0, 7.5]], np.float32)
@@ -141,8 +144,42 @@ def atanh_gradient(node: Node, grad: Any) -> Any:
         return grad * reciprocal(_one_minus_square(node, grad))
 
 
-sin = export("math.sin", "sin")(unary_function(sin_op, "sin", "The sine of `x`, in radians"))
-cos = export("math.cos", "cos")(unary_function(cos_op, "cos", "The cosine of `x`, in radians"))
+atan2_op = broadcasting_op(
+    f"""
+    Atan2(y: T, x: T) -> z: T
+    T: {REAL}
+""",
+    batching="vmap",
+)
+
+
+@atan2_op.kernel
+def atan2_kernel(node: Node) -> Any:
+    return broadcasting_call(node, torch.atan2)
+
+
+@atan2_op.gradient
+def atan2_gradient(node: Node, grad: Any) -> Any:
+    y, x = node.inputs
+    with control_dependencies([grad]):
+        grad_inv = grad / (square(x) + square(y))
+        return x * grad_inv, -y * grad_inv
+
+
+@atan2_op.samples
+def atan2_samples() -> Any:
+    x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
+    yield Sample(x, x + 1.25)
+    # TF does not sum the gradient of an input that was broadcast.
+    yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32), grad=False)
+
+
+sin = export("math.sin", "sin")(
+    unary_function(sin_op, "sin", "The sine of `x`, in radians", ("[0.0]", "[0.]"))
+)
+cos = export("math.cos", "cos")(
+    unary_function(cos_op, "cos", "The cosine of `x`, in radians", ("[0.0]", "[1.]"))
+)
 tan = export("math.tan", "tan")(unary_function(tan_op, "tan", "The tangent of `x`, in radians"))
 asin = export("math.asin", "asin")(
     unary_function(asin_op, "asin", "The angle between -pi/2 and pi/2 whose sine is `x`")
@@ -156,7 +193,7 @@ atan = export("math.atan", "atan")(
 sinh = export("math.sinh", "sinh")(unary_function(sinh_op, "sinh", "The hyperbolic sine of `x`"))
 cosh = export("math.cosh", "cosh")(unary_function(cosh_op, "cosh", "The hyperbolic cosine of `x`"))
 tanh = export("math.tanh", "nn.tanh", "tanh")(
-    unary_function(tanh_op, "tanh", "The hyperbolic tangent of `x`")
+    unary_function(tanh_op, "tanh", "The hyperbolic tangent of `x`", ("[0.0, 100.0]", "[0. 1.]"))
 )
 asinh = export("math.asinh", "asinh")(
     unary_function(asinh_op, "asinh", "The inverse of the hyperbolic sine at `x`")
@@ -167,5 +204,13 @@ acosh = export("math.acosh", "acosh")(
 atanh = export("math.atanh", "atanh")(
     unary_function(atanh_op, "atanh", "The inverse of the hyperbolic tangent at `x`")
 )
+
+
+@export("math.atan2", "atan2")
+@dispatchable
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the angle of the point `(x, y)`, between -pi and pi, element by element."""
+    return atan2_op(y, x, name=name)
+
 
 map_sparse_values(tanh)

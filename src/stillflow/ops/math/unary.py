@@ -301,8 +301,15 @@ def rounding_gradient(node: Node, grad: Any) -> Any:
 # ---- public functions
 
 
-def unary_function(card: Card, name: str, what: str) -> Any:
-    """Return the public function that adds one node of `card`."""
+def unary_function(card: Card, name: str, what: str, example: tuple[str, str] | None = None) -> Any:
+    """Return the public function that adds one node of `card`.
+
+    Args:
+      card: of the operation.
+      name: of the function.
+      what: first line of its docstring.
+      example: an argument and its result, as text.
+    """
 
     def function(x: Any, name: str | None = None) -> Tensor:
         return card(x, name=name)
@@ -314,31 +321,55 @@ def unary_function(card: Card, name: str, what: str) -> Any:
         "\n  name: of the operation.\n\n"
         "Returns:\n  A tensor of the type and shape of `x`."
     )
+    if example is not None:
+        x, result = example
+        call = f"print(tf.Session().run(tf.{name}({x})))"
+        function.__doc__ += f"\n\nExample:\n  >>> {call}\n  {result}"
     return dispatchable(function)
 
 
 negative = export("math.negative", "negative")(unary_function(neg_op, "negative", "`-x`"))
 sign = export("math.sign", "sign")(
-    unary_function(sign_op, "sign", "-1, 0 or 1 by the sign of `x`; for complex numbers `x / |x|`")
+    unary_function(
+        sign_op,
+        "sign",
+        "-1, 0 or 1 by the sign of `x`; for complex numbers `x / |x|`",
+        ("[-3.0, 0.0, 7.0]", "[-1.  0.  1.]"),
+    )
 )
-square = export("math.square", "square")(unary_function(square_op, "square", "`x * x`"))
-sqrt = export("math.sqrt", "sqrt")(unary_function(sqrt_op, "sqrt", "The square root of `x`"))
+square = export("math.square", "square")(
+    unary_function(square_op, "square", "`x * x`", ("[2, -3]", "[4 9]"))
+)
+sqrt = export("math.sqrt", "sqrt")(
+    unary_function(sqrt_op, "sqrt", "The square root of `x`", ("[4.0, 9.0]", "[2. 3.]"))
+)
 rsqrt = export("math.rsqrt", "rsqrt")(
-    unary_function(rsqrt_op, "rsqrt", "The reciprocal of the square root of `x`")
+    unary_function(
+        rsqrt_op,
+        "rsqrt",
+        "The reciprocal of the square root of `x`",
+        ("[4.0, 16.0]", "[0.5  0.25]"),
+    )
 )
 reciprocal = export("math.reciprocal", "reciprocal")(
     unary_function(reciprocal_op, "reciprocal", "`1 / x`")
 )
-exp = export("math.exp", "exp")(unary_function(exp_op, "exp", "The exponential of `x`"))
+exp = export("math.exp", "exp")(
+    unary_function(exp_op, "exp", "The exponential of `x`", ("[0.0]", "[1.]"))
+)
 expm1 = export("math.expm1", "expm1")(
     unary_function(expm1_op, "expm1", "`exp(x) - 1`, exactly also near 0")
 )
-log = export("math.log", "log")(unary_function(log_op, "log", "The natural logarithm of `x`"))
+log = export("math.log", "log")(
+    unary_function(log_op, "log", "The natural logarithm of `x`", ("[1.0]", "[0.]"))
+)
 log1p = export("math.log1p", "log1p")(
     unary_function(log1p_op, "log1p", "`log(1 + x)`, exactly also near 0")
 )
 floor = export("math.floor", "floor")(
-    unary_function(floor_op, "floor", "The largest whole number not above `x`")
+    unary_function(
+        floor_op, "floor", "The largest whole number not above `x`", ("[1.7, -1.2]", "[ 1. -2.]")
+    )
 )
 ceil = export("math.ceil", "ceil")(
     unary_function(ceil_op, "ceil", "The smallest whole number not below `x`")
@@ -354,6 +385,17 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     """Return the absolute value of `x`, element by element.
 
     Of complex numbers, their real modulus.
+
+    Args:
+      x: a tensor or `SparseTensor` of numbers.
+      name: of the operation.
+
+    Returns:
+      A tensor of the shape of `x` and its type; of complex64 float32, of complex128 float64.
+
+    Example:
+      >>> print(tf.Session().run(tf.abs([-1.5, 2.0])))
+      [1.5 2. ]
     """
     with name_scope(name, "Abs", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -368,6 +410,17 @@ def round(x: Any, name: str | None = None) -> Tensor:
     """Return the whole number nearest to `x`, halves going to the even one.
 
     Integers as they are.
+
+    Args:
+      x: a tensor of numbers.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `x`.
+
+    Example:
+      >>> print(tf.Session().run(tf.round([0.5, 1.5, -2.3])))
+      [ 0.  2. -2.]
     """
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_integer:
@@ -378,7 +431,19 @@ def round(x: Any, name: str | None = None) -> Tensor:
 @export("math.sigmoid", "nn.sigmoid", "sigmoid")
 @dispatchable
 def sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """`1 / (1 + exp(-x))`, element by element."""
+    """`1 / (1 + exp(-x))`, element by element.
+
+    Args:
+      x: a tensor of floats or complex numbers.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `x`.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.sigmoid([0.0, 100.0])))
+      [0.5 1. ]
+    """
     with name_scope(name, "Sigmoid", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return sigmoid_op(x, name=scope)

@@ -13,7 +13,8 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
-from stillflow.ops.arrays.shape import shape, shape_n
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.arrays.shape_n import shape_n
 from stillflow.ops.input_ranks import kernel_ranks, kernel_windows
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.nn import convolution as kernels
@@ -438,6 +439,11 @@ def conv2d(
 
     Raises:
       ValueError: if the shapes or parameters do not fit each other.
+
+    Example:
+      >>> images, filters = tf.ones([2, 8, 8, 3]), tf.ones([3, 3, 3, 16])
+      >>> tf.nn.conv2d(images, filters, strides=[1, 2, 2, 1], padding="SAME").shape.as_list()
+      [2, 4, 4, 16]
     """
     filter = renamed_argument("filters", filters, "filter", filter)
     padding, explicit = convert_padding(padding)

@@ -31,7 +31,8 @@ from stillflow.runtime.loops.rows import RowPlan, row_plan
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.schedule.prune import needed_ops
-from stillflow.runtime.session.session import InteractiveSession, Session
+from stillflow.runtime.session.interactive_session import InteractiveSession
+from stillflow.runtime.session.session import Session
 from stillflow.util.interpreter_exit import at_work
 
 _ENQUEUES = ("QueueEnqueue", "QueueEnqueueV2")
