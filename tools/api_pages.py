@@ -46,6 +46,7 @@ class Reference:
         self._spaces: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for name, target in sorted(read_table().items()):
             self._spaces[name.rpartition(".")[0]].append((name, target))
+        self._messages = message_docstrings(self._root)
 
     def index(self) -> str:
         """Return the table of namespaces."""
@@ -77,21 +78,15 @@ class Reference:
         module, _, attribute = target.partition(":")
         found = self._definition(module, attribute)
         leaf = name.rpartition(".")[2]
-        if found is None:
-            return [f"## {leaf} {{.api}}", "", f"Defined in `{module}`.", ""]
-        source = f'<a class="api-source" href="../source/{module}.html#L{found.line}">source</a>'
         lines = [f"## {leaf} {{.api}}", ""]
+        if found is None:
+            doc = self._messages.get(attribute, "") if module == "protos" else ""
+            return [*lines, *(described(doc) if doc else [f"Defined in `{module}`.", ""])]
+        source = f'<a class="api-source" href="../source/{module}.html#L{found.line}">source</a>'
         if found.kind != "constant":
             prefix = "class " if found.kind == "class" else ""
             lines += ["```python", f"{prefix}tf.{name}{found.signature(len(name))}", "```", ""]
-        first, _, rest = found.doc.partition("\n\n")
-        lines += [f"<p>{marked(first)} {source}</p>", ""]
-        if rest.strip():
-            text = html.escape(rest, quote=False).replace(
-                "\n\n", "\n&#8203;\n"
-            )  # a blank line would end the HTML
-            lines += [f'<pre class="docstring">{text}</pre>', ""]
-        return lines
+        return [*lines, *described(found.doc, source)]
 
     def _path(self, module: str) -> Path | None:
         parts = module.split(".")
@@ -115,6 +110,28 @@ class Reference:
             kind = "function" if made.kind == "def" else "class"
             return replace(found, kind=kind, arguments=made.call(), doc=made.doc or found.doc)
         return found
+
+
+def described(doc: str, source: str = "") -> list[str]:
+    """Return the lines of a docstring: a paragraph, preformatted text and a session of Python."""
+    first, _, rest = doc.partition("\n\n")
+    rest, _, example = rest.partition("Example:\n  >>> ")
+    lines = [f"<p>{marked(first)} {source}".rstrip() + "</p>", ""]
+    if rest.strip():
+        text = html.escape(rest.rstrip(), quote=False)
+        text = text.replace("\n\n", "\n&#8203;\n")  # a blank line would end the HTML
+        lines += [f'<pre class="docstring">{text}</pre>', ""]
+    if example:
+        lines += ["```pycon", *inspect.cleandoc(f"  >>> {example}").splitlines(), "```", ""]
+    return lines
+
+
+def message_docstrings(root: Path) -> dict[str, str]:
+    """Return the docstrings of messages by name."""
+    path = root / "stillflow" / "protos" / "docstrings.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    table = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    return {name: inspect.cleandoc(doc) for name, doc in ast.literal_eval(table).items()}
 
 
 def definitions(tree: ast.Module) -> dict[str, Definition]:

@@ -184,9 +184,10 @@ def _layer_function(home: Source, call: ast.Call) -> Derived:
     assert found, ast.unparse(call)
     given = {str(x.arg): ast.literal_eval(x.value) for x in call.keywords}
     options = {name: given.pop(name) for name in ("call", "reuse", "after") if name in given}
+    example = given.pop("example", "")
     parameters = rules.functional(_constructor(*found)[0], options.pop("call", {}), **options)
     summary = ast.literal_eval(call.args[1])
-    doc = descriptions.docstring(summary, [x.name for x in parameters], given)
+    doc = descriptions.docstring(summary, [x.name for x in parameters], given, example)
     return Derived("def", parameters, inspect.cleandoc(doc))
 
 

@@ -7,6 +7,7 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -24,16 +25,24 @@ def api_pages() -> ModuleType:
         sys.path.remove(str(ROOT / "tools"))
 
 
-def test_every_export_has_its_entry(api_pages: ModuleType) -> None:
-    pages = api_pages.read(ROOT).pages()
+@pytest.fixture(scope="module")
+def reference(api_pages: ModuleType) -> Any:
+    return api_pages.read(ROOT)
+
+
+@pytest.fixture(scope="module")
+def pages(reference: Any) -> dict[str, str]:
+    return reference.pages()
+
+
+def test_every_export_has_its_entry(pages: dict[str, str]) -> None:
     for name in TABLE:
         space, _, leaf = name.rpartition(".")
         assert f"\n## {leaf} {{.api}}\n" in pages[space or "tf"], name
 
 
-def test_an_entry_has_signature_docstring_and_source(api_pages: ModuleType) -> None:
-    reference = api_pages.read(ROOT)
-    entry = reference.pages()["nn"].partition("\n## relu {.api}\n")[2].partition("\n## ")[0]
+def test_an_entry_has_signature_docstring_and_source(reference: Any, pages: dict[str, str]) -> None:
+    entry = pages["nn"].partition("\n## relu {.api}\n")[2].partition("\n## ")[0]
     assert "tf.nn.relu(features, name=None)" in entry
     module = TABLE["nn.relu"].partition(":")[0]
     assert f"../source/{module}.html#L" in entry
@@ -51,3 +60,15 @@ def test_long_signatures_have_one_argument_a_line(api_pages: ModuleType) -> None
 
 def test_docstrings_are_text_not_markup(api_pages: ModuleType) -> None:
     assert api_pages.marked("a < b in `x[0]`") == "a &lt; b in <code>x[0]</code>"
+
+
+def test_an_example_is_a_block_of_code(api_pages: ModuleType) -> None:
+    lines = api_pages.described("First.\n\nArgs:\n  x: a.\n\nExample:\n  >>> f(1)\n  [[1]\n   [2]]")
+    assert lines[2] == '<pre class="docstring">Args:\n  x: a.</pre>'
+    assert lines[4:] == ["```pycon", ">>> f(1)", "[[1]", " [2]]", "```", ""]
+    assert api_pages.described("First.\n\nExample:\n  >>> f(1)")[2] == "```pycon"
+
+
+def test_messages_have_their_docstrings(pages: dict[str, str]) -> None:
+    entry = pages["train"].partition("\n## Int64List {.api}\n")[2].partition("\n## ")[0]
+    assert "```pycon\n>>> list(tf.train.Int64List(value=[28, 28]).value)\n[28, 28]\n```" in entry

@@ -14,6 +14,8 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 from google.protobuf.reflection import GeneratedProtocolMessageType
 
+from stillflow.protos.docstrings import DOCSTRINGS
+
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FileDescriptor
 
@@ -66,6 +68,8 @@ def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:
         __str__=_text,
         __repr__=_text,
     )
+    if descriptor.full_name == f"tensorflow.{name}" and name in DOCSTRINGS:
+        members["__doc__"] = DOCSTRINGS[name]
     made: type[Message] = GeneratedProtocolMessageType(name, (Message,), members)
     if any(field.cpp_type in _INTEGERS for field in descriptor.fields):
         _take_truth_values(made)
