@@ -241,7 +241,14 @@ class UnknownError(OpError):
 
 @export("errors.InvalidArgumentError")
 class InvalidArgumentError(OpError):
-    """An operation received an argument that it cannot use."""
+    """An operation received an argument that it cannot use.
+
+    Example:
+      >>> x = tf.placeholder(tf.float32, [], name="x")
+      >>> try: tf.Session().run(x)
+      ... except tf.errors.InvalidArgumentError as error: print(error.message[:48])
+      You must feed a value for placeholder tensor 'x'
+    """
 
     __init__ = _with_code(INVALID_ARGUMENT)
 
@@ -255,7 +262,13 @@ class DeadlineExceededError(OpError):
 
 @export("errors.NotFoundError")
 class NotFoundError(OpError):
-    """A requested item does not exist, such as a file or a checkpoint's key."""
+    """A requested item does not exist, such as a file or a checkpoint's key.
+
+    Example:
+      >>> try: tf.gfile.GFile("missing.txt").read()
+      ... except tf.errors.NotFoundError as error: print(error.message)
+      missing.txt; No such file or directory
+    """
 
     __init__ = _with_code(NOT_FOUND)
 
@@ -304,7 +317,14 @@ class AbortedError(OpError):
 
 @export("errors.OutOfRangeError")
 class OutOfRangeError(OpError):
-    """The input is at its end: an iterator, a reader or a closed queue has nothing left."""
+    """The input is at its end: an iterator, a reader or a closed queue has nothing left.
+
+    Example:
+      >>> item = tf.data.Dataset.range(0).make_one_shot_iterator().get_next()
+      >>> try: tf.Session().run(item)
+      ... except tf.errors.OutOfRangeError as error: print("end of the data", error.error_code)
+      end of the data 11
+    """
 
     __init__ = _with_code(OUT_OF_RANGE)
 

@@ -31,6 +31,12 @@ class DatasetV1(DatasetV2):
 
     Elements are tensors or structures (tuples, named tuples, dicts) of tensors, sparse tensors or
     datasets. An iterator (`make_one_shot_iterator`, `make_initializable_iterator`) walks it.
+
+    Example:
+      >>> dataset = tf.data.Dataset.range(6).map(lambda x: x * x).batch(3)
+      >>> batch = dataset.make_one_shot_iterator().get_next()
+      >>> with tf.Session() as sess: print(sess.run(batch), sess.run(batch))
+      [0 1 4] [ 9 16 25]
     """
 
     def __init__(self) -> None:

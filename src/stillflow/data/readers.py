@@ -266,6 +266,12 @@ class TextLineDatasetV1(_Adapter):
       compression_type: "", "ZLIB" or "GZIP".
       buffer_size: how many bytes are read at a time.
       num_parallel_reads: how many files are read at a time, one by default.
+
+    Example:
+      >>> with open("lines.txt", "w") as file: print("first line", file=file)
+      >>> line = tf.data.TextLineDataset("lines.txt").make_one_shot_iterator().get_next()
+      >>> tf.Session().run(line)
+      b'first line'
     """
 
     def __init__(
@@ -286,6 +292,12 @@ class TFRecordDatasetV1(_Adapter):
       compression_type: "", "ZLIB" or "GZIP".
       buffer_size: how many bytes are read at a time.
       num_parallel_reads: how many files are read at a time, one by default.
+
+    Example:
+      >>> with tf.python_io.TFRecordWriter("data.tfrecord") as writer: writer.write(b"record")
+      >>> record = tf.data.TFRecordDataset("data.tfrecord").make_one_shot_iterator().get_next()
+      >>> tf.Session().run(record)
+      b'record'
     """
 
     def __init__(

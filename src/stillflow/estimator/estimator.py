@@ -67,6 +67,12 @@ class Estimator:
     Raises:
       ValueError: if `model_fn` has other arguments, a subclass replaces a method, or two folders
         are named.
+
+    Example:
+      >>> double = lambda features: tf.estimator.EstimatorSpec("infer", features["x"] * 2)
+      >>> inputs = lambda: tf.data.Dataset.from_tensors({"x": [1.0, 2.5]})
+      >>> [float(y) for y in tf.estimator.Estimator(double, "model").predict(inputs)]
+      [2.0, 5.0]
     """
 
     def __init__(

@@ -55,6 +55,12 @@ class EstimatorSpec(_Fields):
     Raises:
       ValueError: if something is missing for the mode, or comes from another graph.
       TypeError: if something is of the wrong kind.
+
+    Example:
+      >>> predictions = {"class": tf.constant([2, 0])}
+      >>> spec = tf.estimator.EstimatorSpec(tf.estimator.ModeKeys.PREDICT, predictions=predictions)
+      >>> spec.mode, spec.predictions["class"], spec.train_op
+      ('infer', <tf.Tensor 'Const:0' shape=(2,) dtype=int32>, None)
     """
 
     __slots__ = ()

@@ -211,6 +211,11 @@ class GFile(FileIO):
     Args:
       name: its path, with a scheme (gs://, s3://, hdfs://, memory://) if it is not on the disk.
       mode: "r", "w", "a", "r+", "w+" or "a+", with a "b" for bytes.
+
+    Example:
+      >>> with tf.gfile.GFile("labels.txt", "w") as file: file.write("cat")
+      >>> with tf.gfile.GFile("labels.txt") as file: print(file.read(), file.size())
+      cat 3
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
@@ -224,6 +229,11 @@ class FastGFile(FileIO):
     Args:
       name: its path.
       mode: "r", "w", "a", "r+", "w+" or "a+", with a "b" for bytes.
+
+    Example:
+      >>> with tf.gfile.FastGFile("labels.txt", "w") as file: file.write("cat")
+      >>> tf.gfile.FastGFile("labels.txt", "rb").read()
+      b'cat'
     """
 
     @deprecated(None, "Use tf.gfile.GFile.")

@@ -63,7 +63,19 @@ def file_exists_v2(path: Any) -> bool:
 
 @export("gfile.Exists")
 def file_exists(filename: Any) -> bool:
-    """Return whether there is a file or directory called `filename`."""
+    """Return whether there is a file or directory called `filename`.
+
+    Args:
+      filename: a path, str or bytes.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.gfile.MakeDirs("logs")
+      >>> tf.gfile.Exists("logs"), tf.gfile.Exists("model")
+      (True, False)
+    """
     return file_exists_v2(filename)
 
 
@@ -99,7 +111,20 @@ def get_matching_files_v2(pattern: Any) -> list[str]:
 
 @export("gfile.Glob")
 def get_matching_files(filename: Any) -> list[str]:
-    """Return the names of files and directories that match; see `tf.io.gfile.glob`."""
+    """Return the names of files and directories that match; see `tf.io.gfile.glob`.
+
+    Args:
+      filename: a pattern such as "data/*.txt", or a list of patterns.
+
+    Returns:
+      A list of paths.
+
+    Example:
+      >>> tf.gfile.MakeDirs("data")
+      >>> for name in ("a.txt", "b.txt", "c.csv"): open("data/" + name, "w").close()
+      >>> sorted(tf.gfile.Glob("data/*.txt"))
+      ['data/a.txt', 'data/b.txt']
+    """
     return get_matching_files_v2(filename)
 
 
@@ -143,7 +168,16 @@ def recursive_create_dir_v2(path: Any) -> None:
 
 @export("gfile.MakeDirs")
 def recursive_create_dir(dirname: Any) -> None:
-    """Make a directory and those above it that are not there."""
+    """Make a directory and those above it that are not there.
+
+    Args:
+      dirname: a path; it may exist.
+
+    Example:
+      >>> tf.gfile.MakeDirs("runs/first/logs")
+      >>> tf.gfile.IsDirectory("runs/first/logs")
+      True
+    """
     recursive_create_dir_v2(dirname)
 
 

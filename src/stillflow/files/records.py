@@ -120,6 +120,12 @@ class TFRecordWriter:
     Raises:
       OpError: If the file cannot be opened.
       ValueError: If there is no such compression.
+
+    Example:
+      >>> with tf.python_io.TFRecordWriter("data.tfrecord") as writer:
+      ...     for record in (b"first", b"second"): writer.write(record)
+      >>> list(tf.python_io.tf_record_iterator("data.tfrecord"))
+      [b'first', b'second']
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:

@@ -49,6 +49,10 @@ def map_fn(
       TypeError: if `fn` is not callable or gives another structure than `dtype` says, or if
         `elems` is a SparseTensor.
       ValueError: if `elems` are scalars, or structures are of different lengths.
+
+    Example:
+      >>> print(tf.Session().run(tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3]))))
+      [1 4 9]
     """
     check_mapped(fn, elems)
     inputs = Structure(elems)

@@ -50,6 +50,11 @@ class name_scope:  # noqa: N801 - the public name
     Raises:
       TypeError: if `default_name` is given but not a string.
       ValueError: if both names are None while `values` are given.
+
+    Example:
+      >>> with tf.name_scope("layer"): y = tf.add(1, 2, name="sum")
+      >>> y.name
+      'layer/sum:0'
     """
 
     def __init__(self, name: Any, default_name: str | None = None, values: Any = None) -> None:
@@ -109,7 +114,23 @@ def op_scope(values: Any, name: Any, default_name: Any = None) -> Iterator[str]:
 
 @export("device")
 def device(device_name_or_function: Any) -> Any:
-    """See `Graph.device`."""
+    """See `Graph.device`.
+
+    Args:
+      device_name_or_function: a name such as "/gpu:0", a function of an operation that returns one,
+          or None to leave out the devices of outer scopes.
+
+    Returns:
+      A context manager.
+
+    Raises:
+      RuntimeError: for a function in eager execution.
+
+    Example:
+      >>> with tf.device("/cpu:0"): x = tf.constant(1.0)
+      >>> x.device
+      '/device:CPU:0'
+    """
     return get_default_graph().device(device_name_or_function)
 
 
@@ -127,13 +148,40 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
 
 @export("control_dependencies")
 def control_dependencies(control_inputs: Any) -> Any:
-    """See `Graph.control_dependencies`."""
+    """See `Graph.control_dependencies`.
+
+    Args:
+      control_inputs: a list of operations and tensors that run before those made in the scope;
+          None to leave out those of outer scopes.
+
+    Returns:
+      A context manager.
+
+    Raises:
+      TypeError: for objects that are no operations or tensors.
+
+    Example:
+      >>> step = tf.Variable(0, name="step")
+      >>> with tf.control_dependencies([step.assign_add(1).op]): done = tf.no_op(name="done")
+      >>> [operation.name for operation in done.control_inputs]
+      ['AssignAdd']
+    """
     return get_default_graph().control_dependencies(control_inputs)
 
 
 @export("add_to_collection")
 def add_to_collection(name: Any, value: Any) -> None:
-    """See `Graph.add_to_collection`."""
+    """See `Graph.add_to_collection`.
+
+    Args:
+      name: of the collection, such as a constant of `tf.GraphKeys`.
+      value: any object.
+
+    Example:
+      >>> tf.add_to_collection("losses", tf.constant(0.5, name="loss"))
+      >>> tf.get_collection("losses")
+      [<tf.Tensor 'loss:0' shape=() dtype=float32>]
+    """
     get_default_graph().add_to_collection(name, value)
 
 
@@ -145,7 +193,20 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 @export("get_collection")
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """See `Graph.get_collection`."""
+    """See `Graph.get_collection`.
+
+    Args:
+      key: of the collection, such as a constant of `tf.GraphKeys`.
+      scope: a regular expression for the start of names; None for all items.
+
+    Returns:
+      A list: a copy of the collection, empty if there is none.
+
+    Example:
+      >>> v = tf.get_variable("weights/v", [2])
+      >>> tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="weights") == [v]
+      True
+    """
     return get_default_graph().get_collection(key, scope)
 
 

@@ -89,6 +89,10 @@ def convert_to_tensor_public(
 
     Raises:
       TypeError, ValueError: if `value` cannot be converted.
+
+    Example:
+      >>> tf.convert_to_tensor([1, 2], dtype=tf.float32)
+      <tf.Tensor 'Const:0' shape=(2,) dtype=float32>
     """
     hint = dtype_hint if dtype_hint is not None else preferred_dtype
     return convert_to_tensor(value, dtype=dtype, name=name, preferred_dtype=hint)

@@ -31,7 +31,14 @@ _stack = _Stack()
 
 @export("get_default_session")
 def get_default_session() -> Any:
-    """Return the session entered last in this thread, or None."""
+    """Return the session entered last in this thread, or None.
+
+    Example:
+      >>> with tf.Session() as sess: print(tf.get_default_session() is sess)
+      True
+      >>> print(tf.get_default_session())
+      None
+    """
     return _stack.get_default()
 
 

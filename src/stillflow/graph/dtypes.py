@@ -370,6 +370,10 @@ def as_dtype(type_value: Any) -> DType:
 
     Raises:
       TypeError: If `type_value` names no type.
+
+    Example:
+      >>> tf.as_dtype("float32"), tf.as_dtype(bool), tf.as_dtype(tf.int32)
+      (tf.float32, tf.bool, tf.int32)
     """
     if type_value.__class__ is DType:
         return type_value

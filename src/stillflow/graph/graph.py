@@ -29,7 +29,14 @@ PRODUCER, FUNCTION_CONSUMER = 134, 12
 
 @export("Graph")
 class Graph(Scopes, Collections):
-    """A TF1 program as data, which `Session` runs and `as_graph_def` writes."""
+    """A TF1 program as data, which `Session` runs and `as_graph_def` writes.
+
+    Example:
+      >>> graph = tf.Graph()
+      >>> with graph.as_default(): total = tf.add(1, 2, name="total")
+      >>> [operation.name for operation in graph.get_operations()]
+      ['total/x', 'total/y', 'total']
+    """
 
     # Whether operations run when they are called, rather than being added.
     runs_at_once = False
@@ -409,7 +416,13 @@ make_global_graph: Callable[[], Graph] = Graph  # creates the default graph
 
 @export("get_default_graph")
 def get_default_graph() -> Graph:
-    """Return the graph that ops are added to now, in this thread."""
+    """Return the graph that ops are added to now, in this thread.
+
+    Example:
+      >>> x = tf.constant(1.0, name="x")
+      >>> tf.get_default_graph() is x.graph, tf.get_default_graph().get_tensor_by_name("x:0") is x
+      (True, True)
+    """
     stack = _default.stack
     return stack[-1] if stack else _default.outermost or _global_default_graph()
 
@@ -470,6 +483,12 @@ def reset_default_graph() -> None:
 
     Raises:
       AssertionError: inside `with graph.as_default()`.
+
+    Example:
+      >>> x = tf.constant(1.0, name="x")
+      >>> tf.reset_default_graph()
+      >>> tf.get_default_graph() is x.graph, tf.constant(1.0, name="x").name
+      (False, 'x:0')
     """
     stack = _default.stack
     if any(not graph.runs_at_once and graph is not _default.stand_in for graph in stack):

@@ -7,7 +7,13 @@ from stillflow.graph.export import export
 
 @export("GraphKeys")
 class GraphKeys:
-    """Names of a graph's standard collections."""
+    """Names of a graph's standard collections.
+
+    Example:
+      >>> v = tf.Variable(1.0, name="v", collections=[tf.GraphKeys.LOCAL_VARIABLES])
+      >>> tf.get_collection(tf.GraphKeys.LOCAL_VARIABLES)[0].name, tf.GraphKeys.LOCAL_VARIABLES
+      ('v:0', 'local_variables')
+    """
 
     # Variables, by their purpose.
     GLOBAL_VARIABLES = "variables"

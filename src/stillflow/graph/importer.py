@@ -54,6 +54,11 @@ def import_graph_def(
     Raises:
       TypeError: if an argument is of the wrong kind.
       ValueError: if the GraphDef is not well formed or names something that does not exist.
+
+    Example:
+      >>> with tf.Graph().as_default() as other: y = tf.constant([1, 2], name="y")
+      >>> tf.import_graph_def(other.as_graph_def(), name="model", return_elements=["y:0"])
+      [<tf.Tensor 'model/y:0' shape=(2,) dtype=int32>]
     """
     del op_dict
     graph_def = _as_graph_def(graph_def)

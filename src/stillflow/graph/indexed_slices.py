@@ -35,6 +35,12 @@ class IndexedSlices(TensorLike, CompositeTensor):
       values: the rows, of shape `[n, ...]`.
       indices: where they belong, of shape `[n]`; a row may occur more than once.
       dense_shape: the shape of the tensor they are part of, or None.
+
+    Example:
+      >>> table = tf.get_variable("table", [1000, 2])
+      >>> slices = tf.gradients(tf.gather(table, [3, 7]), table)[0]
+      >>> isinstance(slices, tf.IndexedSlices), slices.values.shape.as_list()
+      (True, [2, 2])
     """
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:

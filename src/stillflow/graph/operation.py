@@ -83,6 +83,11 @@ class Tensor:
       op: the operation that gives it.
       value_index: its position among that operation's outputs.
       dtype: the type of its elements.
+
+    Example:
+      >>> x = tf.constant([[1.0, 2.0]], name="x")
+      >>> isinstance(x, tf.Tensor), x.name, x.dtype.name, x.shape.as_list(), x.op.type
+      (True, 'x:0', 'float32', [1, 2], 'Const')
     """
 
     __array_priority__ = 100

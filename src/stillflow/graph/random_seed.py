@@ -43,7 +43,17 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 @export("random.set_random_seed", "set_random_seed")
 def set_random_seed(seed: int | None) -> None:
-    """Set the seed of the default graph, from which operations without one derive theirs."""
+    """Set the seed of the default graph, from which operations without one derive theirs.
+
+    Args:
+      seed: an integer.
+
+    Example:
+      >>> tf.set_random_seed(1)
+      >>> x = tf.random_uniform([])
+      >>> print(tf.Session().run(x) == tf.Session().run(x))
+      True
+    """
     from stillflow.graph.graph import get_default_graph
 
     get_default_graph().seed = seed

@@ -36,6 +36,12 @@ class SparseTensor(TensorLike, CompositeTensor):
 
     Raises:
       ValueError: if the three do not fit together.
+
+    Example:
+      >>> x = tf.SparseTensor(indices=[[0, 1], [1, 2]], values=[5, 6], dense_shape=[2, 3])
+      >>> print(tf.Session().run(tf.sparse.to_dense(x)))
+      [[0 5 0]
+       [0 0 6]]
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:

@@ -261,6 +261,17 @@ class TensorShape:
     """Static shape of a tensor: its rank and sizes as far as they are known.
 
     Either nothing, or the rank and some of the sizes.
+
+    Args:
+      dims: sizes, each an integer, a `Dimension` or None; or None for an unknown rank.
+
+    Raises:
+      ValueError: for negative sizes.
+
+    Example:
+      >>> shape = tf.TensorShape([None, 28, 28])
+      >>> shape.as_list(), shape.rank, shape.is_compatible_with([8, 28, 28])
+      ([None, 28, 28], 3, True)
     """
 
     __slots__ = ("__weakref__", "_dimensions", "_dims")

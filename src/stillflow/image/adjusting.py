@@ -44,8 +44,22 @@ def per_image_standardization(image: Any) -> Tensor:
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     """`adjust_brightness` by an amount drawn from [-max_delta, max_delta).
 
+    Args:
+      image: [..., height, width, channels] of any numeric type.
+      max_delta: a float; 1.0 is the range of the type.
+      seed: an integer.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
     Raises:
       ValueError: `max_delta` is negative.
+
+    Example:
+      >>> image = tf.zeros([2, 2, 3])
+      >>> changed = tf.Session().run(tf.image.random_brightness(image, max_delta=0.2, seed=1))
+      >>> bool((changed == changed[0, 0, 0]).all()), bool(abs(changed[0, 0, 0]) < 0.2)
+      (True, True)
     """
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
@@ -64,8 +78,22 @@ def _check_range(lower: float, upper: float) -> None:
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """`adjust_contrast` by a factor drawn from [lower, upper).
 
+    Args:
+      image: [..., height, width, channels] of any numeric type.
+      lower, upper: floats.
+      seed: an integer.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
     Raises:
       ValueError: that is empty, or `lower` negative.
+
+    Example:
+      >>> image = tf.constant([[[1.0], [3.0]]])
+      >>> changed = tf.Session().run(tf.image.random_contrast(image, lower=0.5, upper=2.0))
+      >>> bool(1.0 <= changed.max() - changed.min() <= 4.0)
+      True
     """
     _check_range(lower, upper)
     factor = tf.random_uniform([], lower, upper, seed=seed)
@@ -121,8 +149,22 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     """`adjust_hue` by an amount drawn from [-max_delta, max_delta).
 
+    Args:
+      image: [..., height, width, 3] in RGB.
+      max_delta: a float; 1.0 is the whole circle.
+      seed: an integer.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
     Raises:
       ValueError: `max_delta` is outside [0, 0.5].
+
+    Example:
+      >>> red = tf.constant([[[1.0, 0.0, 0.0]]])
+      >>> changed = tf.Session().run(tf.image.random_hue(red, max_delta=0.5))
+      >>> float(changed.max()), float(changed.min())  # as bright and as saturated as red
+      (1.0, 0.0)
     """
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
@@ -187,8 +229,22 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """`adjust_saturation` by a factor drawn from [lower, upper).
 
+    Args:
+      image: [..., height, width, 3] in RGB.
+      lower, upper: floats.
+      seed: an integer.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
     Raises:
       ValueError: that is empty, or `lower` negative.
+
+    Example:
+      >>> red = tf.constant([[[1.0, 0.0, 0.0]]])
+      >>> changed = tf.Session().run(tf.image.random_saturation(red, lower=0.25, upper=0.5)).ravel()
+      >>> float(changed[0]), bool(0.5 <= changed[1] <= 0.75)  # 1 - saturation
+      (1.0, True)
     """
     _check_range(lower, upper)
     factor = tf.random_uniform([], lower, upper, seed=seed)

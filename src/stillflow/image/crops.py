@@ -160,6 +160,13 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
 
     Raises:
       ValueError: the size is not positive.
+
+    Example:
+      >>> image = tf.reshape(tf.range(1, 5), [1, 4, 1])
+      >>> print(tf.Session().run(tf.image.resize_image_with_crop_or_pad(image, 3, 2))[..., 0])
+      [[0 0]
+       [2 3]
+       [0 0]]
     """
     with tf.name_scope(None, "resize_image_with_crop_or_pad", [image]):
         image, is_batch = batched(convert_to_tensor(image, name="image"))

@@ -42,6 +42,12 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     Args:
       image: `[height, width, channels]`, or a batch of such, which are mirrored each on its own.
       seed: of the random numbers.
+
+    Example:
+      >>> image = tf.constant([[[1], [2]]])
+      >>> row = tf.Session().run(tf.image.random_flip_left_right(image)).ravel().tolist()
+      >>> row in ([1, 2], [2, 1])
+      True
     """
     return _random_flip(image, 1, seed, "random_flip_left_right")
 

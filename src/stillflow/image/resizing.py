@@ -21,7 +21,14 @@ from stillflow.util.deprecation import (
 
 @export("image.ResizeMethod")
 class ResizeMethodV1:
-    """Interpolation methods of `tf.image.resize_images`."""
+    """Interpolation methods of `tf.image.resize_images`.
+
+    Example:
+      >>> method = tf.image.ResizeMethod.NEAREST_NEIGHBOR
+      >>> image = tf.image.resize_images(tf.constant([[[1], [2]]]), [1, 4], method=method)
+      >>> print(tf.Session().run(image).ravel())
+      [1 1 2 2]
+    """
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -113,6 +120,11 @@ def resize_images(
 
     Raises:
       ValueError: unknown rank, or another one; a bad size; an unknown method.
+
+    Example:
+      >>> images = tf.ones([8, 32, 32, 3])
+      >>> tf.image.resize_images(images, [64, 48], method=tf.image.ResizeMethod.BICUBIC)
+      <tf.Tensor 'resize/ResizeBicubic:0' shape=(8, 64, 48, 3) dtype=float32>
     """
 
     def resizer(batch: Any, new_size: Any) -> Any:
@@ -248,6 +260,11 @@ def resize_bilinear(
       align_corners: whether the pixels in the corners stay in the corners.
       name: of the operation.
       half_pixel_centers: whether pixels lie at 0.5, 1.5, ...
+
+    Example:
+      >>> images = tf.constant([[[[0.0], [8.0]]]])
+      >>> print(tf.Session().run(tf.image.resize_bilinear(images, [1, 4])).ravel())
+      [0. 4. 8. 8.]
     """
     return RESIZERS["bilinear"](  # type: ignore[no-any-return]
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
@@ -271,6 +288,12 @@ def resize_nearest_neighbor(
       align_corners: whether the pixels in the corners stay in the corners.
       name: of the operation.
       half_pixel_centers: whether pixels lie at 0.5, 1.5, ...
+
+    Example:
+      >>> images = tf.constant([[[[1], [2]]]])
+      >>> print(tf.Session().run(tf.image.resize_nearest_neighbor(images, [2, 4]))[0, ..., 0])
+      [[1 1 2 2]
+       [1 1 2 2]]
     """
     return RESIZERS["nearest"](  # type: ignore[no-any-return]
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name

@@ -28,6 +28,11 @@ def convert_image_dtype(
 
     Raises:
       AttributeError: the type is another one.
+
+    Example:
+      >>> image = tf.constant([[[0, 51, 255]]], tf.uint8)
+      >>> print(tf.Session().run(tf.image.convert_image_dtype(image, tf.float32)).round(3))
+      [[[0.  0.2 1. ]]]
     """
     image = convert_to_tensor(image, name="image")
     dtype = as_dtype(dtype)

@@ -36,6 +36,11 @@ conv2d = export("layers.conv2d")(
         Conv2D,
         "Return a convolution of images: `activation(convolution(inputs, kernel) + bias)`.",
         NOTICE,
+        example="""
+        >>> y = tf.layers.conv2d(tf.ones([2, 8, 8, 3]), filters=16, kernel_size=3, strides=2)
+        >>> y.shape.as_list(), [(v.name, v.shape.as_list()) for v in tf.trainable_variables()]
+        ([2, 3, 3, 16], [('conv2d/kernel:0', [3, 3, 3, 16]), ('conv2d/bias:0', [16])])
+        """,
     )
 )
 

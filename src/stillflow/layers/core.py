@@ -23,6 +23,11 @@ dense = export("layers.dense")(
         Dense,
         "`activation(matmul(inputs, kernel) + bias)`.",
         inputs="[..., features]; the last size must be known.",
+        example="""
+        >>> y = tf.layers.dense(tf.placeholder(tf.float32, [None, 3]), units=4, name="hidden")
+        >>> y.shape.as_list(), [(v.name, v.shape.as_list()) for v in tf.trainable_variables()]
+        ([None, 4], [('hidden/kernel:0', [3, 4]), ('hidden/bias:0', [4])])
+        """,
     )
 )
 
@@ -50,6 +55,11 @@ dropout = export("layers.dropout")(
         noise_shape="the shape of what is drawn, None for sizes of the inputs; broadcast to them.",
         seed="of the draw.",
         training="a bool or a scalar tensor.",
+        example="""
+        >>> kept = tf.Session().run(tf.layers.dropout(tf.ones([1000]), rate=0.75, training=True))
+        >>> sorted(set(kept.tolist()))
+        [0.0, 4.0]
+        """,
     )
 )
 

@@ -7,6 +7,7 @@ reference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import dedent
 
 _ARGUMENTS = {
     "inputs": (
@@ -32,10 +33,13 @@ _ARGUMENTS = {
 }
 
 
-def docstring(summary: str, names: Sequence[str], told: Mapping[str, str]) -> str:
+def docstring(
+    summary: str, names: Sequence[str], told: Mapping[str, str], example: str = ""
+) -> str:
     """Return a docstring in which neighbours of one description share a line.
 
-    `told` describes arguments, named in `names`, that no other function has.
+    `told` describes arguments, named in `names`, that no other function has. `example` has
+    lines of a session of Python.
     """
     if "reuse" not in names:
         told = {"name": "of the layer.", **told}
@@ -47,4 +51,6 @@ def docstring(summary: str, names: Sequence[str], told: Mapping[str, str]) -> st
         else:
             lines.append(([name], text))
     described = "\n".join(f"      {', '.join(shared)}: {text}" for shared, text in lines)
-    return f"{summary}\n\n    Args:\n{described}\n\n    Returns:\n      A tensor.\n    "
+    shown = "".join(f"\n      {line}" for line in dedent(example).strip().splitlines())
+    example = f"\n    Example:{shown}\n" if shown else ""
+    return f"{summary}\n\n    Args:\n{described}\n\n    Returns:\n      A tensor.\n{example}    "

@@ -39,6 +39,7 @@ def layer_function(
     call: Mapping[str, Any] | None = None,
     reuse: bool = True,
     after: str | None = None,
+    example: str = "",
     **arguments: str,
 ) -> Callable[..., Any]:
     """Make the function of `tf.layers` that makes a layer and calls it.
@@ -47,7 +48,7 @@ def layer_function(
     {} for the name of the class. `call` has default values of the arguments of `call` that the
     function takes. `reuse` says whether the layer has variables, which can be shared. Arguments of
     the call and of scopes follow `after`, by default the last; `arguments` describes those that no
-    other layer has, including `inputs`.
+    other layer has, including `inputs`; `example` has lines of a session of Python.
     """
     call = call or {}
     own = parameters_of(kind.__init__)[1:-1]
@@ -57,5 +58,5 @@ def layer_function(
     body = f"kind({by_name(own)}{scope}).apply(inputs{named})"
     name = to_snake_case(kind.__name__)
     function = compiled(name, parameters, body, {"kind": kind}, place())
-    function.__doc__ = docstring(summary, [x.name for x in parameters], arguments)
+    function.__doc__ = docstring(summary, [x.name for x in parameters], arguments, example)
     return deprecated(None, notice.format(kind.__name__))(function)  # type: ignore[no-any-return]

@@ -47,6 +47,13 @@ batch_normalization = export("layers.batch_normalization")(
         fused="False never to use the fused op; None and True use it where that is possible.",
         virtual_batch_size="the size of parts of the batch that are normalized apart.",
         adjustment="`f(shape of the inputs)` gives (scale, bias) of normalized values in training.",
+        example="""
+        >>> y = tf.layers.batch_normalization(tf.ones([8, 4]), training=True, name="norm")
+        >>> [v.op.name for v in tf.global_variables()]
+        ['norm/gamma', 'norm/beta', 'norm/moving_mean', 'norm/moving_variance']
+        >>> len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))  # run them with each training step
+        2
+        """,
     )
 )
 

@@ -76,7 +76,17 @@ class MaxPooling2D(_Strided, keras_layers.MaxPooling2D, base.Layer):
 
 
 max_pooling2d = export("layers.max_pooling2d")(
-    layer_function(MaxPooling2D, "Return maxima over windows of images.", reuse=False)
+    layer_function(
+        MaxPooling2D,
+        "Return maxima over windows of images.",
+        reuse=False,
+        example="""
+        >>> x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+        >>> print(tf.Session().run(tf.layers.max_pooling2d(x, pool_size=2, strides=2))[0, ..., 0])
+        [[ 5.  7.]
+         [13. 15.]]
+        """,
+    )
 )
 
 

@@ -251,6 +251,11 @@ def mean_squared_error(
 
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> loss = tf.losses.mean_squared_error(labels=[1.0, 2.0], predictions=[2.0, 4.0])
+      >>> print(tf.Session().run(loss), tf.get_collection(tf.GraphKeys.LOSSES) == [loss])
+      2.5 True
     """
     require_both(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:

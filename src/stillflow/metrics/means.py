@@ -158,6 +158,12 @@ def accuracy(
 
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> value, update = tf.metrics.accuracy(labels=[1, 0, 2, 2], predictions=[1, 0, 2, 0])
+      >>> sess = tf.Session()
+      >>> print(sess.run(tf.local_variables_initializer()), sess.run(update), sess.run(value))
+      None 0.75 0.75
     """
     predictions, labels, weights = align(predictions, labels, weights)
     predictions.shape.assert_is_compatible_with(labels.shape)

@@ -32,6 +32,12 @@ def batch_normalization(
 
     Args:
       offset, scale: or None for none.
+
+    Example:
+      >>> x = tf.constant([[1.0], [3.0]])
+      >>> y = tf.nn.batch_normalization(x, 2.0, 4.0, offset=10.0, scale=2.0, variance_epsilon=0.0)
+      >>> print(tf.Session().run(y).ravel())
+      [ 9. 11.]
     """
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
         inv = rsqrt(variance + variance_epsilon)

@@ -56,6 +56,11 @@ def conv1d(
 
     Raises:
       ValueError: for another data format.
+
+    Example:
+      >>> x, filters = tf.ones([2, 10, 3]), tf.ones([5, 3, 16])
+      >>> tf.nn.conv1d(x, filters, stride=2, padding="SAME").shape.as_list()
+      [2, 5, 16]
     """
     value = renamed_argument("input", input, "value", value)
     with name_scope(name, "conv1d", [value, filters]) as scope:
@@ -128,6 +133,11 @@ def conv2d_transpose(
       value: [batch, height, width, channels], or channels second under "NCHW".
       filter: [height, width, output channels, input channels].
       input, filters: the newer names of `value` and `filter`.
+
+    Example:
+      >>> images, filters = tf.ones([2, 4, 4, 16]), tf.ones([3, 3, 8, 16])
+      >>> tf.nn.conv2d_transpose(images, filters, output_shape=[2, 8, 8, 8], strides=[1, 2, 2, 1])
+      <tf.Tensor 'conv2d_transpose:0' shape=(2, 8, 8, 8) dtype=float32>
     """
     image = renamed_argument("input", input, "value", value)
     tensors = image, renamed_argument("filters", filters, "filter", filter), output_shape

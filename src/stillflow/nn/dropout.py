@@ -57,6 +57,11 @@ def dropout(
     Raises:
       ValueError: if the rate is missing, given twice or out of range, or `x` is not
         floating-point.
+
+    Example:
+      >>> kept = tf.Session().run(tf.nn.dropout(tf.ones([1000]), rate=0.75))
+      >>> sorted(set(kept.tolist()))
+      [0.0, 4.0]
     """
     dropped = None
     if keep_prob is not None:

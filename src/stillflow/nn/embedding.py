@@ -208,6 +208,11 @@ def embedding_lookup(
 
     Returns:
       A tensor of shape `shape(ids) + shape(params)[1:]`.
+
+    Example:
+      >>> table = tf.constant([[0, 0], [1, 10], [2, 20]])
+      >>> print(tf.Session().run(tf.nn.embedding_lookup(table, [[2, 1]])).tolist())
+      [[[2, 20], [1, 10]]]
     """
     return embedding_lookup_and_transform(
         params, ids, partition_strategy=partition_strategy, name=name, max_norm=max_norm

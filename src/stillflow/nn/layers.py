@@ -31,7 +31,21 @@ def _converted(x: Any, weights: Any, biases: Any) -> tuple[Tensor, Tensor, Tenso
 
 @export("nn.xw_plus_b")
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """`matmul(x, weights) + biases`."""
+    """`matmul(x, weights) + biases`.
+
+    Args:
+      x: [batch, inputs] of numbers.
+      weights: [inputs, units], of the same type.
+      biases: [units].
+      name: of the operation.
+
+    Returns:
+      [batch, units], of the same type.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.xw_plus_b([[1, 2]], [[3], [4]], [100])))
+      [[111]]
+    """
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         x, weights, biases = _converted(x, weights, biases)
         return bias_add(matmul(x, weights), biases, name=scope)

@@ -78,6 +78,11 @@ def sigmoid_cross_entropy_with_logits(
 
     Raises:
       ValueError: if arguments are not given by name or the shapes differ.
+
+    Example:
+      >>> loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[100.0, 100.0])
+      >>> print(tf.Session().run(loss).round(3))
+      [  0. 100.]
     """
     require_names("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:

@@ -34,6 +34,10 @@ def l2_normalize(
       axis: an integer or a list of them; None takes all axes together.
       epsilon: the smallest square of a length that is divided by.
       dim: the old name of `axis`.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.l2_normalize([[3.0, 4.0]], axis=1)).round(3))
+      [[0.6 0.8]]
     """
     axis = renamed_argument("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:
@@ -115,6 +119,11 @@ def moments(
     Args:
       shift: ignored; kept for old programs.
       keepdims, keep_dims: whether the reduced axes stay, with size 1.
+
+    Example:
+      >>> mean, variance = tf.nn.moments(tf.constant([[1.0, 2.0], [3.0, 6.0]]), axes=[0])
+      >>> print(*tf.Session().run([mean, variance]))
+      [2. 4.] [1. 4.]
     """
     keep = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims) or False
     with name_scope(name, "moments", [x, axes]):

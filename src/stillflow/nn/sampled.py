@@ -143,6 +143,12 @@ def nce_loss(
 
     Returns:
       The loss of every example, [batch].
+
+    Example:
+      >>> weights, biases, inputs = tf.ones([100, 4]), tf.zeros([100]), tf.ones([2, 4])
+      >>> labels = tf.constant([[3], [8]], tf.int64)
+      >>> tf.nn.nce_loss(weights, biases, labels, inputs, num_sampled=5, num_classes=100)
+      <tf.Tensor 'Reshape:0' shape=(2,) dtype=float32>
     """
     logits, truth = compute_sampled_logits(
         weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,

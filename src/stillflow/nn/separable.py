@@ -37,6 +37,12 @@ def depthwise_conv2d(
 
     Returns:
       A tensor with `channels * multiplier` channels.
+
+    Example:
+      >>> images, filters = tf.ones([2, 8, 8, 3]), tf.ones([3, 3, 3, 2])
+      >>> y = tf.nn.depthwise_conv2d(images, filters, strides=[1, 1, 1, 1], padding="VALID")
+      >>> y.shape.as_list()
+      [2, 6, 6, 6]
     """
     rate = renamed_argument("dilations", dilations, "rate", rate)
     with name_scope(name, "depthwise", [input, filter]) as scope:

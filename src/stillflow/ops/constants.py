@@ -189,6 +189,12 @@ def constant(
     Raises:
       TypeError: if the value does not fit dtype, or not `shape` under `verify_shape`.
       ValueError: if the value has more elements than `shape`.
+
+    Example:
+      >>> tf.constant([[1, 2], [3, 4]], name="table")
+      <tf.Tensor 'table:0' shape=(2, 2) dtype=int32>
+      >>> print(tf.Session().run(tf.constant(0.5, shape=[3])))
+      [0.5 0.5 0.5]
     """
     return constant_op(value, dtype, shape, name or "Const", verify_shape)
 
@@ -220,6 +226,11 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
     Raises:
       RuntimeError: where operations run when they are called.
+
+    Example:
+      >>> x = tf.placeholder(tf.float32, shape=[None, 2], name="x")
+      >>> print(x.shape, tf.Session().run(x + 1.0, feed_dict={x: [[1.0, 2.0]]}))
+      (?, 2) [[2. 3.]]
     """
     if executing_eagerly():
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
@@ -231,6 +242,19 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     """Return a tensor that may be fed and is `input` otherwise.
 
     `shape` is the common shape of both.
+
+    Args:
+      input: the default value.
+      shape: a shape that the default value and the feeds have; None for unknown sizes.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type of `input`.
+
+    Example:
+      >>> x = tf.placeholder_with_default([1, 2], shape=[None])
+      >>> print(tf.Session().run(x), tf.Session().run(x, feed_dict={x: [3, 4, 5]}))
+      [1 2] [3 4 5]
     """
     return placeholder_with_default_op(input, shape=shape, name=name)  # type: ignore[no-any-return]
 

@@ -100,6 +100,11 @@ def print_tensors(
       first_n: how often to print; always by default.
       summarize: how many elements of each tensor to print, 3 by default.
       name: of the operation.
+
+    Example:
+      >>> x = tf.Print([1, 2, 3], [tf.constant("seen")], message="stderr shows this when x runs: ")
+      >>> print(tf.Session().run(x))
+      [1 2 3]
     """
     return print_op(  # type: ignore[no-any-return]
         input_, data, message=message, first_n=first_n, summarize=summarize, name=name

@@ -272,6 +272,11 @@ def py_func(
 
     Raises:
       ValueError: if `func` is not callable.
+
+    Example:
+      >>> y = tf.py_func(lambda x: x[::-1].copy(), [tf.constant([1, 2, 3])], tf.int32)
+      >>> print(tf.Session().run(y), y.shape)
+      [3 2 1] <unknown>
     """
     if executing_eagerly():
         return _call_now(func, inp)

@@ -21,6 +21,11 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None =
 
     Raises:
       SystemExit: always, with the result of `main`.
+
+    Example:
+      >>> tf.app.run(main=lambda argv: "trained on " + argv[1], argv=["train.py", "mnist"])
+      Traceback (most recent call last):
+      SystemExit: trained on mnist
     """
     from absl import app
 

@@ -26,8 +26,46 @@ _PARSED_BY_READING = (
 )
 
 
-def _renaming(define: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function that defines a flag take the argument names of early TensorFlow too."""
+_DOC = """Define a flag of the command line whose value is {kind}.
+
+    Args:
+      name: of the flag: `--name=value`, or `--name` and `--noname` for bools.
+      default: its value without that option, or None.
+      help: text that `--help` shows.
+      flag_name, default_value, docstring: older names of `name`, `default` and `help`.
+      **args: as in absl: `required`, `short_name`, `lower_bound` and `upper_bound` of numbers.
+
+    Returns:
+      An `absl.flags.FlagHolder`; `tf.flags.FLAGS.name` gives the value as well.
+
+    Raises:
+      absl.flags.DuplicateFlagError: if another module defines a flag of that name.
+
+    Example:
+      >>> _ = tf.flags.{function}("{name}", {default}, "{text}")
+      >>> arguments = tf.flags.FLAGS(["train.py", "{option}"])
+      >>> tf.flags.FLAGS.{name}
+      {value}
+    """
+
+
+def _renaming(
+    define: Callable[..., Any],
+    kind: str,
+    name: str,
+    default: str,
+    text: str,
+    option: str,
+    value: Any,
+) -> Callable[..., Any]:
+    """Let a function that defines a flag take the argument names of early TensorFlow too.
+
+    Args:
+      define: absl's function.
+      kind: description of the values.
+      name, default, text: of an example.
+      option, value: an option for the example, and the flag's value with it.
+    """
 
     @functools.wraps(define)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -41,6 +79,10 @@ def _renaming(define: Callable[..., Any]) -> Callable[..., Any]:
             )
         return define(*args, **kwargs)
 
+    wrapper.__doc__ = _DOC.format(
+        kind=kind, function=define.__name__, name=name, default=default, text=text,
+        option=option, value=repr(value),
+    )  # fmt: skip
     return wrapper
 
 
@@ -99,17 +141,32 @@ class _FlagValuesWrapper:
 
 FLAGS = export_value("flags.FLAGS", "app.flags.FLAGS", _FlagValuesWrapper(_absl.FLAGS))
 DEFINE_string = export_value(
-    "flags.DEFINE_string", "app.flags.DEFINE_string", _renaming(_absl.DEFINE_string)
-)
+    "flags.DEFINE_string", "app.flags.DEFINE_string",
+    _renaming(
+        _absl.DEFINE_string, "a string", "data_dir", '"data"', "Folder of the examples.",
+        "--data_dir=mnist", "mnist",
+    ),
+)  # fmt: skip
 DEFINE_boolean = export_value(
-    "flags.DEFINE_boolean", "app.flags.DEFINE_boolean", _renaming(_absl.DEFINE_boolean)
-)
+    "flags.DEFINE_boolean", "app.flags.DEFINE_boolean",
+    _renaming(
+        _absl.DEFINE_boolean, "a bool", "augment", "True", "Flip images at random.",
+        "--noaugment", False,
+    ),
+)  # fmt: skip
 DEFINE_float = export_value(
-    "flags.DEFINE_float", "app.flags.DEFINE_float", _renaming(_absl.DEFINE_float)
-)
+    "flags.DEFINE_float", "app.flags.DEFINE_float",
+    _renaming(
+        _absl.DEFINE_float, "a float", "rate", "0.1", "Learning rate.", "--rate=1e-3", 0.001
+    ),
+)  # fmt: skip
 DEFINE_integer = export_value(
-    "flags.DEFINE_integer", "app.flags.DEFINE_integer", _renaming(_absl.DEFINE_integer)
-)
+    "flags.DEFINE_integer", "app.flags.DEFINE_integer",
+    _renaming(
+        _absl.DEFINE_integer, "an integer", "batch_size", "32", "Examples per step.",
+        "--batch_size=64", 64,
+    ),
+)  # fmt: skip
 DEFINE_bool = DEFINE_boolean
 export_value("flags.DEFINE_bool", "app.flags.DEFINE_bool", DEFINE_bool)
 

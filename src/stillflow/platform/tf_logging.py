@@ -109,13 +109,33 @@ def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 @export("logging.info")
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log `msg % args` at level INFO."""
+    """Log `msg % args` at level INFO.
+
+    Args:
+      msg: a format string.
+      *args: its values.
+
+    Example:
+      >>> with tf.test.TestCase().assertLogs("tensorflow") as logs: tf.logging.info("step %d", 10)
+      >>> logs.output[-1]
+      'INFO:tensorflow:step 10'
+    """
     get_logger().info(msg, *args, **kwargs)
 
 
 @export("logging.warning", "logging.warn")
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log `msg % args` at level WARN."""
+    """Log `msg % args` at level WARN.
+
+    Args:
+      msg: a format string.
+      *args: its values.
+
+    Example:
+      >>> with tf.test.TestCase().assertLogs("tensorflow") as logs: tf.logging.warning("%d lost", 2)
+      >>> logs.output[-1]
+      'WARNING:tensorflow:2 lost'
+    """
     get_logger().warning(msg, *args, **kwargs)
 
 
@@ -196,7 +216,17 @@ def get_verbosity() -> int:
 
 @export("logging.set_verbosity")
 def set_verbosity(v: int | str) -> None:
-    """Set the level from which on messages are logged."""
+    """Set the level from which on messages are logged.
+
+    Args:
+      v: a level, such as `tf.logging.INFO`.
+
+    Example:
+      >>> tf.logging.set_verbosity(tf.logging.ERROR)
+      >>> tf.logging.warning("not shown")
+      >>> tf.logging.get_verbosity() == tf.logging.ERROR
+      True
+    """
     get_logger().setLevel(v)
 
 

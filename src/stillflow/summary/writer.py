@@ -159,6 +159,12 @@ class FileWriter(SummaryToEventTransformer):
       filename_suffix: the suffix of the file name; ".v2" by default where a session writes.
       session: a session whose operations write, into the file that `tf.contrib.summary` may
         write to as well; by default a thread writes.
+
+    Example:
+      >>> with tf.summary.FileWriter("logs", graph=tf.get_default_graph()) as writer:
+      ...     writer.add_summary(tf.Summary(), global_step=1)
+      >>> [name.split(".")[2] for name in tf.gfile.ListDirectory("logs")]
+      ['tfevents']
     """
 
     def __init__(

@@ -63,7 +63,20 @@ def gpu_device_name() -> str:
 
 @export("test.main")
 def main(argv: Any = None) -> None:
-    """Run the tests of the main module."""
+    """Run the tests of the main module.
+
+    Args:
+      argv: the arguments of the command line; `sys.argv` by default.
+
+    Raises:
+      SystemExit: always, with a code that says if tests failed.
+
+    Example:
+      >>> class SquareTest(tf.test.TestCase): test = lambda self: self.assertEqual(3 ** 2, 9)
+      >>> try: tf.test.main()
+      ... except SystemExit as end: print("failed" if end.code else "passed")
+      passed
+    """
     from absl.testing import absltest
 
     absltest.main(argv=argv)

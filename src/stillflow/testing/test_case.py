@@ -72,7 +72,17 @@ class CheckedThread:
 
 @export("test.TestCase")
 class TestCase(Comparisons, absltest.TestCase):
-    """A test case with a fresh graph, fixed seeds, and sessions."""
+    """A test case with a fresh graph, fixed seeds, and sessions.
+
+    Args:
+      methodName: of the method that holds the test.
+
+    Example:
+      >>> class SquareTest(tf.test.TestCase):
+      ...     def test(self): self.assertAllClose(self.evaluate(tf.square([2.0, 3.0])), [4.0, 9.0])
+      >>> SquareTest("test").run().wasSuccessful()
+      True
+    """
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)

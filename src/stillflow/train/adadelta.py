@@ -22,6 +22,12 @@ class AdadeltaOptimizer(Optimizer):
       epsilon: added to both averages.
       use_locking: whether updates hold the variable's lock.
       name: of the operations and slots.
+
+    Example:
+      >>> w = tf.Variable(4.0, name="w")
+      >>> step = tf.train.AdadeltaOptimizer(learning_rate=1.0).minimize(tf.square(w))
+      >>> [v.name for v in tf.global_variables()]
+      ['w:0', 'w/Adadelta:0', 'w/Adadelta_1:0']
     """
 
     def __init__(

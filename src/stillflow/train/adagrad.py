@@ -27,6 +27,12 @@ class AdagradOptimizer(Optimizer):
 
     Raises:
       ValueError: if `initial_accumulator_value` is not positive.
+
+    Example:
+      >>> w = tf.Variable(4.0, name="w")
+      >>> step = tf.train.AdagradOptimizer(learning_rate=0.1).minimize(tf.square(w))
+      >>> [v.name for v in tf.global_variables()]
+      ['w:0', 'w/Adagrad:0']
     """
 
     def __init__(

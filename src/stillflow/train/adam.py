@@ -33,6 +33,12 @@ class AdamOptimizer(Optimizer):
       epsilon: added to the root of the average of squares; "epsilon hat" of the paper.
       use_locking: whether updates hold the variable's lock.
       name: of the operations and slots.
+
+    Example:
+      >>> w = tf.Variable(4.0, name="w")
+      >>> step = tf.train.AdamOptimizer(learning_rate=0.001).minimize(tf.square(w))
+      >>> [v.name for v in tf.global_variables()]
+      ['w:0', 'beta1_power:0', 'beta2_power:0', 'w/Adam:0', 'w/Adam_1:0']
     """
 
     def __init__(

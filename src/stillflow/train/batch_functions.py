@@ -41,6 +41,11 @@ def batch(
 
     Returns:
       Tensors with a new first dimension, in the structure of `tensors`.
+
+    Example:
+      >>> x, label = tf.train.batch([tf.ones([28, 28]), tf.constant(7)], batch_size=32)
+      >>> x.shape.as_list(), label.shape.as_list()
+      ([32, 28, 28], [32])
     """
     asked = Batches(
         batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
@@ -189,6 +194,12 @@ def shuffle_batch(
 
     Returns:
       Tensors with a new first dimension, in the structure of `tensors`.
+
+    Example:
+      >>> pair = [tf.ones([28, 28]), tf.constant(7)]
+      >>> x, label = tf.train.shuffle_batch(pair, 32, capacity=2000, min_after_dequeue=1000)
+      >>> x.shape.as_list(), label.shape.as_list()
+      ([32, 28, 28], [32])
     """
     asked = Batches(
         batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,

@@ -153,6 +153,12 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
     Raises:
       ValueError: If the file names no checkpoint.
+
+    Example:
+      >>> tf.gfile.MakeDirs("model")
+      >>> tf.train.update_checkpoint_state("model", "model/v-7")
+      >>> tf.train.get_checkpoint_state("model").model_checkpoint_path
+      'model/v-7'
     """
     from google.protobuf.text_format import ParseError
 
@@ -207,6 +213,13 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
     Args:
       checkpoint_dir: The directory.
       latest_filename: The name of its state file, "checkpoint" by default.
+
+    Example:
+      >>> v, sess = tf.get_variable("v", initializer=[1.0, 2.0]), tf.Session()
+      >>> sess.run(v.initializer), tf.train.Saver().save(sess, "model/v", global_step=7)
+      (None, 'model/v-7')
+      >>> tf.train.latest_checkpoint("model")
+      'model/v-7'
     """
     path = checkpoint_state.state_path(os.fspath(checkpoint_dir), latest_filename)
     if os.path.exists(path) and not os.path.getsize(path):

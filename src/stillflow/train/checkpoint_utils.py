@@ -77,7 +77,24 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 
 @export("train.list_variables")
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """Return the names and shapes of all tensors in a checkpoint, in the order of their names."""
+    """Return the names and shapes of all tensors in a checkpoint, in the order of their names.
+
+    Args:
+      ckpt_dir_or_file: the path of a checkpoint, or of a folder whose latest one is meant.
+
+    Returns:
+      A list of (name, shape), a shape being a list of integers.
+
+    Raises:
+      ValueError: if the folder has no checkpoint.
+
+    Example:
+      >>> v, sess = tf.get_variable("v", initializer=[1.0, 2.0]), tf.Session()
+      >>> sess.run(v.initializer), tf.train.Saver().save(sess, "model/v")
+      (None, 'model/v')
+      >>> tf.train.list_variables("model")
+      [('v', [2])]
+    """
     shapes = load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map()
     return sorted(shapes.items())
 

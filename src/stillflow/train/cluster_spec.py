@@ -19,6 +19,11 @@ class ClusterSpec:
 
     Raises:
       TypeError: if it is none of these, or a name or address is no string.
+
+    Example:
+      >>> cluster = tf.train.ClusterSpec({"ps": ["a:2222"], "worker": ["b:2222", "c:2222"]})
+      >>> cluster.jobs, cluster.num_tasks("worker"), cluster.task_address("worker", 1)
+      (['ps', 'worker'], 2, 'c:2222')
     """
 
     def __init__(self, cluster: Any) -> None:

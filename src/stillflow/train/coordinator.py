@@ -23,6 +23,12 @@ class Coordinator:
     Args:
       clean_stop_exception_types: exceptions that ask for the end without being errors;
         `OutOfRangeError` by default.
+
+    Example:
+      >>> coordinator = tf.train.Coordinator()
+      >>> coordinator.request_stop()
+      >>> coordinator.should_stop(), coordinator.join()
+      (True, None)
     """
 
     def __init__(self, clean_stop_exception_types: Any = None) -> None:

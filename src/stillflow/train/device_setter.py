@@ -109,6 +109,12 @@ def replica_device_setter(
 
     Raises:
       TypeError: if `cluster` or `ps_strategy` is of the wrong kind.
+
+    Example:
+      >>> setter = tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker/task:7")
+      >>> with tf.device(setter): v, w, y = tf.Variable(1.0), tf.Variable(2.0), tf.constant(3.0)
+      >>> v.device, w.device, y.device
+      ('/job:ps/task:0', '/job:ps/task:1', '/job:worker/task:7')
     """
     if cluster is not None:
         jobs = ClusterSpec(cluster).as_dict()

@@ -34,8 +34,21 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 def get_global_step(graph: Graph | None = None) -> Any:
     """Return the global step of a graph (the default one); None if it has none, or several.
 
+    Args:
+      graph: the default graph if None.
+
+    Returns:
+      A variable, a tensor, or None.
+
     Raises:
       TypeError: if it is not an integer scalar.
+
+    Example:
+      >>> print(tf.train.get_global_step())
+      None
+      >>> step = tf.train.create_global_step()
+      >>> tf.train.get_global_step() is step
+      True
     """
     graph = graph or get_default_graph()
     steps = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -82,7 +95,19 @@ def new_global_step(graph: Graph | None, **options: Any) -> Any:
 
 @export("train.get_or_create_global_step")
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """Return the global step of a graph (the default one), made if it has none."""
+    """Return the global step of a graph (the default one), made if it has none.
+
+    Args:
+      graph: the default graph if None.
+
+    Returns:
+      An integer variable, int64 if it is new.
+
+    Example:
+      >>> step = tf.train.get_or_create_global_step()
+      >>> step.name, step.dtype.base_dtype.name, tf.train.get_or_create_global_step() is step
+      ('global_step:0', 'int64', True)
+    """
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step

@@ -22,6 +22,12 @@ class GradientDescentOptimizer(Optimizer):
       learning_rate: a float, a tensor or a function of no arguments.
       use_locking: whether updates hold the variable's lock.
       name: of the operations.
+
+    Example:
+      >>> w = tf.Variable(3.0)
+      >>> step = tf.train.GradientDescentOptimizer(0.25).minimize(tf.square(w))
+      >>> with tf.Session() as sess: print(*[sess.run(x) for x in (w.initializer, step, w)])
+      None None 1.5
     """
 
     def __init__(

@@ -22,6 +22,11 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
     Returns:
       The path of the file.
+
+    Example:
+      >>> x = tf.constant(1.0, name="x")
+      >>> tf.train.write_graph(tf.get_default_graph(), "model", "graph.pbtxt")
+      'model/graph.pbtxt'
     """
     if isinstance(graph_or_graph_def, Graph):
         message = graph_or_graph_def.as_graph_def()

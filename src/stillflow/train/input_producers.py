@@ -141,6 +141,12 @@ def string_input_producer(
 
     Raises:
       ValueError: if `string_tensor` is an empty list.
+
+    Example:
+      >>> queue = tf.train.string_input_producer(["a.txt", "b.txt"], shuffle=False)
+      >>> names = queue.dequeue_many(3)
+      >>> with tf.train.MonitoredSession() as sess: print(sess.run(names))
+      [b'a.txt' b'b.txt' b'a.txt']
     """
     message = "string_input_producer requires a non-null input tensor"
     if not isinstance(string_tensor, (Tensor, Variable)) and not len(string_tensor):

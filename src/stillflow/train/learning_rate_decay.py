@@ -45,6 +45,11 @@ def exponential_decay(
 
     Returns:
       A scalar tensor of the type of `learning_rate`.
+
+    Example:
+      >>> rate = tf.train.exponential_decay(0.8, global_step=20, decay_steps=10, decay_rate=0.5)
+      >>> print(tf.Session().run(rate))
+      0.2
     """
     schedule = schedules.ExponentialDecay(
         learning_rate, decay_steps, decay_rate, staircase=staircase, name=name
@@ -107,6 +112,11 @@ def polynomial_decay(
       power: of the polynomial; 1 is a line.
       cycle: True to begin again, each time from the next multiple of `decay_steps`.
       name: of the operations.
+
+    Example:
+      >>> rate = tf.train.polynomial_decay(1.0, 5, decay_steps=10, end_learning_rate=0.5)
+      >>> print(tf.Session().run(rate))
+      0.75
     """
     schedule = schedules.PolynomialDecay(
         learning_rate,

@@ -94,6 +94,12 @@ def import_meta_graph(
     Raises:
       IOError: If there is no such file, or it is no such message.
       RuntimeError: If eager execution is enabled.
+
+    Example:
+      >>> with tf.Graph().as_default() as other: w = tf.get_variable("w", [2])
+      >>> saver = tf.train.import_meta_graph(tf.train.export_meta_graph(graph=other))
+      >>> [v.name for v in tf.global_variables()]
+      ['w:0']
     """
     return import_meta_graph_with_return_elements(
         meta_graph_or_file, clear_devices, import_scope, **kwargs

@@ -22,6 +22,12 @@ class MomentumOptimizer(Optimizer):
       name: of the operations and slots.
       use_nesterov: whether the gradient is taken as if the next step had been made already
         (Sutskever et al., 2013).
+
+    Example:
+      >>> w = tf.Variable(4.0, name="w")
+      >>> step = tf.train.MomentumOptimizer(learning_rate=0.1, momentum=0.9).minimize(tf.square(w))
+      >>> [v.name for v in tf.global_variables()]
+      ['w:0', 'w/Momentum:0']
     """
 
     def __init__(

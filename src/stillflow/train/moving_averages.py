@@ -149,6 +149,12 @@ class ExponentialMovingAverage:
       num_updates: a counter; while it is small the decay is at most `(1 + n) / (10 + n)`.
       zero_debias: whether averages of tensors are corrected for their start from zero.
       name: of operations and of the variables that keep the averages.
+
+    Example:
+      >>> w, average = tf.Variable(4.0, name="w"), tf.train.ExponentialMovingAverage(decay=0.99)
+      >>> update = average.apply([w])  # run it after each training step
+      >>> average.average(w).name, average.average_name(w)
+      ('w/ExponentialMovingAverage:0', 'w/ExponentialMovingAverage')
     """
 
     def __init__(

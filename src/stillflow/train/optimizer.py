@@ -49,6 +49,19 @@ class Optimizer(Slots):
     A subclass makes slots in `_create_slots`, tensors of its hyperparameters in `_prepare`, and
     updates a variable in `_apply_dense`, `_apply_sparse` (reference variables) and
     `_resource_apply_dense`, `_resource_apply_sparse` (resource variables).
+
+    Args:
+      use_locking: lock variables while they are updated.
+      name: of the scope of its operations, and start of the names of its slots.
+
+    Raises:
+      ValueError: if there is no name.
+
+    Example:
+      >>> w, sgd = tf.Variable(3.0, name="w"), tf.train.GradientDescentOptimizer(0.1)
+      >>> (gradient, _), = sgd.compute_gradients(tf.square(w))
+      >>> sgd.apply_gradients([(gradient / 2, w)]).name, isinstance(sgd, tf.train.Optimizer)
+      ('GradientDescent', True)
     """
 
     GATE_NONE = 0

@@ -40,6 +40,12 @@ class QueueRunner:
       ValueError: if `queue` or `enqueue_ops` are missing, or given together with a
         `queue_runner_def`.
       TypeError: if `queue_closed_exception_types` is no tuple of error types.
+
+    Example:
+      >>> queue = tf.FIFOQueue(10, [tf.int32], name="items")
+      >>> runner = tf.train.QueueRunner(queue, [queue.enqueue(7)] * 2)
+      >>> runner.name, len(runner.enqueue_ops), runner.close_op.type
+      ('items', 2, 'QueueCloseV2')
     """
 
     @deprecated(None, _INSTEAD)
@@ -279,6 +285,12 @@ def start_queue_runners(
       ValueError: if there is no session.
       TypeError: if `sess` is none.
       RuntimeError: where operations run when they are called.
+
+    Example:
+      >>> x, coordinator = tf.train.batch([tf.constant(7)], 3), tf.train.Coordinator()
+      >>> with tf.Session() as sess:
+      ...     print(len(tf.train.start_queue_runners(sess, coordinator)), sess.run(x))
+      2 [7 7 7]
     """
     if executing_eagerly():
         raise RuntimeError("Queues are not compatible with eager execution.")

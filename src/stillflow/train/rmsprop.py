@@ -29,6 +29,12 @@ class RMSPropOptimizer(Optimizer):
       centered: whether the average gradient is subtracted: the variance instead of the square
         (Graves, 2013).
       name: of the operations and slots.
+
+    Example:
+      >>> w = tf.Variable(4.0, name="w")
+      >>> step = tf.train.RMSPropOptimizer(learning_rate=0.01, decay=0.9).minimize(tf.square(w))
+      >>> [v.name for v in tf.global_variables()]
+      ['w:0', 'w/RMSProp:0', 'w/RMSProp_1:0']
     """
 
     def __init__(

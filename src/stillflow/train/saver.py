@@ -86,6 +86,13 @@ class Saver:
     Raises:
       TypeError: If something cannot be saved.
       ValueError: If there is nothing to save, or one name stands for two things.
+
+    Example:
+      >>> v, sess = tf.get_variable("v", initializer=[1.0, 2.0]), tf.Session()
+      >>> sess.run(v.initializer), tf.train.Saver().save(sess, "model/v", global_step=7)
+      (None, 'model/v-7')
+      >>> with tf.Session() as new: print(tf.train.Saver().restore(new, "model/v-7"), new.run(v))
+      None [1. 2.]
     """
 
     def __init__(

@@ -71,6 +71,12 @@ class Scaffold:
 
     Raises:
       TypeError: if `copy_from_scaffold` is no scaffold.
+
+    Example:
+      >>> v = tf.Variable([1.0, 2.0])
+      >>> creator = tf.train.ChiefSessionCreator(tf.train.Scaffold(init_op=v.assign([5.0, 6.0])))
+      >>> with tf.train.MonitoredSession(creator) as sess: print(sess.run(v))
+      [5. 6.]
     """
 
     def __init__(

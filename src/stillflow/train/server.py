@@ -40,6 +40,11 @@ class Server:
       tf.errors.InvalidArgumentError, tf.errors.InternalError: if the cluster has no such task, or
         its address names no port.
       tf.errors.UnknownError: if the port is taken.
+
+    Example:
+      >>> server = tf.train.Server.create_local_server()
+      >>> print(tf.Session(server.target).run(tf.constant([1, 2])))
+      [1 2]
     """
 
     def __init__(

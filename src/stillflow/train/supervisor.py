@@ -103,6 +103,11 @@ class Supervisor:
 
     Raises:
       ValueError: if a variable has no device and this is not the chief.
+
+    Example:
+      >>> v = tf.Variable([1.0, 2.0])
+      >>> with tf.train.Supervisor(logdir="logs").managed_session() as sess: print(sess.run(v))
+      [1. 2.]
     """
 
     USE_DEFAULT = 0

@@ -364,6 +364,11 @@ class Variable(VariableV2):
     """A value that lives in the session and that operations change.
 
     Called as a constructor it takes the arguments of `creation.py:create_variable`.
+
+    Example:
+      >>> v, sess = tf.Variable([1, 2], name="v"), tf.Session()
+      >>> print(sess.run(v.initializer), sess.run(v.assign_add([10, 10])))
+      None [11 12]
     """
 
 

@@ -18,13 +18,33 @@ from stillflow.ops.control_flow.identity_and_group import group, no_op
 
 @export("global_variables")
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Variables shared between processes; with `scope`, those whose name matches it."""
+    """Variables shared between processes; with `scope`, those whose name matches it.
+
+    Args:
+      scope: a regular expression for the start of names; None for all variables.
+
+    Returns:
+      A list of variables, in the order in which they were made.
+
+    Example:
+      >>> w = tf.Variable([1.0], name="w")
+      >>> step = tf.Variable(0, trainable=False, name="step")
+      >>> [v.name for v in tf.global_variables()]
+      ['w:0', 'step:0']
+    """
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 @export("all_variables")
 def all_variables() -> list[Any]:
-    """Return the older name of `global_variables`."""
+    """Return the older name of `global_variables`.
+
+    Example:
+      >>> w = tf.Variable([1.0], name="w")
+      >>> step = tf.Variable(0, trainable=False, name="step")
+      >>> [v.name for v in tf.all_variables()]
+      ['w:0', 'step:0']
+    """
     return global_variables()
 
 
@@ -42,7 +62,20 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 @export("trainable_variables")
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Variables that optimizers change by default."""
+    """Variables that optimizers change by default.
+
+    Args:
+      scope: a regular expression for the start of names; None for all variables.
+
+    Returns:
+      A list of variables, in the order in which they were made.
+
+    Example:
+      >>> w = tf.Variable([1.0], name="w")
+      >>> step = tf.Variable(0, trainable=False, name="step")
+      >>> [v.name for v in tf.trainable_variables()]
+      ['w:0']
+    """
     return get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
@@ -62,7 +95,22 @@ def all_saveable_objects(scope: str | None = None) -> list[Any]:
 
 @export("initializers.variables", "variables_initializer", "initialize_variables")
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
-    """Return an operation that initializes the variables of `var_list`."""
+    """Return an operation that initializes the variables of `var_list`.
+
+    Args:
+      var_list: a list of variables.
+      name: of the operation.
+
+    Returns:
+      An `Operation`; it does nothing for an empty list.
+
+    Example:
+      >>> v, w = tf.Variable([1.0]), tf.Variable([2.0])
+      >>> with tf.Session() as sess: print(sess.run(tf.variables_initializer([v])), sess.run(v))
+      None [1.]
+      >>> with tf.Session() as sess: print(sess.run(tf.report_uninitialized_variables([v])))
+      [b'Variable']
+    """
     if var_list:
         return group(*[variable.initializer for variable in var_list], name=name)
     return no_op(name=name)
@@ -70,13 +118,26 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
 
 @export("initializers.global_variables", "global_variables_initializer", "initialize_all_variables")
 def global_variables_initializer() -> Any:
-    """Return an operation that initializes all global variables."""
+    """Return an operation that initializes all global variables.
+
+    Example:
+      >>> v = tf.Variable([1.0, 2.0])
+      >>> with tf.Session() as sess: print(sess.run(tf.global_variables_initializer()), sess.run(v))
+      None [1. 2.]
+    """
     return variables_initializer(global_variables())
 
 
 @export("initializers.local_variables", "local_variables_initializer", "initialize_local_variables")
 def local_variables_initializer() -> Any:
-    """Return an operation that initializes all local variables."""
+    """Return an operation that initializes all local variables.
+
+    Example:
+      >>> value, update = tf.metrics.mean([1.0, 3.0])  # counts in local variables
+      >>> sess = tf.Session()
+      >>> print(sess.run(tf.local_variables_initializer()), sess.run(update))
+      None 2.0
+    """
     return variables_initializer(local_variables())
 
 

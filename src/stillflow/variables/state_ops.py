@@ -91,7 +91,23 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Assign `value` to a variable when run; return the value read afterwards."""
+    """Assign `value` to a variable when run; return the value read afterwards.
+
+    Args:
+      ref: a variable.
+      value: a tensor of its type, and of its shape unless `validate_shape` is False.
+      validate_shape: False to give the variable the shape of the value.
+      use_locking: lock the variable meanwhile.
+      name: of the operation.
+
+    Returns:
+      The new value, read after the assignment.
+
+    Example:
+      >>> v = tf.Variable([1, 2])
+      >>> print(tf.Session().run(tf.assign(v, [3, 4])))
+      [3 4]
+    """
     if _is_reference(ref):
         return reference.assign_op(
             ref, value, validate_shape=validate_shape, use_locking=use_locking, name=name
@@ -103,7 +119,22 @@ def assign(
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Add `value` to a variable when run; return the value read afterwards."""
+    """Add `value` to a variable when run; return the value read afterwards.
+
+    Args:
+      ref: a variable of numbers.
+      value: a tensor of its type and shape.
+      use_locking: lock the variable meanwhile.
+      name: of the operation.
+
+    Returns:
+      The new value, read after the assignment.
+
+    Example:
+      >>> step, sess = tf.Variable(10), tf.Session()
+      >>> print(sess.run(step.initializer), sess.run(tf.assign_add(step, 1)))
+      None 11
+    """
     if _is_reference(ref):
         return reference.assign_add_op(ref, value, use_locking=use_locking, name=name)
     return ref.assign_add(value)

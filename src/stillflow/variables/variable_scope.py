@@ -92,7 +92,13 @@ def with_variable_store(store: VariableStore) -> Iterator[None]:
 
 @export("get_variable_scope")
 def get_variable_scope() -> VariableScope:
-    """Return the variable scope that is open now."""
+    """Return the variable scope that is open now.
+
+    Example:
+      >>> with tf.variable_scope("outer"): scope = tf.get_variable_scope()
+      >>> scope.name, scope.reuse
+      ('outer', False)
+    """
     scope: VariableScope = get_variable_scope_store().current_scope
     return scope
 
@@ -139,6 +145,12 @@ def get_variable(
 
     Raises:
       ValueError: if it exists or is missing against the scope's `reuse`, or differs.
+
+    Example:
+      >>> with tf.variable_scope("layer", reuse=tf.AUTO_REUSE):
+      ...     w, same = tf.get_variable("w", [3, 2]), tf.get_variable("w", [3, 2])
+      >>> w.name, w.shape.as_list(), w is same
+      ('layer/w:0', [3, 2], True)
     """
     return get_variable_scope().get_variable(default_variable_store(), **locals())
 
@@ -296,6 +308,12 @@ class variable_scope:  # noqa: N801 - the public name
 
     Raises:
       TypeError, ValueError: if arguments are of the wrong kind or contradict each other.
+
+    Example:
+      >>> with tf.variable_scope("layer"): w, y = tf.get_variable("w", [2]), tf.ones([], name="y")
+      >>> with tf.variable_scope("layer", reuse=True): same = tf.get_variable("w", [2])
+      >>> w.name, y.name, same is w
+      ('layer/w:0', 'layer/y:0', True)
     """
 
     def __init__(

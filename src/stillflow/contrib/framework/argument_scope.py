@@ -65,6 +65,12 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[
     Raises:
       TypeError: if the first argument is neither.
       ValueError: for a function that is not decorated; for a scope with defaults.
+
+    Example:
+      >>> slim = tf.contrib.slim
+      >>> with slim.arg_scope([slim.conv2d], kernel_size=3, padding="VALID"):
+      ...     print(slim.conv2d(tf.ones([1, 8, 8, 3]), 16).shape)
+      (1, 6, 6, 16)
     """
     if isinstance(list_ops_or_scope, dict):
         if kwargs:

@@ -96,6 +96,12 @@ def batch_norm(
     Raises:
       ValueError: for unsupported arguments of the fused form; if the rank or the number of channels
         is unknown.
+
+    Example:
+      >>> x = tf.placeholder(tf.float32, [None, 8, 8, 3])
+      >>> y = tf.contrib.layers.batch_norm(x, is_training=True, scope="norm")
+      >>> [v.op.name for v in tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope="norm")]
+      ['norm/beta', 'norm/moving_mean', 'norm/moving_variance']
     """
     given = {**locals(), "fused": True if fused is None else fused}
     inputs = tf.convert_to_tensor(inputs)

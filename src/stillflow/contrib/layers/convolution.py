@@ -110,13 +110,32 @@ convolution1d = export(
 )  # fmt: skip
 
 
+_CONVOLUTION2D = """`convolution` of inputs of rank 4.
+
+    Args:
+      inputs: [batch, height, width, channels], or as `data_format` says.
+      num_outputs: the number of filters.
+      ...: as in `convolution`.
+
+    Returns:
+      A tensor of the inputs' type: [batch, height, width, num_outputs], or in that order.
+
+    Raises:
+      ValueError: for another rank or order of axes.
+
+    Example:
+      >>> y = tf.contrib.slim.conv2d(tf.ones([2, 8, 8, 3]), 16, [3, 3], stride=2, scope="conv")
+      >>> y.shape.as_list(), [v.name for v in tf.trainable_variables()]
+      ([2, 4, 4, 16], ['conv/weights:0', 'conv/biases:0'])
+    """
+
 convolution2d = export(
     "contrib.layers.conv2d", "contrib.slim.conv2d",
     "contrib.layers.convolution2d", "contrib.slim.convolution2d",
 )(
     add_arg_scope(
         with_fixed(
-            convolution, "convolution2d", "`convolution` of inputs of rank 4.", conv_dims=2
+            convolution, "convolution2d", _CONVOLUTION2D, conv_dims=2
         )
     )
 )  # fmt: skip

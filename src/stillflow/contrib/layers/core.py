@@ -83,6 +83,11 @@ def dropout(
       outputs_collections: collections of the outputs.
       scope: a variable scope.
       seed: of the random values.
+
+    Example:
+      >>> kept = tf.Session().run(tf.contrib.slim.dropout(tf.ones([1000]), keep_prob=0.25))
+      >>> sorted(set(kept.tolist()))
+      [0.0, 4.0]
     """
     with tf.variable_scope(scope, "Dropout", [inputs], custom_getter=model_variable_getter) as sc:
         layer = Dropout(
@@ -101,6 +106,10 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> 
       inputs: a tensor.
       outputs_collections: collections of the outputs.
       scope: a name scope.
+
+    Example:
+      >>> tf.contrib.layers.flatten(tf.placeholder(tf.float32, [None, 4, 4, 3]))
+      <tf.Tensor 'Flatten/flatten/Reshape:0' shape=(?, 48) dtype=float32>
     """
     with tf.name_scope(scope, "Flatten", [inputs]) as sc:
         outputs = layer_flatten(tf.convert_to_tensor(inputs))

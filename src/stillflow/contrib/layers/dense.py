@@ -54,6 +54,11 @@ def fully_connected(
 
     Raises:
       ValueError: if `num_outputs` is no integer; if the size of the last axis is not known.
+
+    Example:
+      >>> y = tf.contrib.layers.fully_connected(tf.ones([2, 3]), num_outputs=5, scope="hidden")
+      >>> y.name, y.shape.as_list(), [v.name for v in tf.trainable_variables()]
+      ('hidden/Relu:0', [2, 5], ['hidden/weights:0', 'hidden/biases:0'])
     """
     given = dict(locals())
     if not isinstance(num_outputs, int):

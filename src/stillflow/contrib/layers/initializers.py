@@ -31,6 +31,12 @@ def xavier_initializer(
 
     Raises:
       TypeError: for another type.
+
+    Example:
+      >>> xavier = tf.contrib.layers.xavier_initializer()
+      >>> values = tf.Session().run(tf.get_variable("w", [3, 3], initializer=xavier).initial_value)
+      >>> bool(abs(values).max() <= 1.0)  # (6 / (3 + 3)) ** 0.5
+      True
     """
     return variance_scaling_initializer(
         factor=1.0, mode="FAN_AVG", uniform=uniform, seed=seed, dtype=dtype
@@ -80,6 +86,12 @@ def variance_scaling_initializer(
 
     Raises:
       TypeError: for another type or mode.
+
+    Example:
+      >>> he = tf.contrib.layers.variance_scaling_initializer(2.0, "FAN_IN", uniform=True)
+      >>> values = tf.Session().run(tf.get_variable("w", [6, 2], initializer=he).initial_value)
+      >>> bool(abs(values).max() <= 1.0)  # (3 * 2.0 / 6) ** 0.5
+      True
     """
     _assert_floating(dtype)
     if mode not in ["FAN_IN", "FAN_OUT", "FAN_AVG"]:

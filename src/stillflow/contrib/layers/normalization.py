@@ -62,6 +62,11 @@ def layer_norm(
 
     Raises:
       ValueError: if the rank, or a size that the variables need, is not known.
+
+    Example:
+      >>> y = tf.contrib.layers.layer_norm(tf.constant([[1.0, 3.0]]), scope="norm")
+      >>> y.shape.as_list(), [v.name for v in tf.trainable_variables()]
+      ([1, 2], ['norm/beta:0', 'norm/gamma:0'])
     """
     given = dict(locals())
     with tf.variable_scope(scope, "LayerNorm", [inputs], reuse=reuse) as sc:

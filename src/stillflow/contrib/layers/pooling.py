@@ -53,12 +53,17 @@ _DOC = """{} of windows of {}.
 
     Raises:
       ValueError: for another order of axes.
+    {}"""
+_MAXIMA_EXAMPLE = """
+    Example:
+      >>> tf.contrib.slim.max_pool2d(tf.ones([2, 8, 8, 3]), [2, 2], scope="pool")
+      <tf.Tensor 'pool/MaxPool:0' shape=(2, 4, 4, 3) dtype=float32>
     """
 
 avg_pool2d = export("contrib.layers.avg_pool2d", "contrib.slim.avg_pool2d")(
     add_arg_scope(
         with_fixed(
-            _pool, "avg_pool2d", _DOC.format("Means", "images"), kind=pooling.AveragePooling2D
+            _pool, "avg_pool2d", _DOC.format("Means", "images", ""), kind=pooling.AveragePooling2D
         )
     )
 )
@@ -69,7 +74,7 @@ avg_pool3d = export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")(
         with_fixed(
             _pool,
             "avg_pool3d",
-            _DOC.format("Means", "volumes"),
+            _DOC.format("Means", "volumes", ""),
             {"data_format": NDHWC},
             kind=pooling.AveragePooling3D,
         )
@@ -79,7 +84,12 @@ avg_pool3d = export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")(
 
 max_pool2d = export("contrib.layers.max_pool2d", "contrib.slim.max_pool2d")(
     add_arg_scope(
-        with_fixed(_pool, "max_pool2d", _DOC.format("Maxima", "images"), kind=pooling.MaxPooling2D)
+        with_fixed(
+            _pool,
+            "max_pool2d",
+            _DOC.format("Maxima", "images", _MAXIMA_EXAMPLE),
+            kind=pooling.MaxPooling2D,
+        )
     )
 )
 
@@ -89,7 +99,7 @@ max_pool3d = export("contrib.layers.max_pool3d", "contrib.slim.max_pool3d")(
         with_fixed(
             _pool,
             "max_pool3d",
-            _DOC.format("Maxima", "volumes"),
+            _DOC.format("Maxima", "volumes", ""),
             {"data_format": NDHWC},
             kind=pooling.MaxPooling3D,
         )

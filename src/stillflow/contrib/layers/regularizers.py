@@ -68,6 +68,11 @@ def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 
     Raises:
       ValueError: for an integer, or a factor below 0.
+
+    Example:
+      >>> penalty = tf.contrib.layers.l2_regularizer(scale=0.1)
+      >>> print(tf.Session().run(penalty(tf.constant([3.0, 1.0]))))
+      0.5
     """
     return _no_penalty if _is_zero(scale, ".") else _scaled("l2", tf.nn.l2_loss, scale, scope)
 

@@ -84,6 +84,12 @@ class TPUEstimator(Estimator):
     Raises:
       NotImplementedError: if it is to use, or to export for, such a device.
       ValueError: if `config` is of another kind, or `params` has a name that is taken.
+
+    Example:
+      >>> model_fn = lambda features, params: tf.estimator.EstimatorSpec("infer", features)
+      >>> config = tf.contrib.tpu.RunConfig(model_dir="model")
+      >>> tf.contrib.tpu.TPUEstimator(model_fn, None, config, {"rate": 0.1}, use_tpu=False).params
+      {'rate': 0.1}
     """
 
     def __init__(

@@ -160,6 +160,12 @@ class RunConfig(EstimatorRunConfig):
 
     Raises:
       ValueError: if both `master` and `cluster` are given, or a setting is out of range.
+
+    Example:
+      >>> settings = tf.contrib.tpu.TPUConfig(iterations_per_loop=100)
+      >>> config = tf.contrib.tpu.RunConfig(model_dir="model", tpu_config=settings)
+      >>> config.tpu_config.iterations_per_loop, config.model_dir
+      (100, 'model')
     """
 
     def __init__(

@@ -57,6 +57,11 @@ class HParams:
 
     Raises:
       ValueError: both a proto and values; a name or a list that cannot be.
+
+    Example:
+      >>> hparams = tf.contrib.training.HParams(rate=0.1, sizes=[64, 32])
+      >>> hparams.parse("rate=0.01,sizes=[128,64]").values()
+      {'rate': 0.01, 'sizes': [128, 64]}
     """
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:

@@ -49,6 +49,12 @@ class Dense(Layer):
       kernel_initializer, bias_initializer: give the first values.
       kernel_regularizer, bias_regularizer, activity_regularizer: give losses.
       kernel_constraint, bias_constraint: what optimizers project with.
+
+    Example:
+      >>> layer = tf.keras.layers.Dense(4, activation="relu")
+      >>> y = layer(tf.placeholder(tf.float32, [None, 3]))
+      >>> y.shape.as_list(), [w.shape.as_list() for w in layer.weights]
+      ([None, 4], [[3, 4], [4]])
     """
 
     def __init__(

@@ -57,6 +57,12 @@ def dynamic_rnn(
     Raises:
       TypeError: if `cell` is no cell.
       ValueError: if the depth of the inputs is unknown, or neither a state nor a dtype is given.
+
+    Example:
+      >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
+      >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 5, 3]), [5, 2], dtype=tf.float32)
+      >>> outputs.shape.as_list(), state.shape.as_list()
+      ([2, 5, 4], [2, 4])
     """
     assert_like_rnncell("cell", cell)
     with recurrent_scope(scope):
@@ -236,6 +242,12 @@ def bidirectional_dynamic_rnn(
 
     Returns:
       Two pairs of forward and backward: outputs, both in the order of the inputs, and states.
+
+    Example:
+      >>> x, cells = tf.ones([2, 5, 3]), [tf.nn.rnn_cell.GRUCell(4), tf.nn.rnn_cell.GRUCell(4)]
+      >>> outputs, states = tf.nn.bidirectional_dynamic_rnn(*cells, x, dtype=tf.float32)
+      >>> tf.concat(outputs, 2).shape.as_list(), [state.shape.as_list() for state in states]
+      ([2, 5, 8], [[2, 4], [2, 4]])
     """
     assert_like_rnncell("cell_fw", cell_fw)
     assert_like_rnncell("cell_bw", cell_bw)

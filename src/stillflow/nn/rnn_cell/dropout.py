@@ -162,7 +162,13 @@ class Dropping(Wrapping):
 
 @export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
 class DropoutWrapper(Dropping, CellWrapper):
-    __doc__ = Dropping.__doc__
+    __doc__ = f"""{Dropping.__doc__}
+    Example:
+      >>> cell = tf.contrib.rnn.DropoutWrapper(tf.contrib.rnn.GRUCell(4), output_keep_prob=0.5)
+      >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 5, 3]), dtype=tf.float32)
+      >>> outputs.shape.as_list(), cell.state_size
+      ([2, 5, 4], 4)
+    """
 
 
 def _probability(name: str, value: Any) -> Any:

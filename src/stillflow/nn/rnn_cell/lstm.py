@@ -80,6 +80,12 @@ class BasicLSTMCell(_KernelCell):
       reuse: whether the variables exist already.
       name: of the variable scope.
       dtype: of the variables; that of the inputs by default.
+
+    Example:
+      >>> cell = tf.contrib.rnn.BasicLSTMCell(num_units=4)
+      >>> output, state = cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))
+      >>> output.shape.as_list(), state.c.shape.as_list(), state.h.shape.as_list()
+      ([2, 4], [2, 4], [2, 4])
     """
 
     @deprecated(None, _REPLACED)
@@ -147,6 +153,12 @@ class LSTMCell(_KernelCell):
       reuse: whether the variables exist already.
       name: of the variable scope.
       dtype: of the variables; that of the inputs by default.
+
+    Example:
+      >>> cell = tf.contrib.rnn.LSTMCell(num_units=8, num_proj=4)
+      >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 5, 3]), dtype=tf.float32)
+      >>> outputs.shape.as_list(), state.c.shape.as_list(), state.h.shape.as_list()
+      ([2, 5, 4], [2, 8], [2, 4])
     """
 
     @deprecated(None, _REPLACED)

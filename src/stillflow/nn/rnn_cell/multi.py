@@ -25,6 +25,11 @@ class MultiRNNCell(RNNCell):
     Raises:
       ValueError: if there are no cells, or states are joined that are tuples.
       TypeError: if `cells` is no list or tuple.
+
+    Example:
+      >>> cell = tf.contrib.rnn.MultiRNNCell([tf.contrib.rnn.GRUCell(size) for size in (8, 4)])
+      >>> cell.state_size, cell.output_size
+      ((8, 4), 4)
     """
 
     @deprecated(

@@ -104,6 +104,12 @@ class GRUCell(UnitsCell):
         default, that of the candidate 0.
       name: of the variable scope.
       dtype: of the variables; that of the inputs by default.
+
+    Example:
+      >>> cell = tf.contrib.rnn.GRUCell(num_units=4)
+      >>> output, state = cell(tf.ones([2, 3]), cell.zero_state(2, tf.float32))
+      >>> state.shape.as_list(), [v.name for v in cell.variables if "bias" in v.name]
+      ([2, 4], ['gru_cell/gates/bias:0', 'gru_cell/candidate/bias:0'])
     """
 
     @deprecated(

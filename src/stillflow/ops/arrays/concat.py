@@ -192,6 +192,13 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
     Raises:
       ValueError: if the shapes are known not to fit.
+
+    Example:
+      >>> print(tf.Session().run(tf.concat([[[1, 2]], [[3, 4]]], axis=0)))
+      [[1 2]
+       [3 4]]
+      >>> print(tf.Session().run(tf.concat([[[1, 2]], [[3, 4]]], axis=1)))
+      [[1 2 3 4]]
     """
     if not isinstance(values, (list, tuple)):
         values = [values]

@@ -122,6 +122,11 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
       dims: its shape, int32 or int64.
       value: a scalar.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.fill([2, 3], 7)))
+      [[7 7 7]
+       [7 7 7]]
     """
     return fill_op(dims, value, name=name)  # type: ignore[no-any-return]
 
@@ -271,6 +276,11 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
       shape: a list of sizes, some of which may be tensors, or an integer vector.
       dtype: the type of the elements.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.zeros([2, 3], tf.int32)))
+      [[0 0 0]
+       [0 0 0]]
     """
     dtype = dtypes.as_dtype(dtype).base_dtype
     with name_scope(name, "zeros", [shape]) as scope:
@@ -290,6 +300,11 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
       shape: a list of sizes, some of which may be tensors, or an integer vector.
       dtype: the type of the elements.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.ones([2, 3])))
+      [[1. 1. 1.]
+       [1. 1. 1.]]
     """
     dtype = dtypes.as_dtype(dtype).base_dtype
     with name_scope(name, "ones", [shape]) as scope:
@@ -308,6 +323,10 @@ def zeros_like(
       dtype: the type of the elements, that of `tensor` by default.
       name: of the operation.
       optimize: whether a shape that is known now makes a constant.
+
+    Example:
+      >>> print(tf.Session().run(tf.zeros_like([[5, 6]])))
+      [[0 0]]
     """
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -331,6 +350,10 @@ def ones_like(
       dtype: the type of the elements, that of `tensor` by default.
       name: of the operation.
       optimize: whether a shape that is known now makes a constant.
+
+    Example:
+      >>> print(tf.Session().run(tf.ones_like([[5, 6]], dtype=tf.float32)))
+      [[1. 1.]]
     """
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")

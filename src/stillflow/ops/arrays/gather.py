@@ -445,6 +445,14 @@ def gather(
 
     Returns:
       Shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
+
+    Example:
+      >>> table = tf.constant([[1, 2], [3, 4], [5, 6]])
+      >>> print(tf.Session().run(tf.gather(table, [2, 0])))
+      [[5 6]
+       [1 2]]
+      >>> print(tf.Session().run(tf.gather(table, [1], axis=1)).tolist())
+      [[2], [4], [6]]
     """
     del validate_indices
     axis = batch_dims if axis is None else axis

@@ -183,6 +183,10 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
 
     Returns:
       Shape `indices.shape[:-1] + params.shape[indices.shape[-1]:]` without batch dimensions.
+
+    Example:
+      >>> print(tf.Session().run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])))
+      [2 3]
     """
     known = static_value(batch_dims)
     if known is not None:

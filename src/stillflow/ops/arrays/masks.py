@@ -46,6 +46,11 @@ def boolean_mask(
 
     Raises:
       ValueError: if the mask is a scalar, of unknown rank, or does not fit.
+
+    Example:
+      >>> print(tf.Session().run(tf.boolean_mask([[1, 2], [3, 4], [5, 6]], [True, False, True])))
+      [[1 2]
+       [5 6]]
     """
     from stillflow.ops.math.reductions import prod_op
 
@@ -105,6 +110,11 @@ def sequence_mask(
 
     Raises:
       ValueError: if `maxlen` is known not to be a scalar.
+
+    Example:
+      >>> print(tf.Session().run(tf.sequence_mask([1, 3], maxlen=4, dtype=tf.int32)))
+      [[1 0 0 0]
+       [1 1 1 0]]
     """
     from stillflow.ops.math.binary import maximum_op
     from stillflow.ops.math.cast import cast_op

@@ -158,6 +158,11 @@ def one_hot(
 
     Raises:
       TypeError: if the values' types differ from each other or from `dtype`.
+
+    Example:
+      >>> print(tf.Session().run(tf.one_hot([0, 2], depth=3)))
+      [[1. 0. 0.]
+       [0. 0. 1.]]
     """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         on_type = None if on_value is None else convert_to_tensor(on_value).dtype.base_dtype

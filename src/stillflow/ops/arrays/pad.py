@@ -339,6 +339,11 @@ def pad(
 
     Raises:
       ValueError: if the mode does not exist or the paddings are known not to fit.
+
+    Example:
+      >>> print(tf.Session().run(tf.pad([[1, 2]], paddings=[[0, 1], [1, 2]])))
+      [[0 1 2 0 0]
+       [0 0 0 0 0]]
     """
     mode = mode.upper()
     if mode == "CONSTANT":

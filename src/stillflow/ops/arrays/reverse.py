@@ -134,6 +134,11 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
       tensor: up to 8 dimensions.
       axis: a vector of distinct dimensions; negative ones count from the back.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.reverse([[1, 2], [3, 4]], axis=[1])))
+      [[2 1]
+       [4 3]]
     """
     return reverse_v2_op(tensor, axis, name=name)  # type: ignore[no-any-return]
 

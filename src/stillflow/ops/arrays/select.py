@@ -255,6 +255,13 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
     Raises:
       ValueError: if only one of `x` and `y` is given.
+
+    Example:
+      >>> x = tf.constant([1, -2, 3])
+      >>> print(tf.Session().run(tf.where(x > 0, x, -x)))
+      [1 2 3]
+      >>> tf.Session().run(tf.where(x > 0)).tolist()
+      [[0], [2]]
     """
     if x is None and y is None:
         return _positions(condition, name)

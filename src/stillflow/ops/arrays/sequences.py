@@ -147,6 +147,10 @@ def range(
       delta: scalar, by default 1.
       dtype: of the result; by default the widest of the arguments' types.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.range(3)), tf.Session().run(tf.range(1, 10, delta=4)))
+      [0 1 2] [1 5 9]
     """
     from stillflow.ops.math.cast import cast
 

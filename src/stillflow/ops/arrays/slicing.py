@@ -198,6 +198,11 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
     Raises:
       ValueError: if the part is known not to lie within the tensor.
+
+    Example:
+      >>> print(tf.Session().run(tf.slice([[1, 2, 3], [4, 5, 6]], begin=[0, 1], size=[2, -1])))
+      [[2 3]
+       [5 6]]
     """
     return slice_op(input_, begin, size, name=name)  # type: ignore[no-any-return]
 

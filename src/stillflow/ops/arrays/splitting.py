@@ -292,6 +292,13 @@ def split(
 
     Raises:
       ValueError: if the number of parts is not known.
+
+    Example:
+      >>> a, b = tf.split(tf.range(5), [2, 3])
+      >>> print(*tf.Session().run([a, b]))
+      [0 1] [2 3 4]
+      >>> [x.shape.as_list() for x in tf.split(tf.ones([4, 6]), 3, axis=1)]
+      [[4, 2], [4, 2], [4, 2]]
     """
     if type(num_or_size_splits) is int and get_default_graph().runs_at_once:
         return split_op(axis, value, num_split=num_or_size_splits, name=name)  # type: ignore[no-any-return]
@@ -410,6 +417,11 @@ def unstack(
 
     Raises:
       ValueError: if `axis` is out of range or the number is not known.
+
+    Example:
+      >>> a, b = tf.unstack(tf.constant([[1, 2], [3, 4]]))
+      >>> print(*tf.Session().run([a, b]))
+      [1 2] [3 4]
     """
     if num is None:
         value = convert_to_tensor(value)

@@ -132,6 +132,11 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
     Raises:
       ValueError: if `axis` is out of range.
+
+    Example:
+      >>> print(tf.Session().run(tf.stack([[1, 2], [3, 4]], axis=1)))
+      [[1 3]
+       [2 4]]
     """
     if axis == 0:
         try:

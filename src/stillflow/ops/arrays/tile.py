@@ -152,6 +152,11 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
       input: a tensor.
       multiples: how often, one number for each dimension; int32 or int64.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.tile([[1, 2]], multiples=[2, 2])))
+      [[1 2 1 2]
+       [1 2 1 2]]
     """
     return tile_op(input, multiples, name=name)  # type: ignore[no-any-return]
 

@@ -242,6 +242,11 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 
     Returns:
       A named tuple: `values`, and `indices` (int32). Of equal elements the first comes first.
+
+    Example:
+      >>> values, indices = tf.Session().run(tf.nn.top_k([1, 9, 4, 7], k=2))
+      >>> print(values, indices)
+      [9 7] [1 3]
     """
     return top_k_v2_op(input, k, sorted=sorted, name=name)
 

@@ -247,6 +247,14 @@ def transpose(
 
     Raises:
       ValueError: if `perm` is known not to be a permutation.
+
+    Example:
+      >>> print(tf.Session().run(tf.transpose([[1, 2, 3], [4, 5, 6]])))
+      [[1 4]
+       [2 5]
+       [3 6]]
+      >>> tf.transpose(tf.ones([8, 28, 32, 3]), perm=[0, 3, 1, 2]).shape.as_list()
+      [8, 3, 28, 32]
     """
     with name_scope(name, "transpose", [a]) as scope:
         card = transpose_op

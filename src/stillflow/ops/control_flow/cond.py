@@ -48,6 +48,12 @@ def cond(
     Raises:
       TypeError: if a function is not callable or `pred` is a Python bool.
       ValueError: if the branches give nothing, or different structures or types.
+
+    Example:
+      >>> x = tf.placeholder(tf.int32, [])
+      >>> y = tf.cond(x > 0, lambda: x * 10, lambda: -x)
+      >>> print(tf.Session().run(y, {x: 3}), tf.Session().run(y, {x: -3}))
+      30 3
     """
     if calls_functions(get_default_graph()) and not executing_eagerly():
         from stillflow.ops.functional import branches

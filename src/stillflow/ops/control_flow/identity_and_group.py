@@ -179,14 +179,37 @@ def deep_copy_kernel(node: Node) -> Any:
 
 @export("no_op")
 def no_op(name: str | None = None) -> Any:
-    """Return an operation that does nothing; a place for control dependencies."""
+    """Return an operation that does nothing; a place for control dependencies.
+
+    Args:
+      name: of the operation.
+
+    Returns:
+      An `Operation`.
+
+    Example:
+      >>> tf.no_op(name="nothing").type, tf.Session().run(tf.no_op()) is None
+      ('NoOp', True)
+    """
     return no_op_op(name=name)
 
 
 @export("identity")
 @dispatchable
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the value of `input`."""
+    """Return a tensor with the value of `input`.
+
+    Args:
+      input: a tensor of any type.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `input`.
+
+    Example:
+      >>> tf.identity(tf.constant([1, 2]), name="outputs")
+      <tf.Tensor 'outputs:0' shape=(2,) dtype=int32>
+    """
     result = identity_op(input, name=name)
     if getattr(input, "is_distributed", False):
         input.get()  # which TensorFlow reads twice
@@ -211,7 +234,20 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
 @export("stop_gradient")
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the value of `input`, through which no gradient flows."""
+    """Return a tensor with the value of `input`, through which no gradient flows.
+
+    Args:
+      input: a tensor of any type.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `input`.
+
+    Example:
+      >>> x = tf.constant(3.0)
+      >>> print(*tf.Session().run(tf.gradients(x * tf.stop_gradient(x), x)))
+      3.0
+    """
     return stop_gradient_op(input, name=name)  # type: ignore[no-any-return]
 
 
@@ -246,6 +282,12 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
     Raises:
       TypeError: if an input is neither.
       ValueError: if an unknown keyword argument is given.
+
+    Example:
+      >>> a, b = tf.Variable(1), tf.Variable(2)
+      >>> both = tf.group(a.initializer, b.initializer)
+      >>> with tf.Session() as sess: print(sess.run(both), sess.run(a + b))
+      None 3
     """
     name = kwargs.pop("name", None)
     if kwargs:

@@ -58,6 +58,11 @@ def while_loop(
     Raises:
       TypeError: if an argument is of the wrong type.
       ValueError: if `loop_vars` is empty, or `body` gives another structure or other shapes.
+
+    Example:
+      >>> i, total = tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), [0, 0])
+      >>> print(*tf.Session().run([i, total]))
+      5 10
     """
     if not callable(cond):
         raise TypeError("cond must be callable.")

@@ -77,6 +77,12 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
     Raises:
       tf.errors.InvalidArgumentError: if it does not hold, where operations run when called.
+
+    Example:
+      >>> x = tf.placeholder(tf.float32, [])
+      >>> with tf.control_dependencies([tf.Assert(x > 0, [x])]): y = tf.sqrt(x)
+      >>> print(tf.Session().run(y, {x: 4.0}))
+      2.0
     """
     if executing_eagerly():
         if not condition:

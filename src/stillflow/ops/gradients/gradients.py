@@ -85,6 +85,11 @@ def gradients(
       LookupError: if an operation on the way has no gradient.
       RuntimeError: where operations run when they are called.
       ValueError: if arguments do not fit together.
+
+    Example:
+      >>> x = tf.constant([1.0, 2.0])
+      >>> print(tf.Session().run(tf.gradients(tf.reduce_sum(x * x), x)[0]))
+      [2. 4.]
     """
     return differentiate(
         ys, xs, grad_ys, name, colocate_gradients_with_ops, gate_gradients, aggregation_method,

@@ -270,6 +270,11 @@ def decode_jpeg(
       acceptable_fraction: accepted for graphs; a file is complete or an error.
       dct_method: "INTEGER_FAST" (the default) or "INTEGER_ACCURATE".
       name: of the operation.
+
+    Example:
+      >>> data = tf.image.encode_jpeg(tf.zeros([4, 6, 3], tf.uint8))
+      >>> tf.Session().run(tf.image.decode_jpeg(data, channels=3)).shape
+      (4, 6, 3)
     """
     return decode_jpeg_op(  # type: ignore[no-any-return]
         contents, channels=channels, ratio=ratio, fancy_upscaling=fancy_upscaling,

@@ -203,6 +203,11 @@ def decode_png(
       channels: 1 (grey), 3 (RGB), 4 (RGB and alpha), or 0: as in the file.
       dtype: uint8 or uint16.
       name: of the operation.
+
+    Example:
+      >>> data = tf.image.encode_png(tf.constant([[[9], [250]]], tf.uint8))
+      >>> tf.Session().run(tf.image.decode_png(data)).tolist()
+      [[[9], [250]]]
     """
     return decode_png_op(  # type: ignore[no-any-return]
         contents, channels=channels, dtype=dtype, name=name

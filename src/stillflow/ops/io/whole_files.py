@@ -117,6 +117,11 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
     Returns:
       A string.
+
+    Example:
+      >>> with tf.gfile.GFile("note.txt", "w") as file: file.write("text")
+      >>> tf.Session().run(tf.read_file("note.txt"))
+      b'text'
     """
     return read_file_op(filename, name=name)  # type: ignore[no-any-return]
 

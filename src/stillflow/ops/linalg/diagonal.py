@@ -217,6 +217,11 @@ def eye(
 
     Raises:
       TypeError: if a size is neither an integer nor a tensor.
+
+    Example:
+      >>> print(tf.Session().run(tf.eye(2, num_columns=3)))
+      [[1. 0. 0.]
+       [0. 1. 0.]]
     """
     from stillflow.ops.math.binary import minimum
 

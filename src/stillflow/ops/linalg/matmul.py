@@ -428,6 +428,12 @@ def matmul(
 
     Raises:
       ValueError: if a matrix is to be both transposed and conjugated, or sizes do not fit.
+
+    Example:
+      >>> print(tf.Session().run(tf.matmul([[1, 2]], [[3], [4]])))
+      [[11]]
+      >>> tf.matmul(tf.ones([8, 2, 3]), tf.ones([8, 4, 3]), transpose_b=True).shape.as_list()
+      [8, 2, 4]
     """
     with name_scope(name, "MatMul", [a, b]) as scope:
         if transpose_a and adjoint_a:

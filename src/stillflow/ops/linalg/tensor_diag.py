@@ -103,7 +103,21 @@ def diag_part_samples() -> Iterator[Any]:
 
 @export("linalg.tensor_diag", "diag")
 def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Return a tensor of twice the rank that is zero but for its diagonal."""
+    """Return a tensor of twice the rank that is zero but for its diagonal.
+
+    Args:
+      diagonal: a tensor of numbers, [size1, ...].
+      name: of the operation.
+
+    Returns:
+      A tensor of its type, [size1, ..., size1, ...].
+
+    Example:
+      >>> print(tf.Session().run(tf.diag([1, 2, 3])))
+      [[1 0 0]
+       [0 2 0]
+       [0 0 3]]
+    """
     return diag_op(diagonal, name=name)  # type: ignore[no-any-return]
 
 

@@ -155,6 +155,10 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
     Raises:
       ValueError: if there are none, or their shapes differ.
+
+    Example:
+      >>> print(tf.Session().run(tf.add_n([[1, 2], [3, 4], [5, 6]])))
+      [ 9 12]
     """
     message = (
         "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"

@@ -109,6 +109,11 @@ def argmax(
       name: of the operation.
       dimension: the older name of `axis`.
       output_type: int32 or int64.
+
+    Example:
+      >>> scores = [[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]]
+      >>> print(tf.Session().run(tf.argmax(scores, axis=1)))
+      [1 0]
     """
     axis = renamed_argument("axis", axis, "dimension", dimension)
     return _find(arg_max_op, input, axis, output_type, name)

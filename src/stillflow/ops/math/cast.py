@@ -221,6 +221,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
     Returns:
       `x` itself if it is a tensor of that type already.
+
+    Example:
+      >>> print(tf.Session().run(tf.cast([1.8, -1.8], tf.int32)))
+      [ 1 -1]
     """
     target = dtypes.as_dtype(dtype).base_dtype
     kinds: Any = (Tensor, *resource_variable_types)
@@ -239,19 +243,30 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return x
 
 
-def _to(dtype: DType, suffix: str) -> Any:
+def _to(dtype: DType, suffix: str, x: str = "", result: str = "") -> Any:
+    """Return an older spelling of a cast, with an argument and its result as an example."""
+
     def convert(x: Any, name: str = f"To{suffix}") -> Any:
         return cast(x, dtype, name=name)
 
-    convert.__doc__ = f"Converts `x` to {dtype.name}; the older spelling of `tf.cast`."
-    convert.__name__ = convert.__qualname__ = f"to_{suffix.lower()}"
+    name = f"to_{suffix.lower()}"
+    convert.__doc__ = (
+        f"Convert `x` to {dtype.name}; the older spelling of `tf.cast`.\n\n"
+        "Args:\n  x: a tensor, `SparseTensor` or `IndexedSlices` of numbers or bools.\n"
+        "  name: of the operation.\n\n"
+        f"Returns:\n  An object of that kind and shape, of type {dtype.name}."
+    )
+    if x:
+        call = f"print(tf.Session().run(tf.{name}({x})))"
+        convert.__doc__ += f"\n\nExample:\n  >>> {call}\n  {result}"
+    convert.__name__ = convert.__qualname__ = name
     return convert
 
 
-to_float = export("to_float")(_to(dtypes.float32, "Float"))
+to_float = export("to_float")(_to(dtypes.float32, "Float", "[1, 2]", "[1. 2.]"))
 to_double = export("to_double")(_to(dtypes.float64, "Double"))
-to_int32 = export("to_int32")(_to(dtypes.int32, "Int32"))
-to_int64 = export("to_int64")(_to(dtypes.int64, "Int64"))
+to_int32 = export("to_int32")(_to(dtypes.int32, "Int32", "[1.8, -1.8]", "[ 1 -1]"))
+to_int64 = export("to_int64")(_to(dtypes.int64, "Int64", "[1.8, -1.8]", "[ 1 -1]"))
 to_bfloat16 = export("to_bfloat16")(_to(dtypes.bfloat16, "BFloat16"))
 to_complex64 = export("to_complex64")(_to(dtypes.complex64, "Complex64"))
 to_complex128 = export("to_complex128")(_to(dtypes.complex128, "Complex128"))

@@ -104,6 +104,10 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
     Raises:
       ValueError: if a bound would enlarge the shape of `t`.
+
+    Example:
+      >>> print(tf.Session().run(tf.clip_by_value([-3, 0, 7], -1, 1)))
+      [-1  0  1]
     """
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         values = _values(t, "t")
@@ -124,6 +128,10 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
       clip_norm: the largest norm.
       axes: the axes over which a norm is taken; by default all of them.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.clip_by_norm([6.0, 8.0], 5.0)))
+      [3. 4.]
     """
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = _values(t, "t")
@@ -189,6 +197,12 @@ def clip_by_global_norm(
 
     Raises:
       TypeError: if `t_list` is no sequence.
+
+    Example:
+      >>> gradients = [tf.constant([6.0]), tf.constant([8.0])]
+      >>> clipped, norm = tf.clip_by_global_norm(gradients, clip_norm=5.0)
+      >>> print(*tf.Session().run([*clipped, norm]))
+      [3.] [4.] 10.0
     """
     t_list = _check_sequence(t_list)
     if use_norm is None:

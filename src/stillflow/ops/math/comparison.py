@@ -261,35 +261,95 @@ is_finite_op = _kind("IsFinite", function=_is_finite)
 @export("math.less", "less")
 @dispatchable
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if `x < y`, element by element, with broadcasting."""
+    """Return True if `x < y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, a real one, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.less([1, 2, 3], 2)))
+      [ True False False]
+    """
     return less_op(x, y, name=name)
 
 
 @export("math.less_equal", "less_equal")
 @dispatchable
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if `x <= y`, element by element, with broadcasting."""
+    """Return True if `x <= y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, a real one, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.less_equal([1, 2, 3], 2)))
+      [ True  True False]
+    """
     return less_equal_op(x, y, name=name)
 
 
 @export("math.greater", "greater")
 @dispatchable
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if `x > y`, element by element, with broadcasting."""
+    """Return True if `x > y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, a real one, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.greater([1, 2, 3], 2)))
+      [False False  True]
+    """
     return greater_op(x, y, name=name)
 
 
 @export("math.greater_equal", "greater_equal")
 @dispatchable
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if `x >= y`, element by element, with broadcasting."""
+    """Return True if `x >= y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type, a real one, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.greater_equal([1, 2, 3], 2)))
+      [False  True  True]
+    """
     return greater_equal_op(x, y, name=name)
 
 
 @export("math.equal", "equal")
 @dispatchable
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if `x` equals `y`, element by element, with broadcasting."""
+    """Return True if `x` equals `y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.equal([1, 2, 3], [1, 0, 3])))
+      [ True False  True]
+    """
     return equal_op(x, y, name=name)
 
 
@@ -299,7 +359,19 @@ operation.equal.provide(equal)
 @export("math.not_equal", "not_equal")
 @dispatchable
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if `x` differs from `y`, element by element, with broadcasting."""
+    """Return True if `x` differs from `y`, element by element, with broadcasting.
+
+    Args:
+      x, y: tensors of one type whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.not_equal([1, 2, 3], [1, 0, 3])))
+      [False  True False]
+    """
     return not_equal_op(x, y, name=name)
 
 
@@ -309,21 +381,57 @@ operation.not_equal.provide(not_equal)
 @export("math.logical_and", "logical_and")
 @dispatchable
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if both `x` and `y` are true, element by element."""
+    """Return True if both `x` and `y` are true, element by element.
+
+    Args:
+      x, y: bool tensors whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.logical_and([True, True], [True, False])))
+      [ True False]
+    """
     return logical_and_op(x, y, name=name)
 
 
 @export("math.logical_or", "logical_or")
 @dispatchable
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return True if `x` or `y` is true, element by element."""
+    """Return True if `x` or `y` is true, element by element.
+
+    Args:
+      x, y: bool tensors whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.logical_or([True, False], [False, False])))
+      [ True False]
+    """
     return logical_or_op(x, y, name=name)
 
 
 @export("math.logical_not", "logical_not")
 @dispatchable
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Return True if `x` is false, element by element."""
+    """Return True if `x` is false, element by element.
+
+    Args:
+      x: a bool tensor.
+      name: of the operation.
+
+    Returns:
+      A bool tensor of the shape of `x`.
+
+    Example:
+      >>> print(tf.Session().run(tf.logical_not([True, False])))
+      [False  True]
+    """
     return logical_not_op(x, name=name)
 
 

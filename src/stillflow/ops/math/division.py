@@ -410,6 +410,10 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     Args:
       x, y: tensors of one type, or plain numbers, whose quotient is then a plain number.
       name: of the operation.
+
+    Example:
+      >>> print(tf.Session().run(tf.divide(tf.constant([7, -7]), 2)))
+      [ 3.5 -3.5]
     """
     if name is not None:
         return _Named(x, name) / y
@@ -421,8 +425,19 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` as Python 2 divided: exactly for floats, rounded down for integers.
 
+    Args:
+      x, y: tensors of one type, numbers, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
     Raises:
       TypeError: if the types differ.
+
+    Example:
+      >>> print(tf.Session().run(tf.div([7, -7], 2)), tf.Session().run(tf.div([7.0], 2.0)))
+      [ 3 -4] [3.5]
     """
     with name_scope(name, "div", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -484,7 +499,19 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 @export("math.floormod", "floormod", "math.mod", "mod")
 @dispatchable
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return the remainder of `floordiv(x, y)`: it has the sign of `y`."""
+    """Return the remainder of `floordiv(x, y)`: it has the sign of `y`.
+
+    Args:
+      x, y: tensors of one type, a real one, whose shapes broadcast.
+      name: of the operation.
+
+    Returns:
+      A tensor of that type and the broadcast shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.mod([7, -7], 3)))
+      [1 2]
+    """
     return floor_mod_op(x, y, name=name)
 
 

@@ -299,10 +299,27 @@ Returns:
 Raises:
   ValueError: if an axis does not exist, or an argument is given under both its names.
 """
+_EXAMPLE = """
+Example:
+  >>> x = {x}
+  >>> print(tf.Session().run(tf.{name}(x)), tf.Session().run(tf.{name}(x, axis=1)))
+  {result}
+"""
 
 
-def _public(what: str, function: Callable[..., Tensor], takes: str = "a tensor of numbers") -> Any:
-    """Return the public form of a reduction, with the argument names of TF 1."""
+def _public(
+    name: str, what: str, function: Callable[..., Tensor], takes: str = "a tensor of numbers",
+    example: tuple[str, str] | None = None,
+) -> Any:  # fmt: skip
+    """Return the public form of a reduction, with the argument names of TF 1.
+
+    Args:
+      name: of the function.
+      what: first words of its docstring.
+      function: of the tensor, the axes, `keepdims` and a name.
+      takes: description of the tensor.
+      example: a tensor, and its reductions along all axes and along the second, as text.
+    """
 
     def reduce(
         input_tensor: Any,
@@ -316,7 +333,10 @@ def _public(what: str, function: Callable[..., Tensor], takes: str = "a tensor o
         kept = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
         return function(input_tensor, axes, kept, name)
 
+    reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = _DOC.format(what=what, takes=takes)
+    if example is not None:
+        reduce.__doc__ += _EXAMPLE.format(name=name, x=example[0], result=example[1])
     return dispatchable(reduce)
 
 
@@ -341,27 +361,43 @@ def _logsumexp(x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
 
 
 _BOOLS = "a tensor of bools"
+_X = "[[1, 2], [3, 4]]"
 
-reduce_sum = export("math.reduce_sum", "reduce_sum")(_public("The sum", _of(sum_op)))
-reduce_mean = export("math.reduce_mean", "reduce_mean")(_public("The mean", _of(mean_op)))
-reduce_prod = export("math.reduce_prod", "reduce_prod")(_public("The product", _of(prod_op)))
+reduce_sum = export("math.reduce_sum", "reduce_sum")(
+    _public("reduce_sum", "The sum", _of(sum_op), example=(_X, "10 [3 7]"))
+)
+reduce_mean = export("math.reduce_mean", "reduce_mean")(
+    _public(
+        "reduce_mean", "The mean", _of(mean_op),
+        example=("[[1.0, 2.0], [3.0, 6.0]]", "3.0 [1.5 4.5]"),
+    )
+)  # fmt: skip
+reduce_prod = export("math.reduce_prod", "reduce_prod")(
+    _public("reduce_prod", "The product", _of(prod_op), example=(_X, "24 [ 2 12]"))
+)
 forward_declarations.prod_op.provide(prod_op)
 forward_declarations.reduce_sum.provide(reduce_sum)
-reduce_max = export("math.reduce_max", "reduce_max")(_public("The maximum", _of(max_op)))
-reduce_min = export("math.reduce_min", "reduce_min")(_public("The minimum", _of(min_op)))
+reduce_max = export("math.reduce_max", "reduce_max")(
+    _public("reduce_max", "The maximum", _of(max_op), example=(_X, "4 [2 4]"))
+)
+reduce_min = export("math.reduce_min", "reduce_min")(
+    _public("reduce_min", "The minimum", _of(min_op), example=(_X, "1 [1 3]"))
+)
 reduce_all = export("math.reduce_all", "reduce_all")(
-    _public("Whether all elements are true,", _of(all_op), _BOOLS)
-)
+    _public(
+        "reduce_all", "Whether all elements are true,", _of(all_op), _BOOLS,
+        ("[[True, True], [False, True]]", "False [ True False]"),
+    )
+)  # fmt: skip
 reduce_any = export("math.reduce_any", "reduce_any")(
-    _public("Whether any element is true,", _of(any_op), _BOOLS)
-)
+    _public(
+        "reduce_any", "Whether any element is true,", _of(any_op), _BOOLS,
+        ("[[False, False], [False, True]]", "True [False  True]"),
+    )
+)  # fmt: skip
 reduce_logsumexp = export("math.reduce_logsumexp", "reduce_logsumexp")(
-    _public("The logarithm of the sum of exponentials", _logsumexp)
+    _public("reduce_logsumexp", "The logarithm of the sum of exponentials", _logsumexp)
 )
-
-for _name in ("sum", "mean", "prod", "max", "min", "all", "any", "logsumexp"):
-    _function = globals()[f"reduce_{_name}"]
-    _function.__name__ = _function.__qualname__ = f"reduce_{_name}"
 
 
 @export("math.reduce_euclidean_norm")

@@ -388,13 +388,37 @@ def softsign_grad_kernel(node: Node) -> Any:
 
 @export("nn.relu")
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """`max(features, 0)`, element by element; any real type."""
+    """`max(features, 0)`, element by element; any real type.
+
+    Args:
+      features: a tensor of a real type.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `features`.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.relu([-1.0, 0.0, 2.0])))
+      [0. 0. 2.]
+    """
     return relu_op(features, name=name)
 
 
 @export("nn.relu6")
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """`min(max(features, 0), 6)`, element by element; any real type."""
+    """`min(max(features, 0), 6)`, element by element; any real type.
+
+    Args:
+      features: a tensor of a real type.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `features`.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.relu6([-1.0, 3.0, 8.0])))
+      [0. 3. 6.]
+    """
     with name_scope(name, "Relu6", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         return relu6_op(features, name=scope)
@@ -415,6 +439,10 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
     Args:
       features: floating-point; integers are converted to float32.
       alpha: the slope below 0, a number.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.leaky_relu([-4.0, 2.0], alpha=0.25)))
+      [-1.  2.]
     """
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         x: Any = convert_to_tensor(features, name="features")
@@ -425,7 +453,19 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 @export("nn.elu")
 def elu(features: Any, name: str | None = None) -> Tensor:
-    """`features` where positive, else `exp(features) - 1`."""
+    """`features` where positive, else `exp(features) - 1`.
+
+    Args:
+      features: a tensor of floats.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `features`.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.elu([-1000.0, 0.0, 2.0])))
+      [-1.  0.  2.]
+    """
     return elu_op(features, name=name)
 
 
@@ -437,7 +477,19 @@ def selu(features: Any, name: str | None = None) -> Tensor:
 
 @export("nn.softplus", "math.softplus")
 def softplus(features: Any, name: str | None = None) -> Tensor:
-    """`log(exp(features) + 1)`, without overflow."""
+    """`log(exp(features) + 1)`, without overflow.
+
+    Args:
+      features: a tensor of floats.
+      name: of the operation.
+
+    Returns:
+      A tensor of the type and shape of `features`.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.softplus([-100.0, 100.0])).round(3))
+      [  0. 100.]
+    """
     return softplus_op(features, name=name)
 
 

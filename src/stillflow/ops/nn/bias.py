@@ -207,6 +207,11 @@ def bias_add(
 
     Raises:
       ValueError: if the format is none of these or the sizes differ.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.bias_add([[1, 2], [3, 4]], [10, 20])))
+      [[11 22]
+       [13 24]]
     """
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         data_format = bias_format(data_format)

@@ -321,6 +321,12 @@ def softmax_cross_entropy_with_logits_v2(
 
     Returns:
       A tensor of the shape of `logits` without `axis`.
+
+    Example:
+      >>> logits, labels = tf.constant([[0.0, 100.0]]), tf.constant([[1.0, 0.0]])
+      >>> loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+      >>> print(tf.Session().run(loss), tf.gradients(loss, labels)[0] is not None)
+      [100.] True
     """
     axis = renamed_argument("axis", axis, "dim", dim)
     if axis is None:
@@ -369,8 +375,23 @@ def softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """`softmax_cross_entropy_with_logits_v2` with no gradient for the labels.
 
+    Args:
+      labels: distributions over the classes, [..., classes].
+      logits: scores before the softmax, of the same shape and float type.
+      dim, axis: of the classes; the last one by default.
+      name: of the operation.
+
+    Returns:
+      A tensor of losses, without the axis of the classes.
+
     Raises:
       ValueError: if arguments are not given by name.
+
+    Example:
+      >>> logits, labels = [[0.0, 100.0], [100.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]
+      >>> loss = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+      >>> print(tf.Session().run(loss))
+      [  0. 100.]
     """
     axis = renamed_argument("axis", axis, "dim", dim)
     require_names("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -412,6 +433,12 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
       ValueError: if arguments are not given by name or the shapes do not fit.
+
+    Example:
+      >>> logits, labels = [[0.0, 100.0], [100.0, 0.0]], [1, 1]
+      >>> loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+      >>> print(tf.Session().run(loss))
+      [  0. 100.]
     """
     from stillflow.ops.debugging.comparisons import assert_equal
 

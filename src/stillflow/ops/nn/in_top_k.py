@@ -116,6 +116,11 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
       predictions: float32, [batch, classes].
       targets: class numbers, int32 or int64, [batch].
       k: an integer, or a scalar tensor of the type of `targets`.
+
+    Example:
+      >>> scores = [[0.1, 0.7, 0.2], [0.1, 0.7, 0.2]]
+      >>> print(tf.Session().run(tf.nn.in_top_k(scores, targets=[2, 0], k=2)))
+      [ True False]
     """
     with name_scope(name, "in_top_k"):
         return in_top_k_v2_op(predictions, targets, k, name=name)

@@ -56,5 +56,9 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
     Args:
       t: floating-point, of any shape.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.l2_loss([1.0, 3.0])))
+      5.0
     """
     return l2_loss_op(t, name=name)

@@ -105,6 +105,13 @@ def avg_pool(
       ksize, strides: one number, one each for height and width, or one per dimension.
       padding: "SAME" or "VALID".
       input: the newer name of `value`.
+
+    Example:
+      >>> x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+      >>> y = tf.nn.avg_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+      >>> print(tf.Session().run(y)[0, ..., 0])
+      [[ 2.5  4.5]
+       [10.5 12.5]]
     """
     with name_scope(name, "AvgPool", [value]) as scope:
         value = renamed_argument("input", input, "value", value)
@@ -127,6 +134,13 @@ def max_pool(
 
     Raises:
       ValueError: if a window has size 0.
+
+    Example:
+      >>> x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+      >>> y = tf.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+      >>> print(tf.Session().run(y)[0, ..., 0])
+      [[ 5.  7.]
+       [13. 15.]]
     """
     value = renamed_argument("input", input, "value", value)
     return _pool(

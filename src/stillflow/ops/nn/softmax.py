@@ -151,6 +151,11 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
 
     Raises:
       InvalidArgumentError: if `axis` is out of range.
+
+    Example:
+      >>> print(tf.Session().run(tf.nn.softmax([[0.0, 0.0], [100.0, 0.0]])).round(3))
+      [[0.5 0.5]
+       [1.  0. ]]
     """
     axis = renamed_argument("axis", axis, "dim", dim)
     return along_axis(softmax_op, logits, -1 if axis is None else axis, name)
@@ -159,6 +164,21 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
 @export("nn.log_softmax", "math.log_softmax")
 @deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Return the logarithm of `softmax`, without overflow. Arguments are those of `softmax`."""
+    """Return the logarithm of `softmax`, without overflow. Arguments are those of `softmax`.
+
+    Args:
+      logits: [..., classes] of floats.
+      axis: of the classes; the last one by default.
+      name: of the operation.
+      dim: older name of `axis`.
+
+    Returns:
+      A tensor of the type and shape of `logits`.
+
+    Example:
+      >>> logs = tf.nn.log_softmax([[1.0, 2.0, 3.0]])
+      >>> print(tf.Session().run(tf.reduce_sum(tf.exp(logs))).round(3))
+      1.0
+    """
     axis = renamed_argument("axis", axis, "dim", dim)
     return along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)

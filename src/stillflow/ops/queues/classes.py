@@ -119,6 +119,12 @@ class FIFOQueue(QueueBase):
       names: names of the components, or None.
       shared_name: under which sessions share it.
       name: of the operation.
+
+    Example:
+      >>> queue = tf.FIFOQueue(capacity=3, dtypes=[tf.int32], shapes=[[]])
+      >>> with tf.control_dependencies([queue.enqueue_many([[7, 8, 9]])]): first = queue.dequeue()
+      >>> print(tf.Session().run([first, queue.size()])[0])
+      7
     """
 
     def __init__(

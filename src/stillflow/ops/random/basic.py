@@ -160,6 +160,11 @@ def random_normal(
       dtype: half, bfloat16, float32 or float64.
       seed: the operation's seed; see `tf.set_random_seed`.
       name: of the operation.
+
+    Example:
+      >>> x = tf.Session().run(tf.random_normal([10000], mean=5.0, stddev=2.0, seed=1))
+      >>> bool(abs(x.mean() - 5.0) < 0.1), bool(abs(x.std() - 2.0) < 0.1)
+      (True, True)
     """
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
         return _located(random_standard_normal_op, shape, mean, stddev, dtype, seed, scope)
@@ -183,6 +188,11 @@ def truncated_normal(
       dtype: half, bfloat16, float32 or float64.
       seed: the operation's seed; see `tf.set_random_seed`.
       name: of the operation.
+
+    Example:
+      >>> x = tf.Session().run(tf.truncated_normal([10000], stddev=0.1, seed=1))
+      >>> bool(abs(x).max() <= 0.2)
+      True
     """
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
         return _located(truncated_normal_op, shape, mean, stddev, dtype, seed, scope)
@@ -228,6 +238,10 @@ def random_uniform(
 
     Raises:
       ValueError: for another dtype, or integers without `maxval`.
+
+    Example:
+      >>> print(tf.Session().run(tf.random_uniform([5], maxval=10, dtype=tf.int32, seed=1)))
+      [7 9 3 2 7]
     """
     dtype, maxval = uniform_bounds(dtype, maxval)
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:

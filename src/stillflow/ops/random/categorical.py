@@ -184,7 +184,24 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = None,
 ) -> Tensor:
-    """`categorical` by its old name."""
+    """`categorical` by its old name.
+
+    Args:
+      logits: [batch, classes] of unnormalized logarithms of probabilities, a real type.
+      num_samples: the number of draws for each row.
+      seed: an integer.
+      name: of the operation.
+      output_dtype: int32 or int64, the default.
+
+    Returns:
+      [batch, num_samples] of classes.
+
+    Example:
+      >>> draws = tf.multinomial([[0.0, -50.0], [-50.0, 0.0]], num_samples=3)
+      >>> print(tf.Session().run(draws))
+      [[0 0 0]
+       [1 1 1]]
+    """
     with name_scope(name, "multinomial", [logits]):
         return _multinomial(logits, num_samples, output_dtype, seed)
 

@@ -172,6 +172,10 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
       size: the part's sizes, one per dimension; give a dimension's full size to leave it whole.
       seed: the operation's seed; see `tf.set_random_seed`.
       name: of the operation.
+
+    Example:
+      >>> tf.random_crop(tf.ones([32, 32, 3]), size=[24, 24, 3])
+      <tf.Tensor 'random_crop:0' shape=(24, 24, 3) dtype=float32>
     """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")

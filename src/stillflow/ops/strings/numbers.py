@@ -349,6 +349,10 @@ def decode_raw(
 
     Raises:
       ValueError: if `out_type` is missing.
+
+    Example:
+      >>> print(tf.Session().run(tf.decode_raw(b"ABC", tf.uint8)))
+      [65 66 67]
     """
     strings = renamed_argument("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:

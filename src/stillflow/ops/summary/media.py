@@ -165,6 +165,11 @@ def image(
 
     Returns:
       A string: a serialized `tf.summary.Summary`.
+
+    Example:
+      >>> text = tf.Session().run(tf.summary.image("digits", tf.zeros([2, 28, 28, 1])))
+      >>> [(x.tag, x.image.width, x.image.colorspace) for x in tf.Summary.FromString(text).value]
+      [('digits/image/0', 28, 1), ('digits/image/1', 28, 1)]
     """
     with summary_scope(name, family, values=[tensor]) as (tag, scope):
         summary = image_summary_op(tag, tensor, max_images=max_outputs, name=scope)

@@ -80,6 +80,11 @@ def merge(inputs: Any, collections: Sequence[str] | None = None, name: str | Non
 
     Returns:
       A string: a serialized `tf.summary.Summary`.
+
+    Example:
+      >>> both = tf.summary.merge([tf.summary.scalar("loss", 0.5), tf.summary.scalar("rate", 0.25)])
+      >>> [value.tag for value in tf.Summary.FromString(tf.Session().run(both)).value]
+      ['loss', 'rate']
     """
     _refuse_eager()
     name = clean_tag(name)
@@ -100,6 +105,12 @@ def merge_all(
 
     Returns:
       A string: a serialized `tf.summary.Summary`; None if there are no summaries.
+
+    Example:
+      >>> loss, rate = tf.summary.scalar("loss", 0.5), tf.summary.scalar("rate", 0.25)
+      >>> text = tf.Session().run(tf.summary.merge_all())
+      >>> [value.tag for value in tf.Summary.FromString(text).value]
+      ['loss', 'rate']
     """
     _refuse_eager()
     summaries = get_collection(key, scope=scope)

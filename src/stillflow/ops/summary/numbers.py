@@ -80,6 +80,11 @@ def scalar(
 
     Returns:
       A string: a serialized `tf.summary.Summary`.
+
+    Example:
+      >>> text = tf.Session().run(tf.summary.scalar("loss", tf.constant(0.5)))
+      >>> [(value.tag, value.simple_value) for value in tf.Summary.FromString(text).value]
+      [('loss', 0.5)]
     """
     with summary_scope(name, family, values=[tensor]) as (tag, scope):
         summary = scalar_summary_op(tag, tensor, name=scope)
@@ -134,6 +139,12 @@ def histogram(
 
     Returns:
       A string: a serialized `tf.summary.Summary`.
+
+    Example:
+      >>> text = tf.Session().run(tf.summary.histogram("weights", [1.0, 2.0, 2.0]))
+      >>> value, = tf.Summary.FromString(text).value
+      >>> value.tag, value.histo.num, value.histo.max
+      ('weights', 3.0, 2.0)
     """
     with summary_scope(name, family, values=[values], default_name="HistogramSummary") as (
         tag,

@@ -39,6 +39,12 @@ class TensorArray:
       dtype: the type of the elements.
       element_shape: the static shape of the elements.
       dynamic_size: whether writing beyond the end makes the list longer.
+
+    Example:
+      >>> squares = tf.TensorArray(tf.int32, size=3)
+      >>> for i in range(3): squares = squares.write(i, i * i)
+      >>> print(tf.Session().run(squares.stack()))
+      [0 1 4]
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -22,6 +22,12 @@ class VarLenFeature(NamedTuple):
 
     Attributes:
       dtype: float32, int64 or string.
+
+    Example:
+      >>> example, features = tf.train.Example(), {"words": tf.VarLenFeature(tf.int64)}
+      >>> example.features.feature["words"].int64_list.value.extend([4, 7, 1])
+      >>> tf.parse_single_example(example.SerializeToString(), features)["words"].values
+      <tf.Tensor 'ParseSingleExample/ParseSingleExample:1' shape=(?,) dtype=int64>
     """
 
     dtype: Any
@@ -54,6 +60,12 @@ class FixedLenFeature(NamedTuple):
       shape: its shape.
       dtype: float32, int64 or string.
       default_value: value of a missing feature; without one the feature is required.
+
+    Example:
+      >>> example, features = tf.train.Example(), {"size": tf.FixedLenFeature([2], tf.int64)}
+      >>> example.features.feature["size"].int64_list.value.extend([28, 28])
+      >>> tf.parse_single_example(example.SerializeToString(), features)
+      {'size': <tf.Tensor 'ParseSingleExample/ParseSingleExample:0' shape=(2,) dtype=int64>}
     """
 
     shape: Any

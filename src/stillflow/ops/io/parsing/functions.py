@@ -86,6 +86,12 @@ def parse_single_example(
 
     Raises:
       ValueError: if there are no features, or descriptions are not complete.
+
+    Example:
+      >>> example, features = tf.train.Example(), {"label": tf.FixedLenFeature([], tf.int64)}
+      >>> example.features.feature["label"].int64_list.value.append(7)
+      >>> tf.parse_single_example(example.SerializeToString(), features)
+      {'label': <tf.Tensor 'ParseSingleExample/ParseSingleExample:0' shape=() dtype=int64>}
     """
     if not features:
         raise ValueError("Missing features.")

@@ -151,6 +151,12 @@ class TFRecordReader(ReaderBase):
     Args:
       name: of the operation.
       options: a `tf.io.TFRecordOptions`, or None.
+
+    Example:
+      >>> with tf.python_io.TFRecordWriter("data.tfrecord") as writer: writer.write(b"record")
+      >>> value = tf.TFRecordReader().read(tf.train.string_input_producer(["data.tfrecord"])).value
+      >>> with tf.train.MonitoredSession() as sess: print(sess.run(value))
+      b'record'
     """
 
     @deprecated(None, f"{_INSTEAD}`tf.data.TFRecordDataset`.")
