@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from time import sleep  # the tests of programs replace time.sleep
 
 from stillflow.files import atomic
 from stillflow.files.failures import from_os
@@ -168,7 +169,7 @@ class WriteBack:
 
     def _work(self) -> None:
         while True:
-            time.sleep(_PAUSE)
+            sleep(_PAUSE)
             with self._changed:
                 self._current = None
                 removed, self._removed = self._removed, []

@@ -34,8 +34,8 @@ def sleeps(monkeypatch):
     def sleep(seconds):
         now[0] += found.pop() if found else seconds
 
-    monkeypatch.setattr(interpreter_lock.time, "sleep", sleep)
-    monkeypatch.setattr(interpreter_lock.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(interpreter_lock, "sleep", sleep)
+    monkeypatch.setattr(interpreter_lock, "perf_counter", lambda: now[0])
     return found, now
 
 
@@ -53,6 +53,16 @@ def test_what_is_written_into_a_feed_during_a_run_is_not_seen(graph, other_threa
         assert session.run(y + 0, {x: array}).tolist() == [0, 0, 0]
         assert array.tolist() == [7, 7, 7]
         assert session.run([x, y], {x: array})[0].tolist() == [7, 7, 7]
+
+
+def test_a_sleep_that_a_program_replaces_is_its_own(other_thread, monkeypatch):
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    x = tf.constant(1.0) + 2
+    with tf.Session() as session:
+        for _ in range(50):
+            assert session.run(x) == 3
+    assert slept == []
 
 
 @pytest.mark.parametrize(
