@@ -75,6 +75,9 @@ not np.array([]), bool(np.array([])), 1 if np.array([]) else 2, not (np.array([]
 not (np.array([]) == ()), bool(np.array([5])), not np.array([0])
 np.asanyarray(uneven), np.concatenate([uneven, uneven]), np.append(uneven, [5]), np.size(a=uneven)
 np.where([True, False], uneven, uneven), np.atleast_1d(uneven), np.ascontiguousarray(uneven)
+np.array([[[1, 2], [3]], [[4]]]), np.array([[[1, 2], [3]], [[4], [5, 6]]]), np.array([[], [1], n])
+np.array([np.zeros((2, 0)), np.zeros(0), [[], [[]]]]), np.array([np.zeros((2, 0)), np.zeros(0)])
+np.concatenate([[1, [2, 3]], [4]]), np.hstack([[[1, 2], [3]], [[4], [5, 6]]])
 np.stack([uneven, uneven]), np.vstack([uneven, uneven]), np.hstack([uneven, uneven])
 np.savez("x.npz", uneven), np.load("x.npz", allow_pickle=True)["arr_0"]
 np.savez_compressed("x.npz", a=uneven), np.load("x.npz", allow_pickle=True)["a"]

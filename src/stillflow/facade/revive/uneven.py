@@ -27,6 +27,7 @@ _OF_TODAY = (
 )  # fmt: skip
 # The functions that take a type after their first argument, or as ``dtype``.
 _MAKERS = frozenset({"array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray"})
+_JOINERS = frozenset({"column_stack", "concatenate", "dstack", "hstack", "row_stack", "vstack"})
 FUNCTIONS = {
     "": """
         all amax amin any append apply_along_axis arange argmax argmin argpartition argsort
@@ -110,7 +111,8 @@ def _other_arguments(
         return _changed(args, options, functools.partial(_of_type, dtype=dtype))
     if _UNEVEN not in error:
         return None
-    again = _changed(args, options, functools.partial(_evened, array=array))
+    joined = name in _JOINERS
+    again = _changed(args, options, functools.partial(_evened, array=array, joined=joined))
     if again is not None:
         say(f"np.{name} takes lists of different lengths for an array of lists here")
     return again
@@ -178,8 +180,14 @@ def _of_type(value: Any, dtype: Any) -> Any:
     return scalars.level(value)
 
 
-def _evened(value: Any, array: Any) -> Any:
-    """Return uneven lists as an array of lists, in lists of such lists too; else the value."""
+def _evened(value: Any, array: Any, joined: bool = False) -> Any:
+    """Return uneven lists as an array of lists, in lists of such lists too; else the value.
+
+    Args:
+      value: an argument.
+      array: NumPy's own function.
+      joined: True if the items are arrays on their own, which a function joins.
+    """
     if not isinstance(value, (list, tuple)):
         return value
     try:
@@ -191,5 +199,13 @@ def _evened(value: Any, array: Any) -> Any:
         return value
     parts = [_evened(item, array) for item in value]
     if any(new is not old for new, old in zip(parts, value, strict=True)):
-        return type(value)(parts) if type(value) in (list, tuple) else parts
+        together = type(value)(parts) if type(value) in (list, tuple) else parts
+        if joined:
+            return together
+        try:
+            array(together)
+        except ValueError:
+            pass  # the parts are uneven among each other, too
+        else:
+            return together
     return array(value, dtype=object)
