@@ -108,8 +108,9 @@ def test_what_a_branch_makes_is_not_looked_at_outside(way, taken):
 
 
 @pytest.mark.parametrize("ids", [[], [0], [4, 9], [-1], [10], [3, 10, -1]])
-def test_bounds_of_ids(way, ran, ids):
-    x = tf.placeholder(tf.int64, [None])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_bounds_of_ids(way, ran, ids, dtype):
+    x = tf.placeholder(dtype, [None])
     below, above = tf.reduce_all(x < 10), tf.reduce_all(x >= 0)
     found = run([below, above], {x: ids})
     assert found == [all(each < 10 for each in ids), all(each >= 0 for each in ids)]

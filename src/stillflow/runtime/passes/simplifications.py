@@ -376,7 +376,8 @@ def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None
 def _is_within(x: Any, least: int, most: int) -> Any:
     found = native_kernels.are_within(x, least, most)
     if found is None:
-        found = not x.numel() or bool(x.amin() >= least and x.amax() <= most)
+        # As Python's numbers: torch would take the bounds for numbers of 32 bits.
+        found = not x.numel() or (int(x.amin()) >= least and int(x.amax()) <= most)
     return (_YES if found else _NO).clone()  # a computation takes twice as long
 
 
