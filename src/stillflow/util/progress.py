@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
+
+from stillflow.platform import native_level
 
 T = TypeVar("T")
 
 _BAR_AFTER = 2.0  # seconds
 _LINE_EVERY = 10.0
-_shown: list[str] = []  # what is shown now: work inside other work shows nothing
+
+
+class _Display(NamedTuple):
+    """A way to show how many items are done.
+
+    Attributes:
+      show: takes their number.
+      every: seconds from one call of `show` to the next.
+      close: removes what is shown.
+    """
+
+    show: Callable[[int], object]
+    every: float
+    close: Callable[[], None]
+
+
+_NOTHING = _Display(lambda done: None, float("inf"), lambda: None)
+_shown: list[_Display] = []  # at most one: work inside other work shows nothing
 
 
 def over(items: Iterable[T], doing: str, things: str) -> Iterator[T]:
@@ -25,58 +43,57 @@ def over(items: Iterable[T], doing: str, things: str) -> Iterator[T]:
       doing: the work, such as "converting".
       things: the kind of the items, such as "tensors".
     """
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "3" or sys.stderr is None:
+    if sys.stderr is None or not native_level.wanted(native_level.ERROR):
         yield from items
         return
     start = time.monotonic()
-    on_terminal = sys.stderr.isatty()
-    due = start + (_BAR_AFTER if on_terminal else _LINE_EVERY)
-    total = len(items) if isinstance(items, Sized) else None
-    show: Callable[[int], object] | None = None
-    close: Callable[[], None] | None = None
+    due = start + (_BAR_AFTER if sys.stderr.isatty() else _LINE_EVERY)
+    display: _Display | None = None
     try:
-        for done, item in enumerate(items):
+        for done, item in enumerate(items, 1):
             yield item
             now = time.monotonic()
-            if now < due:
-                continue
-            if show is None:
-                if _shown:
-                    due = float("inf")
-                    continue
-                _shown.append(doing)
-                show, close = _bar(doing, things, total) if on_terminal else (None, None)
-                show = show or _lines(doing, things, total, start)
-            show(done + 1)
-            due = now + (0.1 if close else _LINE_EVERY)
+            if now >= due:
+                display = display or _display(items, doing, things, start)
+                display.show(done)
+                due = now + display.every
     finally:
-        if close is not None:
-            close()
-        if show is not None:
-            _shown.pop()
+        if display is not None:
+            display.close()
+            _shown[:] = [each for each in _shown if each is not display]
 
 
-def _lines(doing: str, things: str, total: int | None, start: float) -> Callable[[int], None]:
+def _display(items: Iterable[T], doing: str, things: str, start: float) -> _Display:
+    """Return what shows some work from now on: nothing inside other work that is shown."""
+    if _shown:
+        return _NOTHING
+    total = len(items) if isinstance(items, Sized) else None
+    bar = _bar(doing, things, total) if sys.stderr.isatty() else None
+    _shown.append(bar or _lines(doing, things, total, start))
+    return _shown[0]
+
+
+def _lines(doing: str, things: str, total: int | None, start: float) -> _Display:
     of = "" if total is None else f" of {total:,}"
 
     def show(done: int) -> None:
         seconds = time.monotonic() - start
         print(f"stillflow: {doing}: {done:,}{of} {things}, {seconds:.0f} s", file=sys.stderr)
 
-    return show
+    return _Display(show, _LINE_EVERY, lambda: None)
 
 
-def _bar(doing: str, things: str, total: int | None) -> tuple[Any, Any]:
-    """Return what moves a bar and what removes it; nothing without the package rich."""
+def _bar(doing: str, things: str, total: int | None) -> _Display | None:
+    """Return a bar of the package rich, None without it."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
     except ImportError:
-        return None, None
+        return None
     bar = Progress(
         "{task.description}", BarColumn(), MofNCompleteColumn(), things, TimeRemainingColumn(),
         console=Console(stderr=True), transient=True,
     )  # fmt: skip
     task = bar.add_task(doing, total=total)
     bar.start()
-    return (lambda done: bar.update(task, completed=done)), bar.stop
+    return _Display(lambda done: bar.update(task, completed=done), 0.1, bar.stop)
