@@ -176,6 +176,20 @@ def test_captures_stand_between_arguments_and_values_of_calls():
     assert run(f(tf.constant(1.0))) == 21.0
 
 
+def test_a_look_at_the_variables_computes_no_values_of_calls():
+    computed = []
+
+    @defun
+    def f(x):
+        late = tf.get_default_graph().capture_call_time_value(
+            lambda: computed.append(1) or 2.0, tf.TensorSpec(())
+        )
+        return x + late
+
+    concrete = f.get_concrete_function(tf.TensorSpec((), tf.float32))
+    assert concrete.variables == [] and computed == []
+
+
 def test_names_of_concrete_functions_are_bytes_and_known_while_they_live():
     from stillflow.facade.eager_context import context
 

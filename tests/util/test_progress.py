@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -94,3 +95,18 @@ def test_an_error_ends_what_is_shown() -> None:
     with pytest.raises(ValueError, match="no more"):
         list(progress.over(failing(), "reading", "records"))
     assert progress._shown == []
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_stream_that_a_program_made_takes_the_place_of_stderr(
+    closed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Log:
+        def write(self, text: str) -> None: ...
+
+    log: Any = io.StringIO() if closed else Log()
+    if closed:
+        log.close()
+    monkeypatch.setattr(sys, "stderr", log)
+    monkeypatch.setattr(progress, "time", Clock(3.0))
+    assert list(progress.over(range(9), "counting", "numbers")) == [*range(9)]

@@ -160,7 +160,7 @@ class ConcreteFunction:
         """The variables of the graph outside that the body uses."""
         if self.graph.outer_graph.runs_at_once:
             return list(self.graph.watched_variables)
-        handles = set(self.captured_inputs)
+        handles = set(self.graph.external_captures)  # no others are handles of variables
         every = [
             item
             for key in self.graph.outer_graph.collections

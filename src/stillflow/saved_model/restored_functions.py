@@ -40,6 +40,11 @@ class _Body:
         return inputs[: len(inputs) - len(self.captured_inputs)]
 
     @property
+    def external_captures(self) -> list[Tensor]:
+        """The tensors outside that every call passes."""
+        return self.captured_inputs
+
+    @property
     def watched_variables(self) -> list[Any]:
         """The variables that tapes watch when it is called."""
         return self.variables

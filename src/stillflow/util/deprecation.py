@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from types import FrameType
 from typing import Any
 
+from stillflow._home import FOLDERS
 from stillflow.util import tf_decorator, tf_inspect
 from stillflow.util.decorator_utils import (
     add_notice_to_docstring,
@@ -22,9 +23,7 @@ from stillflow.util.renamed import renamed_argument
 _PRINT_DEPRECATION_WARNINGS = True
 _PRINTED_WARNING: dict[Hashable, bool] = {}
 _UPDATING = "Instructions for updating:"
-_DECORATORS = os.path.dirname(__file__)
-_PACKAGE = os.path.dirname(_DECORATORS)
-_OURS = (_PACKAGE + os.sep, _PACKAGE + "_contrib" + os.sep)
+_DECORATORS = os.path.join(os.path.dirname(__file__), "")
 
 
 class DeprecatedNamesAlreadySet(Exception):
@@ -300,7 +299,7 @@ def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
     if not _PRINT_DEPRECATION_WARNINGS or key in _PRINTED_WARNING:
         return
     caller = _caller()
-    if caller is not None and caller.f_code.co_filename.startswith(_OURS):
+    if caller is not None and caller.f_code.co_filename.startswith(FOLDERS):
         return  # the program cannot change that call
     if warn_once:
         _PRINTED_WARNING[key] = True

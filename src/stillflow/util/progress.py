@@ -43,11 +43,11 @@ def over(items: Iterable[T], doing: str, things: str) -> Iterator[T]:
       doing: the work, such as "converting".
       things: the kind of the items, such as "tensors".
     """
-    if sys.stderr is None or not native_level.wanted(native_level.ERROR):
+    if getattr(sys.stderr, "closed", True) or not native_level.wanted(native_level.ERROR):
         yield from items
         return
     start = time.monotonic()
-    due = start + (_BAR_AFTER if sys.stderr.isatty() else _LINE_EVERY)
+    due = start + (_BAR_AFTER if _is_terminal() else _LINE_EVERY)
     display: _Display | None = None
     try:
         for done, item in enumerate(items, 1):
@@ -68,9 +68,14 @@ def _display(items: Iterable[T], doing: str, things: str, start: float) -> _Disp
     if _shown:
         return _NOTHING
     total = len(items) if isinstance(items, Sized) else None
-    bar = _bar(doing, things, total) if sys.stderr.isatty() else None
+    bar = _bar(doing, things, total) if _is_terminal() else None
     _shown.append(bar or _lines(doing, things, total, start))
     return _shown[0]
+
+
+def _is_terminal() -> bool:
+    """Return True for a terminal; a stream that the program made may have no `isatty`."""
+    return bool(getattr(sys.stderr, "isatty", bool)())
 
 
 def _lines(doing: str, things: str, total: int | None, start: float) -> _Display:

@@ -30,7 +30,7 @@ from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.ir import facts
 from stillflow.runtime.ir.facts import own_states
 from stillflow.runtime.loops.rows import RowPlan, row_plan
-from stillflow.runtime.plan.cache import PlanCache
+from stillflow.runtime.plan.cache import PlanCaches
 from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources
 from stillflow.util.interpreter_exit import at_work
@@ -53,7 +53,7 @@ class CompiledFunction:
         self.output_types: list[DType] = [tensor.dtype for tensor in body.outputs]
         self._effects = body_effects(body, pruned)
         self._resources = resources
-        self._plans: dict[Any, PlanCache[Callable[..., list[Any]]]] = {}  # by devices of arguments
+        self._plans: PlanCaches[Callable[..., list[Any]]] = PlanCaches(MAX_SHAPES)
         self._row_plans: dict[Any, RowPlan | None] = {}
         self._declared_shapes = resources.declared_shapes
         self._left = self._declared_shapes.left  # when the plans were made
@@ -78,8 +78,7 @@ class CompiledFunction:
             self._forget_plans()
         shapes = tuple(_dims(value) for value in values)
         places = tuple(map(place_of, values)) if self._resources.several else ()
-        plans = self._plans.get(places)
-        plan = None if plans is None else plans.find(shapes)
+        plan = self._plans.find(places, shapes)  # places: the devices of arguments
         if plan is None:
             plan = self._plan_for(shapes, places)
         return plan(*values)
@@ -151,8 +150,7 @@ class CompiledFunction:
             return make_plan(self._resources, request)
 
         with self._lock:
-            plans = self._plans.setdefault(places, PlanCache(at_once=MAX_SHAPES))
-            return plans.get(shapes, make)
+            return self._plans.get(places, shapes, make)
 
 
 class HostFunction(CompiledFunction):

@@ -39,8 +39,6 @@ pivot_card = registered("_Pivot()")
 pivot_card.kernel(lambda node: lambda: None)
 
 
-# Marks branches and loops that are run as if they were the graph's own.
-
 # Take references: they are read in the branch that is taken.
 _BRANCHES = frozenset({"If", "StatelessIf", "Case"})
 
@@ -426,9 +424,9 @@ def is_call(op: Operation) -> bool:
 @cache
 def _expansions() -> dict[str, Callable[[Inliner, Call], Any]]:
     """Return the expansion functions by op type."""
-    from stillflow.runtime.functions.lowering import LOWERED
+    from stillflow.runtime.functions import lowering
 
-    return {**_CALLS, **LOWERED}
+    return {**_CALLS, **lowering.LOWERED}
 
 
 def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:

@@ -6,6 +6,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.functional.nodes import disabled_rewriter_config
 
+# Marks branches and loops that are run as if they were the graph's own.
 LOWERED = "_lower_using_switch_merge"
 
 

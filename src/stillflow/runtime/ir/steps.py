@@ -138,6 +138,11 @@ def taken_by(step: Step) -> list[str]:
     return [str(name) for name in step.inputs]
 
 
+def all_taken(step: Step) -> set[str]:
+    """Return the names that a step takes: inputs, arguments, and conditions."""
+    return {*step.inputs, *taken_by(step), *(name for name, _ in step.guard or ())}
+
+
 def last_uses(steps: Sequence[Step], kept: Iterable[str]) -> dict[str, int]:
     """Return the position of the last step that takes or makes each name.
 
@@ -147,8 +152,7 @@ def last_uses(steps: Sequence[Step], kept: Iterable[str]) -> dict[str, int]:
     for number, step in enumerate(steps):
         for name in step.outputs:
             last.setdefault(name, number)
-        taken = (*step.inputs, *taken_by(step), *(name for name, _ in step.guard or ()))
-        last.update(dict.fromkeys(taken, number))
+        last.update(dict.fromkeys(all_taken(step), number))
     last.update(dict.fromkeys(kept, len(steps)))
     return last
 

@@ -11,7 +11,7 @@ import os
 from collections import Counter
 
 from stillflow.runtime.ir.step_graph import StepGraph
-from stillflow.runtime.ir.steps import Guard, Step, ops_of, taken_by
+from stillflow.runtime.ir.steps import Guard, Step, all_taken, ops_of
 
 WANTED = os.environ.get("STILLFLOW_VERIFY_PLANS") == "1"
 
@@ -38,7 +38,7 @@ def verify(graph: StepGraph, after: str) -> None:
     conditions = _conditions(graph)
     for step in graph:
         guard = _widened(step.guard, conditions)
-        for name in {*step.inputs, *taken_by(step), *(name for name, _ in step.guard or ())}:
+        for name in all_taken(step):
             if name in overwritten:
                 fail(after, step, f"takes {name}, which {_text(overwritten[name])} overwrote")
             if name in made:

@@ -9,7 +9,7 @@ from stillflow.graph.dtypes import DType, resource, variant
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.ir.aliasing import kept_inputs
 from stillflow.runtime.ir.step_graph import StepGraph
-from stillflow.runtime.ir.steps import Memory, Name, Step, Value, is_plain, taken_by
+from stillflow.runtime.ir.steps import Memory, Name, Step, Value, all_taken, is_plain
 from stillflow.runtime.ir.verify import fail
 
 _PLACED = "placing in memory"
@@ -86,7 +86,7 @@ def verify_memory(
     for step in steps:
         for root in _changed_roots(step, memory):
             stale.update(dict.fromkeys(by_root.get(root, ()), step))
-        for name in _taken(step):
+        for name in all_taken(step):
             if name in stale:
                 _stale(step, name, stale[name])
         gone = [str(step.arguments[at]) for at in _kept_arguments(step)]
@@ -119,10 +119,6 @@ def _kept_arguments(step: Step) -> Iterator[int]:
             yield position
 
 
-def _taken(step: Step) -> set[str]:
-    return {*step.inputs, *taken_by(step), *(name for name, _ in step.guard or ())}
-
-
 def _stale(step: Step | None, name: str, writer: Step) -> None:
     by = ", ".join(writer.outputs) or "a write"
     fail(_PLACED, step, f"takes {name}, whose memory the {writer.kind} of {by} changed")
@@ -140,7 +136,7 @@ class Lifetimes:
         Raises:
           BrokenPlan: if it does.
         """
-        for name in _taken(step) & self._freed:
+        for name in all_taken(step) & self._freed:
             fail("emitting", step, f"takes {name}, which was freed")
         self._freed.difference_update(step.outputs)
 

@@ -67,9 +67,14 @@ class PlanCache(Generic[Plan]):
 
 
 class PlanCaches(Generic[Plan]):
-    """The plan caches of a session, by its fetches and feeds."""
+    """Plan caches by a key, such as the fetches and feeds of a session.
 
-    def __init__(self) -> None:
+    Args:
+      at_once: how many shapes get a plan of their own when they first come.
+    """
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
         self._caches: dict[Any, PlanCache[Plan]] = {}
         self._emptied: dict[Any, PlanCache[Plan]] = {}  # that remember shapes of former runs
 
@@ -81,7 +86,8 @@ class PlanCaches(Generic[Plan]):
     def get(self, key: Any, shapes: Shapes, make: Callable[[Shapes], Plan]) -> Plan:
         """Return the plan to run these shapes, as `PlanCache.get` does."""
         if key not in self._caches:
-            self._caches[key] = self._emptied.pop(key, PlanCache())
+            emptied = self._emptied.pop(key, None)
+            self._caches[key] = PlanCache(self._at_once) if emptied is None else emptied
         return self._caches[key].get(shapes, make)
 
     def clear(self) -> None:

@@ -14,7 +14,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.loops.frames import inner_ops
 from stillflow.runtime.loops.repeats import Repeats
 from stillflow.runtime.plan.cache import PlanCache
-from stillflow.runtime.plan.shape_policy import Shapes
+from stillflow.runtime.plan.shape_policy import Recent, Shapes
 from stillflow.runtime.schedule.prune import needed_ops
 
 _REMEMBERED = 256  # steps
@@ -149,17 +149,16 @@ class PartialPlans:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._steps: dict[Any, Step] = {}
+        self._steps: Recent[Any, Step] = Recent(_REMEMBERED)
 
     def step(self, path: Any, make: Callable[[], Step]) -> Step:
         """Return the step at the end of a path, made if no run has gone this way before."""
         with self._lock:
-            if path not in self._steps:
-                made = make()
-                if len(self._steps) >= _REMEMBERED:
-                    self._steps.clear()
-                self._steps[path] = made
-            return self._steps[path]
+            found = self._steps.get(path) or self._steps.older(path)
+            if found is None:
+                found = make()
+                self._steps.put(path, found)
+            return found
 
     def plan(self, step: Step, resources: Any, known: dict[Tensor, Any]) -> Any:
         """Return the plan of a step for the shapes of the feeds and results."""
