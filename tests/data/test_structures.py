@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import stillflow as tf
 from stillflow.data import nest
 
 SAME = "The two structures don't have the same"
@@ -49,3 +50,8 @@ def test_structures_that_differ_are_told_whole_and_in_part(
 
 def test_classes_and_keys_may_differ_where_only_the_form_counts() -> None:
     nest.assert_same_structure({"a": 1}, (1,), check_types=False)
+
+
+def test_slices_of_nothing_are_an_index_error():
+    with pytest.raises(IndexError, match="list index out of range"):
+        tf.data.Dataset.from_tensor_slices(())

@@ -87,3 +87,13 @@ def test_a_handle_of_another_kind_is_refused() -> None:
     )
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="not init"):
         session.run(fill)
+
+
+def test_the_name_of_a_vocabulary_may_be_fed(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("x\ny\n")
+    name = tf.constant("elsewhere.txt")
+    table = tf.contrib.lookup.index_table_from_file(name)
+    with tf.Session() as session:
+        session.run(tf.tables_initializer(), {name: str(path)})
+        assert session.run(table.lookup(tf.constant(["y"]))).tolist() == [1]

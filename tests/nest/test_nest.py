@@ -301,3 +301,8 @@ def test_flattening_keys():
         nest.flatten_dict_items({(1, 2): ("a",)})
     with pytest.raises(ValueError, match="key 1 is not unique"):
         nest.flatten_dict_items({(1, 1): ("a", "b")})
+
+
+def test_a_stop_iteration_of_the_function_is_not_the_end_of_the_map():
+    with pytest.raises(StopIteration):
+        nest.map_structure(next, (iter([1]), iter([])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from pathlib import Path
@@ -316,3 +317,17 @@ def test_of_two_threads_the_last_to_begin_is_the_latest(
             thread.join()
     assert tf.train.latest_checkpoint(tmp_path) == str(tmp_path / "model-7")
     assert saver.last_checkpoints == [str(tmp_path / f"model-{each}") for each in (0, 7)]
+
+
+def test_a_saver_that_is_not_built_is_copied() -> None:
+    copied = copy.deepcopy(tf.train.Saver(defer_build=True, max_to_keep=3))
+    variable = tf.Variable(1.0, name="v")
+    copied.build()
+    assert copied.saver_def.max_to_keep == 3 and copied._saving is not None
+    assert variable.op.name == "v"
+
+
+def test_paths_of_a_state_may_be_a_tuple(tmp_path: Path) -> None:
+    path = str(tmp_path / "model-1")
+    state = checkpoint_management.generate_checkpoint_state_proto(str(tmp_path), path, (path,))
+    assert list(state.all_model_checkpoint_paths) == [path]

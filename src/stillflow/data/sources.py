@@ -40,9 +40,9 @@ class TensorSliceDataset(DatasetSource):
         batched = structure.type_spec_from_value(element)
         self._structure = structure.unbatched(batched)
         self._tensors = structure.to_batched_tensor_list(batched, element)
-        counts = (Dimension(dimension_value(tensor.get_shape()[0])) for tensor in self._tensors)
-        first = next(counts)
-        for count in counts:
+        counts = [Dimension(dimension_value(tensor.get_shape()[0])) for tensor in self._tensors]
+        first = counts[0]
+        for count in counts[1:]:
             first.assert_is_compatible_with(count)
         super().__init__(
             cards.tensor_slice_dataset_op(self._tensors, output_shapes=self._flat_shapes)

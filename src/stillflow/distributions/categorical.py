@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -12,6 +11,7 @@ from stillflow.distributions.checks import (
 )
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.layout import known_or
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import int32
@@ -34,14 +34,6 @@ def _broadcast_event_and_params(event: Any, params: Any, base_dtype: Any) -> tup
     event = event * tf.ones(tf.shape(params)[:-1], dtype=event.dtype)
     event.set_shape(params.shape[:-1])
     return event, params
-
-
-def _known_or(known: Any, name: str, computed: Callable[[], Any]) -> Any:
-    """Return a constant of the value if it is known, else `computed()` in a scope of that name."""
-    if known is not None:
-        return convert_to_tensor(known, dtype=tf.int32, name=name)
-    with tf.name_scope(name=name):
-        return computed()
 
 
 @export("distributions.Categorical", "contrib.distributions.Categorical")
@@ -88,14 +80,14 @@ class Categorical(ScalarDistribution):
 
     def _set_sizes(self, static: Any) -> None:
         rank, batch = static.ndims, static[:-1]
-        self._batch_rank = _known_or(
+        self._batch_rank = known_or(
             None if rank is None else rank - 1, "batch_rank", lambda: tf.rank(self._logits) - 1
         )
         sizes: Any = tf.shape(self._logits, name="logits_shape")
-        self._event_size = _known_or(
+        self._event_size = known_or(
             dimension_value(static[-1]), "event_size", lambda: sizes[self._batch_rank]
         )
-        self._batch_shape_val = _known_or(
+        self._batch_shape_val = known_or(
             batch.as_list() if batch.is_fully_defined() else None, "batch_shape", lambda: sizes[:-1]
         )
 

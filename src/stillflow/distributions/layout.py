@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,11 @@ def _padded_shape(x: Any, axis: int, count: Any, ends: int) -> Any:
     if count is not None:
         size = dimension_at_index(x.shape, axis) + int(count) * ends
     return x.shape[:axis].concatenate(TensorShape([size]).concatenate(x.shape[axis + 1 :]))
+
+
+def known_or(known: Any, name: str, computed: Callable[[], Any]) -> Any:
+    """Return a constant of the value if it is known, else `computed()` in a scope of that name."""
+    if known is not None:
+        return convert_to_tensor(known, dtype=tf.int32, name=name)
+    with tf.name_scope(name=name):
+        return computed()

@@ -38,9 +38,13 @@ def _check_key_type(dtype: Any) -> None:
         raise TypeError("Only integer and string keys are supported.")
 
 
-def _check_size(vocab_size: int | None, more: str = "") -> None:
-    if vocab_size is not None and vocab_size < 1:
-        raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.{more}")
+def _check_size(vocab_size: int | None, file: Any = None) -> None:
+    if vocab_size is None or vocab_size >= 1:
+        return
+    if isinstance(file, Tensor):
+        file = static_value(file) or "?"
+    more = "" if file is None else f" vocabulary_file: {file}"
+    raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.{more}")
 
 
 def _table_of_file(
@@ -95,10 +99,7 @@ def index_table_from_file(
     """
     _check_file(vocabulary_file)
     _check_buckets(num_oov_buckets)
-    shown = vocabulary_file
-    if isinstance(vocabulary_file, Tensor):
-        shown = static_value(vocabulary_file) or "?"
-    _check_size(vocab_size, f" vocabulary_file: {shown}")
+    _check_size(vocab_size, vocabulary_file)
     _check_key_type(key_dtype)
     with name_scope(name, "string_to_index"):
         with name_scope(None, "hash_table"):

@@ -56,7 +56,8 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     for other in others:
         assert_same_structure(first, other, check_types, expand_composites)
     leaves = (flatten(each, expand_composites) for each in structure)
-    return pack_sequence_as(first, list(map(func, *leaves)), expand_composites)
+    results = [func(*entry) for entry in zip(*leaves)]  # map would end at a StopIteration of func
+    return pack_sequence_as(first, results, expand_composites)
 
 
 class _Dot:

@@ -114,7 +114,7 @@ def index_tensor(values: Any, dtype: DType) -> Any:
     """Integers as a torch tensor; such small vectors live on the CPU, as TF's host memory."""
     if native_calls.compiling():
         return torch.tensor(values, dtype=torch_type(dtype))
-    return torch.from_numpy(np.array(values, dtype.as_numpy_dtype))  # in a third of the time
+    return torch.from_numpy(int_array(values, dtype))  # in a third of the time
 
 
 def int_array(values: Any, dtype: DType) -> np.ndarray:

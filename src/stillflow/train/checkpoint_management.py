@@ -43,7 +43,7 @@ def generate_checkpoint_state_proto(
       ValueError: If there are not as many times as paths.
     """
     paths = [] if all_model_checkpoint_paths is None else all_model_checkpoint_paths
-    if paths[-1:] != [model_checkpoint_path]:
+    if not paths or paths[-1] != model_checkpoint_path:
         logging.info(
             "%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path
         )
@@ -59,7 +59,9 @@ def generate_checkpoint_state_proto(
         is_as_given = os.path.isabs(save_dir) or os.path.isabs(path)
         return path if is_as_given else os.path.relpath(path, save_dir)
 
-    paths[:] = [written(path) for path in paths]  # the caller's list, as in TensorFlow
+    shown = [written(path) for path in paths]
+    if shown != list(paths):
+        paths[:] = shown  # the caller's list, as in TensorFlow
     return CheckpointState(
         model_checkpoint_path=written(model_checkpoint_path),
         all_model_checkpoint_paths=paths,

@@ -162,6 +162,13 @@ class Saver:
         # For checkpoints of objects: a saver that knows the names these have there.
         self._object_restore_saver: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has in common; each has a lock of its own."""
+        return {name: value for name, value in vars(self).items() if name != "_saving"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _saving=threading.RLock())
+
     def build(self) -> None:
         """Add the operations to the default graph, unless they are there.
 

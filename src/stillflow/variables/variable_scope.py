@@ -422,10 +422,9 @@ def variable_op_scope(
     constraint: Any = None,
 ) -> Iterator[VariableScope]:
     """Open a variable scope; the older spelling of `variable_scope`."""
-    arguments = locals()
     logging.warn(
         "tf.variable_op_scope(values, name, default_name) is deprecated, use "
         "tf.variable_scope(name, default_name, values)"
     )
-    with variable_scope(**arguments) as scope:
+    with variable_scope(**locals()) as scope:
         yield scope

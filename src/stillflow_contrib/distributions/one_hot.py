@@ -11,8 +11,8 @@ from stillflow.distributions.distribution import (
     Distribution,
 )
 from stillflow.distributions.kullback_leibler import register_kl
+from stillflow.distributions.layout import known_or
 from stillflow.distributions.parameters import get_logits_and_probs
-from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -30,12 +30,7 @@ class _OverClasses(Distribution):
     def _set_sizes(self) -> None:
         logits = self._logits
         outer = logits.shape.with_rank_at_least(1)[:-1].ndims
-        if outer is None:
-            with tf.name_scope(name="batch_rank"):
-                outer = tf.rank(logits) - 1
-        else:
-            outer = convert_to_tensor(outer, dtype=tf.int32, name="batch_rank")
-        self._batch_rank = outer
+        self._batch_rank = known_or(outer, "batch_rank", lambda: tf.rank(logits) - 1)
         with tf.name_scope(name="event_size"):
             self._event_size = tf.shape(logits)[-1]
 

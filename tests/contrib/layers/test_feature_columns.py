@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.contrib.layers.feature_columns.sparse import _SparseColumn
 from stillflow.contrib.layers.scattered_embeddings import scattered_embedding_lookup
 from stillflow.contrib.layers.sparse_conversion import (
     indicators_to_sparse_ids,
@@ -90,3 +91,15 @@ def test_internal_modules_are_served():
         [sys.executable, "-m", "stillflow", "-c", PROGRAM], capture_output=True, text=True
     )
     assert done.stdout.strip() == "956888297470", done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"bucket_size": 10, "lookup_config": "x"}, "one and only one of bucket_size or lookup"),
+        ({"lookup_config": "x", "dtype": tf.float32}, "dtype must be string or integer"),
+    ],
+)
+def test_arguments_of_a_column_that_do_not_go_together_are_named_first(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        _SparseColumn("a", **arguments)

@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.ops.io.readers.classes import ReaderBase
+from stillflow.train.batching import summarize_fullness
 
 _TWO_STRINGS = "common_queue.dtypes must be [tf.string, tf.string]"
 
@@ -112,15 +113,9 @@ def parallel_read(
             mixing = {"min_after_dequeue": min_after_dequeue, "seed": seed}
         types = dtypes or [tf.string] * 2
         queue = kind(capacity=capacity, dtypes=types, name="common_queue", **mixing)
-        summarize_fullness(queue, capacity)
+        summarize_fullness(f"fraction_of_{capacity}_full", queue, capacity)
         reader = ParallelReader(reader_class, queue, num_readers, reader_kwargs)
         return reader.read(filenames)
-
-
-def summarize_fullness(queue: Any, capacity: int) -> None:
-    """Add a summary of the part of a queue that is full."""
-    full = tf.cast(queue.size(), tf.float32) * (1.0 / capacity)
-    tf.summary.scalar(f"fraction_of_{capacity}_full", full)
 
 
 @export("contrib.slim.parallel_reader.single_pass_read")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.slim.parallel_reader import summarize_fullness
 from stillflow.graph.export import export
+from stillflow.train.batching import summarize_fullness
 
 
 @export("contrib.slim.prefetch_queue.prefetch_queue")
@@ -39,5 +39,5 @@ def prefetch_queue(
         )  # fmt: skip
         enqueue = queue.enqueue(tensors)
         tf.train.add_queue_runner(tf.train.QueueRunner(queue, [enqueue] * num_threads))
-        summarize_fullness(queue, capacity)
+        summarize_fullness(f"fraction_of_{capacity}_full", queue, capacity)
         return queue

@@ -14,7 +14,14 @@ from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.static_value import static_value
 from stillflow.layers.utils import smart_cond
-from stillflow.train.batching import as_given, as_list, check_keep, shapes_of, types_of
+from stillflow.train.batching import (
+    as_given,
+    as_list,
+    check_keep,
+    shapes_of,
+    summarize_fullness,
+    types_of,
+)
 from stillflow.train.stored_sparse import restore_sparse, store_sparse
 
 _CLOSED = (errors.OutOfRangeError, errors.CancelledError)
@@ -91,8 +98,8 @@ class _Buckets:
         """Add a summary of the batch queue's fullness; TensorFlow has it for the others too."""
         for queue in self._queues:
             tf.summary.scalar(f"bucket/{queue.name}/size", tf.cast(self._top.size(), tf.float32))
-        full = tf.cast(self._top.size(), tf.float32) * (1.0 / self._capacity)
-        tf.summary.scalar(f"bucket/{self._top.name}/fraction_of_{self._capacity}_full", full)
+        name = f"bucket/{self._top.name}/fraction_of_{self._capacity}_full"
+        summarize_fullness(name, self._top, self._capacity)
 
     def dequeue(self) -> tuple[Any, Any]:
         """Return the kind of the next batch, and its components."""

@@ -46,7 +46,7 @@ def shape_n_samples() -> Iterator[Any]:
 
 @shape_n_op.kernel
 def shape_n_kernel(node: Node) -> Any:
-    dtype = node.out_type.as_numpy_dtype
+    dtype = node.out_type
     if node.N == 1:
         return lambda x: run_time_shape(x, dtype)
     return lambda *xs: [run_time_shape(x, dtype) for x in xs]

@@ -58,11 +58,6 @@ def _make(
 ) -> None:  # fmt: skip
     """Initialize a queue and add the operation that makes it."""
     names = _name_list(names, types)
-    if isinstance(queue, PaddingFIFOQueue) and len(types) != len(shapes):
-        raise ValueError(
-            "Shapes must be provided for all components, but received "
-            f"{len(types)} dtypes and {len(shapes)} shapes."
-        )
     reference = card(
         component_types=types, shapes=shapes, shared_name=shared(shared_name), **attributes
     )
@@ -159,6 +154,12 @@ class PaddingFIFOQueue(QueueBase):
         shared_name: str | None = None, name: str = "padding_fifo_queue",
     ) -> None:  # fmt: skip
         types, sizes = type_list(dtypes), shape_list(shapes, partial=True)
+        names = _name_list(names, types)  # its error comes first
+        if len(types) != len(sizes):
+            raise ValueError(
+                "Shapes must be provided for all components, but received "
+                f"{len(types)} dtypes and {len(sizes)} shapes."
+            )
         _make(
             self, creation.padding_fifo_queue_v2_op, types, sizes, names, shared_name,
             capacity=capacity, name=name,

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.train.batching import summarize_fullness
 from stillflow.util.deprecation import deprecated
 
 
@@ -40,10 +41,8 @@ def queue_parsed_features(
         if keys is not None:
             parts.append(keys)
         queue = tf.FIFOQueue(feature_queue_capacity, [part.dtype for part in parts])
-        tf.summary.scalar(
-            f"queue/parsed_features/{queue.name}/fraction_of_{feature_queue_capacity}_full",
-            tf.cast(queue.size(), tf.float32) * (1.0 / feature_queue_capacity),
-        )
+        name = f"queue/parsed_features/{queue.name}/fraction_of_{feature_queue_capacity}_full"
+        summarize_fullness(name, queue, feature_queue_capacity)
         tf.train.add_queue_runner(tf.train.QueueRunner(
             queue, [queue.enqueue(parts) for _ in range(num_enqueue_threads)],
             queue_closed_exception_types=(tf.errors.OutOfRangeError, tf.errors.CancelledError),

@@ -76,16 +76,15 @@ class _SparseColumn(
         dtype: Any = tf.string,
     ) -> Any:
         """Check the arguments."""
-        table = lookup_config or None
         fault = _refusal(column_name, is_integerized, bucket_size, lookup_config, dtype)
-        if fault is None and not isinstance(table, (_SparseIdLookupConfig, type(None))):
-            raise TypeError(
-                "lookup_config must be an instance of _SparseIdLookupConfig. Given one is in type "
-                f"{type(lookup_config)} for column_name {column_name}"
-            )
-        is_sized = table is None or not table.vocabulary_file or table.vocab_size is not None
-        if fault is None and not is_sized:
-            fault = f"vocab_size must be defined. column_name: {column_name}"
+        if fault is None and lookup_config:
+            if not isinstance(lookup_config, _SparseIdLookupConfig):
+                raise TypeError(
+                    "lookup_config must be an instance of _SparseIdLookupConfig. Given one is in "
+                    f"type {type(lookup_config)} for column_name {column_name}"
+                )
+            if lookup_config.vocabulary_file and lookup_config.vocab_size is None:
+                fault = f"vocab_size must be defined. column_name: {column_name}"
         if fault is not None:
             raise ValueError(fault)
         ids = is_integerized, bucket_size, lookup_config
