@@ -239,7 +239,7 @@ def test_health(tmp_path: Path, serve: Any) -> None:
 def test_reflection(server: Any, version: str) -> None:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-    from stillflow.protos import file
+    from stillflow.serve.messages import file
 
     names = file(f"grpc/reflection/{version}/reflection.proto")
     ask = names["ServerReflectionRequest"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,17 @@ def test_wrong_bodies(text: str, types: Any, message: str) -> None:
         request = json_tensors.parse(text.encode())
         json_tensors.signature_name(request)
         json_tensors.inputs_of(request, signature(**types))
+
+
+def test_a_long_text_among_numbers_takes_no_memory() -> None:
+    body = json.dumps({"instances": ["a" * 100_000, *[1.0] * 10_000]})
+    tracemalloc.start()
+    try:
+        with pytest.raises(errors.InvalidArgumentError):
+            inputs(body, x=dtypes.float32)
+        assert tracemalloc.get_traced_memory()[1] < 50e6  # NumPy's array of texts takes 4e9
+    finally:
+        tracemalloc.stop()
 
 
 def test_outputs_in_rows_and_columns() -> None:

@@ -17,6 +17,7 @@ scalar type of protobuf, ``.Name`` within the file's package, or ``/package.Name
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from google.protobuf.descriptor_pb2 import (
@@ -36,14 +37,18 @@ _SCALARS = {
 }
 
 
-_TABLES = ("schema.txt", "contrib.txt", "serving.txt", "cluster.txt")
+_TENSORFLOW = ("schema.txt", "contrib.txt", "cluster.txt")
 
 
 class Table:
-    """The text of the tables cut into files, with an index of top-level names."""
+    """The text of tables cut into files, with an index of top-level names.
 
-    def __init__(self) -> None:
-        texts = [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _TABLES]
+    Args:
+      names: the tables, those of TensorFlow's own files by default.
+    """
+
+    def __init__(self, names: Sequence[str] = _TENSORFLOW) -> None:
+        texts = [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names]
         self.sections: dict[str, list[str]] = {}
         self.packages: dict[str, str] = {}
         self.imports: dict[str, list[str]] = {}

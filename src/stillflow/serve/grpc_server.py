@@ -9,10 +9,10 @@ from typing import Any
 import grpc
 
 from stillflow import errors
-from stillflow.protos import file
 from stillflow.serve import grpc_services as services
 from stillflow.serve import reflection
 from stillflow.serve.inference import Inference
+from stillflow.serve.messages import file
 from stillflow.serve.settings import Settings
 
 

@@ -14,10 +14,9 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from stillflow import errors
-from stillflow.protos import file
 from stillflow.serve.inference import Inference
 from stillflow.serve.log import logger
-from stillflow.serve.messages import HealthCheckResponse, ReloadConfigResponse
+from stillflow.serve.messages import HealthCheckResponse, ReloadConfigResponse, file
 
 PREDICTION = "tensorflow_serving/apis/prediction_service.proto"
 MODEL = "tensorflow_serving/apis/model_service.proto"

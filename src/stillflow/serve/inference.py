@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.protos import Code
 from stillflow.serve import signatures, tensors
 from stillflow.serve.batching import Batcher
 from stillflow.serve.messages import (
@@ -31,26 +32,6 @@ from stillflow.serve.request_log import RequestLogs
 from stillflow.serve.servable import CLASSIFY, DEFAULT_SIGNATURE, REGRESS, Servable
 
 Array = np.ndarray[Any, Any]
-# By errors.OpError.error_code: the names of the codes, as metrics and statuses give them.
-CODES = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-]
 
 
 class Inference:
@@ -80,7 +61,7 @@ class Inference:
             yield
             status = "OK"
         except errors.OpError as error:
-            status = CODES[error.error_code]
+            status = Code.Name(error.error_code)
             raise
         finally:
             # A name that no model has would let clients make as many cells as they like.

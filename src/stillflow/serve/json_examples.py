@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.protos import Example
-from stillflow.serve.json_tensors import decoded
+from stillflow.serve.json_tensors import decoded, is_binary
 from stillflow.serve.messages import Input
 
 _KINDS = {"bytes": "bytes_list", "float": "float_list", "int64": "int64_list"}
@@ -74,7 +74,7 @@ def _typed(name: str, item: Any) -> tuple[str, Any]:
     """Return the kind of a value of a feature, and the value as messages hold it."""
     if isinstance(item, str):
         return "bytes", item.encode("utf-8", "surrogatepass")
-    if isinstance(item, dict) and item.keys() == {"b64"}:
+    if is_binary(item):
         return "bytes", decoded(item)
     if isinstance(item, float):
         return "float", item

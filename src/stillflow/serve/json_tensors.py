@@ -101,7 +101,7 @@ def inputs_of(request: Mapping[str, Any], signature: Any) -> tuple[dict[str, Arr
 
 
 def _from_rows(rows: list[Any], infos: Mapping[str, DType]) -> dict[str, Array]:
-    named = isinstance(rows[0], dict) and not _is_binary(rows[0])
+    named = isinstance(rows[0], dict) and not is_binary(rows[0])
     if not named:
         if len(infos) != 1:
             raise errors.invalid_argument(
@@ -109,7 +109,7 @@ def _from_rows(rows: list[Any], infos: Mapping[str, DType]) -> dict[str, Array]:
                 "tensors required as per tensorinfo_map"
             )
         for index, row in enumerate(rows):
-            if isinstance(row, dict) and not _is_binary(row):
+            if isinstance(row, dict) and not is_binary(row):
                 raise errors.invalid_argument(
                     f"Expecting value/list but got object at item {index} of input list"
                 )
@@ -129,7 +129,7 @@ def _from_rows(rows: list[Any], infos: Mapping[str, DType]) -> dict[str, Array]:
 
 
 def _from_columns(value: Any, infos: Mapping[str, DType]) -> dict[str, Array]:
-    if not isinstance(value, dict) or (len(infos) == 1 and _is_binary(value)):
+    if not isinstance(value, dict) or (len(infos) == 1 and is_binary(value)):
         if len(infos) != 1:
             raise errors.invalid_argument(
                 "inputs is a plain value/list, but expecting an object as multiple input tensors "
@@ -143,7 +143,7 @@ def _from_columns(value: Any, infos: Mapping[str, DType]) -> dict[str, Array]:
     return {name: to_array(value[name], dtype) for name, dtype in infos.items()}
 
 
-def _is_binary(value: Any) -> bool:
+def is_binary(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == {"b64"}
 
 
@@ -160,11 +160,13 @@ def to_array(value: Any, dtype: DType) -> Array:
         raise errors.unimplemented(
             f"Conversion of JSON Value: {_shown(value)} to type: {dtype.name}"
         )
+    if not _is_numeric(value):  # NumPy would make each item as long as the longest text
+        return _from_items(value, dtype)
     try:
         found = np.array(value)
     except (ValueError, OverflowError):
         found = np.array(None, object)
-    if found.dtype.kind not in ("iuf" if dtype.is_floating else "iu") or _has_bools(value):
+    if found.dtype.kind not in ("iuf" if dtype.is_floating else "iu"):
         return _from_items(value, dtype)
     if dtype.is_integer and found.size:
         low, high = int(found.min()), int(found.max())
@@ -175,13 +177,13 @@ def to_array(value: Any, dtype: DType) -> Array:
         return found.astype(dtype.np_dtype)
 
 
-def _has_bools(value: Any) -> bool:
-    """Return True if there are truth values, which NumPy takes for numbers next to numbers."""
-    if isinstance(value, list):
-        if value and isinstance(value[0], list):
-            return any(map(_has_bools, value))
-        return bool in set(map(type, value))
-    return isinstance(value, bool)
+def _is_numeric(value: Any, level: int = 0) -> bool:
+    """Return True for numbers, which bools are not, in lists of few levels."""
+    if not isinstance(value, list):
+        return type(value) in (int, float)
+    if value and isinstance(value[0], list):
+        return level < _MOST_LEVELS and all(_is_numeric(each, level + 1) for each in value)
+    return {int, float}.issuperset(map(type, value))
 
 
 def _from_items(value: Any, dtype: DType) -> Array:
@@ -226,7 +228,7 @@ def _item(value: Any, dtype: DType) -> Any:
     if dtype is dtypes.string:
         if isinstance(value, str):
             return value.encode("utf-8", "surrogatepass")
-        if _is_binary(value):
+        if is_binary(value):
             return decoded(value)
     elif dtype is dtypes.bool:
         if isinstance(value, bool):

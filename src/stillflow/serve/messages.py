@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from stillflow.protos import file
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from stillflow import protos
+from stillflow.protos.classes import file_names
+from stillflow.protos.schema import Table
+
+_table = Table(("serving.txt",))
+
+
+@functools.cache
+def file(path: str) -> Mapping[str, Any]:
+    """Return the contents of a `.proto` file of TensorFlow Serving or gRPC.
+
+    They are no files of TensorFlow: where a program brings their modules, those stay as they are.
+    """
+    for each in _table.imports[path]:
+        if each in _table.sections:
+            file(each)
+    return file_names(protos.add(_table.descriptor(path).SerializeToString()))
+
 
 _API = "tensorflow_serving/apis/"
 _CONFIG = "tensorflow_serving/config/"
@@ -43,7 +64,6 @@ PredictionLog = file(_API + "prediction_log.proto")["PredictionLog"]
 
 _models = file(_CONFIG + "model_server_config.proto")
 ModelServerConfig = _models["ModelServerConfig"]
-ModelConfig = _models["ModelConfig"]
 MonitoringConfig = file(_CONFIG + "monitoring_config.proto")["MonitoringConfig"]
 SSLConfig = file(_CONFIG + "ssl_config.proto")["SSLConfig"]
 BatchingParameters = file("tensorflow_serving/servables/tensorflow/session_bundle_config.proto")[

@@ -74,6 +74,7 @@ class Models:
         self._changed = threading.Condition()
         self._reloading = threading.Lock()
         self._stopped = threading.Event()
+        self._polling = threading.Lock()
         self._told: dict[str, str] = {}
         self._loaders = ThreadPoolExecutor(max(1, settings.num_load_threads), "stillflow-load")
         self._thread: threading.Thread | None = None
@@ -256,6 +257,10 @@ class Models:
 
     def poll(self) -> None:
         """Look at the folders once; load what is new, unload what is no longer wanted."""
+        with self._polling:  # a look that began earlier would undo what a later one wants
+            self._look()
+
+    def _look(self) -> None:
         with self._changed:
             configs = dict(self._configs)
         for name, config in configs.items():
@@ -266,7 +271,8 @@ class Models:
                 continue
             if not wanted:
                 self._tell_once(
-                    name, f"No versions of servable {name} found under base path {config.base_path}"
+                    name,
+                    f"No versions of servable {name} found under base path {config.base_path}",
                 )
             else:
                 self._told.pop(name, None)

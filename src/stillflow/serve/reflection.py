@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from stillflow.protos import file
+from stillflow.serve.messages import file
 
 VERSIONS = ("v1alpha", "v1")
 _NOT_FOUND, _UNIMPLEMENTED = 5, 12  # gRPC's status codes

@@ -11,6 +11,7 @@ import queue
 import random
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
@@ -109,20 +110,27 @@ class RequestLogs:
             if item is None:
                 break
             prefix, record = item
-            try:
-                if prefix:
-                    files.setdefault(prefix, _File(prefix)).write(record)
-                    self._metrics.logged.add("OK")
-                if time.monotonic() - flushed >= _SECONDS_TO_FLUSH:
-                    flushed = time.monotonic()
-                    for file in files.values():
-                        file.flush()
-            except errors.OpError as error:
-                self._metrics.logged.add("FAILED")
-                logger.error("request log failed: %s", error.message)
-                files.pop(prefix, None)
-        for file in files.values():
-            file.close()
+            if prefix and self._try(files, prefix, _File.write, record):
+                self._metrics.logged.add("OK")
+            if time.monotonic() - flushed >= _SECONDS_TO_FLUSH:
+                flushed = time.monotonic()
+                for each in list(files):
+                    self._try(files, each, _File.flush)
+        for each in list(files):
+            self._try(files, each, _File.close)
+
+    def _try(
+        self, files: dict[str, _File], prefix: str, act: Callable[..., None], *arguments: Any
+    ) -> bool:
+        """Do something with a file; one that fails is given up, and begun again when needed."""
+        try:
+            act(files.setdefault(prefix, _File(prefix)), *arguments)
+        except errors.OpError as error:
+            self._metrics.logged.add("FAILED")
+            logger.error("request log failed: %s", error.message)
+            del files[prefix]
+            return False
+        return True
 
     def stop(self) -> None:
         """Write the records that wait, and close the files."""

@@ -147,7 +147,8 @@ class Rest:
         body = b"".join(parts)
         coding = request.headers.get("content-encoding", "identity").lower()
         if coding == "gzip":
-            return _unzipped(body, self._most_bytes)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, _unzipped, body, self._most_bytes)
         if coding != "identity":
             raise errors.unimplemented(f"Content-Encoding {coding} is not supported")
         return body

@@ -39,7 +39,7 @@ class Settings:
     model_base_path: str = ""
     model_config_file: str = ""
     model_config_file_poll_wait_seconds: int = 0
-    file_system_poll_wait_seconds: float = 1
+    file_system_poll_wait_seconds: float = 1.0
     max_num_load_retries: int = 5
     load_retry_interval_micros: int = 60_000_000
     num_load_threads: int = 0
@@ -63,7 +63,7 @@ class Settings:
     outputs: list[str] = field(default_factory=list)
     trust: str = "pure"
     max_message_bytes: int = _LARGEST
-    shutdown_grace_seconds: float = 30
+    shutdown_grace_seconds: float = 30.0
     log_requests: str = ""
     log_requests_sampling_rate: float = 1.0
 
@@ -140,11 +140,7 @@ def read_text_proto(path: str, kind: Any) -> Any:
 
 def parse_flags(arguments: Sequence[str]) -> Settings:
     """Return the settings of a command line; a wrong one ends the program, as `--help` does."""
-    settings = Settings()
-    flags = vars(_parser().parse_args(arguments))
-    for name, value in flags.items():
-        setattr(settings, name, value)
-    return settings
+    return Settings(**vars(_parser().parse_args(arguments)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -170,13 +166,8 @@ def _parser() -> argparse.ArgumentParser:
                     "--trust", nargs="?", const="all", choices=["pure", "all"], help=said
                 )
             else:
-                kind = type(default) if type(default) is not int else _number(name)
-                group.add_argument(f"--{name}", type=kind, metavar="VALUE", help=said)
+                group.add_argument(f"--{name}", type=type(default), metavar="VALUE", help=said)
     return parser
-
-
-def _number(name: str) -> Any:
-    return float if name == "file_system_poll_wait_seconds" else int
 
 
 def _flag(text: str) -> bool:

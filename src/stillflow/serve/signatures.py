@@ -14,7 +14,7 @@ from stillflow.serve.servable import CLASSIFY, PREDICT, REGRESS, Servable
 
 Array = np.ndarray[Any, Any]
 
-CLASSIFY_INPUT = REGRESS_INPUT = "inputs"
+CLASSIFY_INPUT = "inputs"
 CLASSES, SCORES = "classes", "scores"
 REGRESS_OUTPUT = "outputs"
 
@@ -246,9 +246,3 @@ def _dt(array: Array) -> str:
 
     name: str = DataType.Name(dtypes.as_dtype(array.dtype).as_datatype_enum)
     return name
-
-
-def count_examples(message: Any) -> int:
-    """Return the number of examples of an `Input` message."""
-    kind = message.WhichOneof("kind")
-    return 0 if kind is None else len(getattr(message, kind).examples)
