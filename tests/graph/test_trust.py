@@ -9,6 +9,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.eager.immediate import ImmediateGraph
+from stillflow.functional.defun import Defun
 from stillflow.graph import card as cards
 from stillflow.graph import trust
 from stillflow.protos import AssetFileDef, SavedModel
@@ -356,3 +357,21 @@ def test_scan_names_unknown_operations() -> None:
     graph = tf.GraphDef()
     graph.node.add(name="a", op="OfALibrary")
     assert trust.effects_of(graph) == {"unknown": ["OfALibrary"]}
+
+
+def test_effects_of_functions_count() -> None:
+    with tf.Graph().as_default() as graph:
+
+        @Defun(tf.string)
+        def reads(name: Any) -> Any:
+            return tf.read_file(name)
+
+        @Defun(tf.string)
+        def doubles(text: Any) -> Any:
+            return tf.string_join([text, text])
+
+        tf.identity(reads(tf.constant("a")), name="bad")
+        tf.identity(doubles(tf.constant("a")), name="good")
+    message = graph.as_graph_def()
+    assert trust.effects_of_outputs(message, ["good:0"]) == {}
+    assert trust.effects_of_outputs(message, ["bad:0"]) == {"reads files": ["ReadFile"]}

@@ -20,7 +20,6 @@ import stillflow as tf
 from stillflow import errors
 from stillflow.files.records import TFRecordWriter, read_records
 from stillflow.serve import messages, tensors
-from stillflow.serve.effects import check_effects, reachable
 
 
 def predict(server: Any, instances: Any, name: str = "half_plus_two") -> Any:
@@ -60,15 +59,19 @@ def test_a_frozen_graph(tmp_path: Path, serve: Any) -> None:
         serve(tmp_path / "frozen.pb", port=0, model_name="m", outputs=["none:0"])
 
 
-def test_a_checkpoint(tmp_path: Path, serve: Any) -> None:
+@pytest.mark.parametrize("saver", [{}, {"write_version": 1}, {"write_version": 1, "sharded": True}])
+def test_a_checkpoint(tmp_path: Path, serve: Any, saver: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None], name="x")
         y = tf.add(x * tf.Variable(3.0), 1.0, name="y")
+        labels = tf.placeholder(tf.float32, [None], name="labels")
+        tf.reduce_mean(tf.square(y - labels), name="loss")
         session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, str(tmp_path / "model.ckpt"), global_step=7)
-        assert y.name == "y:0"
-    server = serve(tmp_path / "model.ckpt-7", port=0, model_name="m", inputs=["x"], outputs=["y"])
+        tf.train.Saver(**saver).save(session, str(tmp_path / "model.ckpt"), global_step=7)
+    server = serve(tmp_path / "model.ckpt-7", port=0, model_name="m", outputs=["y"])
     assert predict(server, [1.0, 2.0], "m") == (200, {"predictions": [4.0, 7.0]})
+    signature = server.inference.models._versions["m"][1].servable.signature("")
+    assert list(signature.inputs) == ["x"], "the output does not need the labels"
 
 
 def test_a_damaged_model(tmp_path: Path, serve: Any) -> None:
@@ -123,32 +126,6 @@ def test_a_graph_that_reads_files_is_not_served(tmp_path: Path, serve: Any) -> N
     server = serve(tmp_path / "m", port=0, trust="all")
     body = {"inputs": str(tmp_path / "secret")}
     assert ask(server, "/v1/models/m:predict", body) == (200, {"outputs": "x"})
-
-
-def test_effects_of_functions_count() -> None:
-    with tf.Graph().as_default() as graph:
-
-        @stillflow_function
-        def reads(name: Any) -> Any:
-            return tf.read_file(name)
-
-        @stillflow_function
-        def doubles(text: Any) -> Any:
-            return tf.string_join([text, text])
-
-        tf.identity(reads(tf.constant("a")), name="bad")
-        tf.identity(doubles(tf.constant("a")), name="good")
-    message = graph.as_graph_def()
-    check_effects(message, ["good:0"], "m")
-    with pytest.raises(errors.PermissionDeniedError, match="ReadFile"):
-        check_effects(message, ["bad:0"], "m")
-    assert len(reachable(message, ["good:0"]).library.function) == 1
-
-
-def stillflow_function(function: Any) -> Any:
-    from stillflow.functional.defun import Defun
-
-    return Defun(tf.string)(function)
 
 
 # ---- Warm-up and logs of requests --------------------------------------------------------------

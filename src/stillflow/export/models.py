@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import glob
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow import errors
 from stillflow.export.problems import ExportError
-from stillflow.files import kinds
-from stillflow.files.checkpoint_paths import prefix_of
-from stillflow.files.graph_files import read_graph
 from stillflow.graph import trust as trust_lib
 from stillflow.graph.graph import Graph
-from stillflow.graph.importer import import_graph_def
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.protos import MetaGraphDef
 from stillflow.runtime.session.session import Session
+from stillflow.saved_model.opening import load_model
 
 _MOST = 20  # outputs that are proposed
 _FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
@@ -56,20 +50,11 @@ def open_model(
             with _keras_model(path) as model:
                 yield model
             return
-        kind = kinds.identify(path)
         with Graph().as_default() as graph, Session(graph=graph) as session:
             model = OpenModel(session)
-            if kind.name == kinds.SAVED_MODEL:
-                _load_saved_model(model, path, tags, signature)
-            elif kind.name == kinds.GRAPH:
-                load_graph(model, path)
-            elif kind.name in (kinds.CHECKPOINT, kinds.CHECKPOINT_STATE, kinds.DIRECTORY):
-                prefix = prefix_of(path)
-                load_meta_graph(model, f"{prefix}.meta", prefix)
-            else:
-                raise errors.invalid_argument(
-                    f"{path} is no model that can be exported: {kind.name}"
-                )
+            signatures = load_model(session, path, tags)
+            if signatures:
+                _choose(model, signatures, signature)
             yield model
 
 
@@ -85,46 +70,8 @@ def _keras_model(path: str) -> Iterator[OpenModel]:
         yield OpenModel(session.get_session(), inputs, outputs)
 
 
-def load_graph(model: OpenModel, path: str) -> None:
-    """Import a frozen graph, or a `.meta` file with its checkpoint, into the model's session."""
-    message = read_graph(path)
-    if isinstance(message, MetaGraphDef):
-        load_meta_graph(model, path, path.removesuffix(".meta"))
-        return
-    import_graph_def(message, name="")
-
-
-def load_meta_graph(model: OpenModel, meta: str, prefix: str) -> None:
-    """Import a `.meta` file into the model's session, and restore its checkpoint.
-
-    Raises:
-      NotFoundError: if there is no `.meta` file.
-    """
-    from stillflow.train.meta_graph import import_meta_graph
-    from stillflow.train.saver import Saver
-
-    if not os.path.exists(meta):
-        raise errors.not_found(
-            f"{meta} is missing: a checkpoint holds variables, its .meta file holds the graph"
-        )
-    saver = import_meta_graph(meta, clear_devices=True)
-    if saver is None:
-        saver = Saver()
-    saver.restore(model.session, _sharded(prefix))
-
-
-def _sharded(prefix: str) -> str:
-    """Return a checkpoint's name; of old ones in several files, the pattern of these."""
-    shards = glob.glob(f"{glob.escape(prefix)}-00000-of-?????")
-    return f"{prefix}-?????-of-{shards[0][-5:]}" if shards else prefix
-
-
-def _load_saved_model(model: OpenModel, path: str, tags: Sequence[str], signature: str) -> None:
-    from stillflow.saved_model.reading import load
-
-    folder = path if os.path.isdir(path) else os.path.dirname(path)
-    message = load(model.session, list(tags), folder)
-    signatures = dict(message.signature_def)
+def _choose(model: OpenModel, signatures: Mapping[str, Any], signature: str) -> None:
+    """Take inputs and outputs from a signature, the one asked for or the only one."""
     if signature not in signatures:
         others = [key for key in signatures if signatures[key].outputs]
         if signature != "serving_default" or len(others) != 1:

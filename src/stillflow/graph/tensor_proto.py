@@ -30,7 +30,7 @@ _CONTENT_TYPES = frozenset(
 )
 
 # The field that holds the values otherwise, and the plain type of its elements.
-_FIELDS: dict[DType, tuple[str, Any]] = {
+FIELDS: dict[DType, tuple[str, Any]] = {
     dtypes.float32: ("float_val", np.float32),
     dtypes.float64: ("double_val", np.float64),
     dtypes.float16: ("half_val", np.uint16),
@@ -77,9 +77,9 @@ def to_proto(array: Any, dtype: Any = None) -> Any:
     elif kind is dtypes.string:
         message.string_val.extend([as_bytes(item) for item in given.tolist()])
     else:
-        if kind not in _FIELDS:
+        if kind not in FIELDS:
             raise TypeError(f"Element type not supported in TensorProto: {kind.name}")
-        field, plain = _FIELDS[kind]
+        field, plain = FIELDS[kind]
         getattr(message, field).extend(_plain_view(given, kind, plain).tolist())
     return message
 
@@ -178,7 +178,7 @@ def _from_field(tensor: Any, dtype: DType) -> Array:
         values = np.empty(len(tensor.string_val), object)
         values[:] = list(tensor.string_val)
         return values
-    field, plain = _FIELDS[dtype]
+    field, plain = FIELDS[dtype]
     numbers_ = getattr(tensor, field)
     if field in ("int_val", "half_val"):
         # 32-bit fields that hold narrower numbers; larger numbers wrap around.

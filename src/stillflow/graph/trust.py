@@ -11,7 +11,7 @@ to operations that compute and keep state; others raise PermissionDeniedError wh
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, get_args
 
@@ -204,15 +204,50 @@ _OF_SAVERS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "Re
                         "SaveSlices", "RestoreSlice"})  # fmt: skip
 
 
-def _reached(nodes: dict[str, Any], names: Iterable[str]) -> set[str]:
-    """Return the nodes that some nodes need."""
+def effects_of_outputs(graph_def: Any, outputs: Iterable[str]) -> dict[str, list[str]]:
+    """Return the same of the part of a GraphDef that some tensors need, and of what it calls."""
+    nodes = {node.name: node for node in graph_def.node}
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    kept = type(graph_def)()
+    reached = _reached(nodes, [name.partition(":")[0] for name in outputs])
+    kept.node.extend(nodes[name] for name in reached)
+    called = [name for node in kept.node for name in called_by(node)]
+    needed = _reached(functions, called, _calls_of)
+    kept.library.function.extend(functions[name] for name in needed)
+    return effects_of(kept)
+
+
+def called_by(node: Any) -> list[str]:
+    """Return the names by which a NodeDef may call functions: its op, and its attributes."""
+    return [node.op, *(function.name for function in functions_in(node))]
+
+
+def functions_in(node: Any) -> list[Any]:
+    """Return the `NameAttrList` messages in the attributes of a NodeDef."""
+    values = node.attr.values()
+    single = [value.func for value in values if value.WhichOneof("value") == "func"]
+    return single + [function for value in values for function in value.list.func]
+
+
+def _calls_of(function: Any) -> list[str]:
+    return [name for node in function.node_def for name in called_by(node)]
+
+
+def _inputs_of(node: Any) -> list[str]:
+    return [text.lstrip("^").partition(":")[0] for text in node.input]
+
+
+def _reached(
+    known: dict[str, Any], names: Iterable[str], needs: Callable[[Any], list[str]] = _inputs_of
+) -> set[str]:
+    """Return the nodes, or functions, that some of them need."""
     found: set[str] = set()
     left = list(names)
     while left:
         name = left.pop()
-        if name not in found and name in nodes:
+        if name not in found and name in known:
             found.add(name)
-            left += [text.lstrip("^").partition(":")[0] for text in nodes[name].input]
+            left += needs(known[name])
     return found
 
 

@@ -258,7 +258,8 @@ def load_library(library: Any) -> dict[str, RestoredConcreteFunction]:
     for function in functions.values():
         function.trust = trust.current()
         for node in function.definition.node_def:
-            function.used.update((name, functions[name]) for name in _used(node, functions))
+            called = trust.called_by(node)
+            function.used.update((name, functions[name]) for name in called if name in functions)
     for function in functions.values():
         function.add_to_graph(graph)
     return {old: RestoredConcreteFunction(functions[new], graph) for old, new in new_names.items()}
@@ -272,20 +273,9 @@ def _new_name(name: str) -> str:
 def _rename(node: Any, new_names: dict[str, str], suffix: bytes) -> None:
     """Make a node call functions by their new names, and share state within this model only."""
     node.op = new_names.get(node.op, node.op)
-    for named in _named_functions(node):
+    for named in trust.functions_in(node):
         named.name = new_names.get(named.name, named.name)
     node.attr.pop("_gradient_op_type", None)
     if "shared_name" in node.attr:
         shared = node.attr["shared_name"]
         shared.s = (shared.s or node.name.encode()) + suffix
-
-
-def _named_functions(node: Any) -> list[Any]:
-    values = node.attr.values()
-    single = [value.func for value in values if value.WhichOneof("value") == "func"]
-    return single + [named for value in values for named in value.list.func]
-
-
-def _used(node: Any, functions: dict[str, Any]) -> list[str]:
-    called = [node.op, *(named.name for named in _named_functions(node))]
-    return [name for name in called if name in functions]

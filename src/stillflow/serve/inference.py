@@ -130,7 +130,7 @@ class Inference:
             response = PredictResponse()
             fill_spec(response.model_spec, servable, key or DEFAULT_SIGNATURE)
             for name, array in found.items():
-                response.outputs[name].MergeFrom(tensors.to_message(array))
+                tensors.fill(response.outputs[name], array)
             self._log(servable, "predict_log", request, response)
         return response
 
@@ -267,7 +267,7 @@ class Inference:
         request, response = PredictRequest(), PredictResponse()
         for message, values in ((request.inputs, arrays), (response.outputs, outputs)):
             for name, array in values.items():
-                message[name].MergeFrom(tensors.to_message(array))
+                tensors.fill(message[name], array)
         fill_spec(request.model_spec, servable, key)
         fill_spec(response.model_spec, servable, key or DEFAULT_SIGNATURE)
         self._logs.write(servable, "predict_log", request, response)

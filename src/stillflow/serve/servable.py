@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.export.models import OpenModel, default_outputs, load_graph, load_meta_graph
-from stillflow.files import gfile
-from stillflow.files.checkpoint_paths import prefix_of
+from stillflow.export.models import default_outputs
 from stillflow.graph import trust
 from stillflow.graph.graph import Graph
 from stillflow.protos import ConfigProto, SignatureDef
+from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.runtime.session.session import Session
 from stillflow.saved_model.names import INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY
-from stillflow.saved_model.reading import SavedModelLoader, maybe_saved_model_directory
-from stillflow.serve.effects import check_effects
+from stillflow.saved_model.opening import load_model
 from stillflow.serve.settings import Settings
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -25,6 +23,7 @@ PREDICT = "tensorflow/serving/predict"
 CLASSIFY = "tensorflow/serving/classify"
 REGRESS = "tensorflow/serving/regress"
 _INTERNAL = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
+_UNTOLD = ("unknown", trust.HIDDEN)  # an import says the first; the policy holds in the second
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -92,14 +91,11 @@ def load(name: str, version: int, path: str, settings: Settings) -> Servable:
       OpError: if it cannot be loaded, or has effects that are not allowed.
     """
     with trust.limited(settings.trust):
-        graph = Graph()
-        session = Session(graph=graph, config=session_config(settings))
+        session = Session(graph=Graph(), config=session_config(settings))
         try:
-            with graph.as_default():
-                if gfile.is_directory(path) and maybe_saved_model_directory(path):
-                    signatures: Mapping[str, Any] = _saved_model(session, path, settings)
-                else:
-                    signatures = _graph(session, path, settings)
+            signatures = _signatures(session, path, settings)
+            if settings.trust != "all":
+                _check_effects(session.graph, signatures, path)
         except BaseException as error:
             session.close()
             if isinstance(error, (errors.OpError, OSError, ValueError, RuntimeError, KeyError)):
@@ -116,38 +112,47 @@ def _as_op_error(error: Exception, path: str) -> errors.OpError:
     return make(f"{path} cannot be loaded: {error}")
 
 
-def _saved_model(session: Any, path: str, settings: Settings) -> Mapping[str, Any]:
-    loader = SavedModelLoader(path)
-    message = loader.get_meta_graph_def_from_tags(settings.tags)
-    signatures = {k: v for k, v in message.signature_def.items() if k not in _INTERNAL}
-    if settings.trust != "all":
-        outputs = [info.name for each in signatures.values() for info in each.outputs.values()]
-        check_effects(message.graph_def, outputs, path)
-    loader.load(session, settings.tags)
+def _signatures(session: Any, path: str, settings: Settings) -> Mapping[str, Any]:
+    """Load a model into a session; one without signatures gets that of the settings."""
+    found = load_model(session, path, settings.tags)
+    graph = session.graph
+    if not found:
+        signature = SignatureDef(method_name=PREDICT)
+        outputs = settings.outputs or default_outputs(graph)
+        _describe(graph, signature.outputs, outputs)
+        _describe(graph, signature.inputs, settings.inputs or _needed(graph, signature.outputs))
+        return {DEFAULT_SIGNATURE: signature}
+    signatures = {key: each for key, each in found.items() if key not in _INTERNAL}
     for key, signature in signatures.items():
-        _check_tensors(session.graph, key, signature)
+        _check_tensors(graph, key, signature)
     return signatures
 
 
-def _graph(session: Any, path: str, settings: Settings) -> Mapping[str, Any]:
-    """Load a graph without signatures; its one signature has the inputs and outputs named."""
-    model = OpenModel(session)
-    if gfile.file_exists(path + ".index") or gfile.is_directory(path):
-        prefix = prefix_of(path)
-        load_meta_graph(model, f"{prefix}.meta", prefix)
-    else:
-        load_graph(model, path)
-    graph = session.graph
-    inputs = settings.inputs or [
-        op.outputs[0].name for op in graph.get_operations() if op.type == "Placeholder"
-    ]
-    signature = SignatureDef(method_name=PREDICT)
-    _describe(graph, signature.inputs, inputs)
-    _describe(graph, signature.outputs, settings.outputs or default_outputs(graph))
-    if settings.trust != "all":
-        names = [info.name for info in signature.outputs.values()]
-        check_effects(graph.as_graph_def(), names, path)
-    return {DEFAULT_SIGNATURE: signature}
+def _needed(graph: Any, outputs: Any) -> list[str]:
+    """Return the placeholders that outputs need, in the order of the graph."""
+    tensors = [graph.get_tensor_by_name(info.name) for info in outputs.values()]
+    placeholders = ("Placeholder", "PlaceholderV2")
+    return [op.outputs[0].name for op in needed_ops(tensors, (), ()) if op.type in placeholders]
+
+
+def _check_effects(graph: Any, signatures: Mapping[str, Any], path: str) -> None:
+    """Raise PermissionDeniedError where outputs need operations with effects on files and the like.
+
+    A run of such an operation raises anyway. A version that has one is turned down while it loads,
+    so that it never takes the place of a good one.
+    """
+    outputs = [info.name for each in signatures.values() for info in each.outputs.values()]
+    effects = trust.effects_of_outputs(graph.as_graph_def(), outputs)
+    told = "; ".join(
+        f"{effect}: {', '.join(names)}"
+        for effect, names in effects.items()
+        if effect not in _UNTOLD
+    )
+    if told:
+        raise errors.permission_denied(
+            f"{path} is not served, because its graph does more than compute ({told}). "
+            "Serve it with --trust if you know where it comes from."
+        )
 
 
 def _describe(graph: Any, infos: Any, names: Iterable[str]) -> None:

@@ -58,7 +58,7 @@ def versions_in(name: str, base_path: str) -> dict[int, str]:
 def _is_model(path: str) -> bool:
     """Return True for the path of one model: a file, a checkpoint's prefix, one SavedModel."""
     if not gfile.is_directory(path):
-        return gfile.file_exists(path) or gfile.file_exists(path + ".index")
+        return any(gfile.file_exists(path + end) for end in ("", ".meta", ".index"))
     return any(
         gfile.file_exists(join(path, name)) for name in ("saved_model.pb", "saved_model.pbtxt")
     )
