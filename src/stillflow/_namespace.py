@@ -97,7 +97,7 @@ class ApiModule(ModuleType):
     __api_prefix__: str
 
     @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+    def __dict__(self) -> dict[str, Any]:
         """All that the module holds: who reads it, as `vars` does, looks for public names.
 
         Not so the root's, which would be the whole library with PyTorch.
@@ -105,7 +105,7 @@ class ApiModule(ModuleType):
         if self.__api_prefix__:
             for name in dir(self):
                 getattr(self, name)
-        return held(self)  # type: ignore[no-any-return]
+        return held(self)
 
     def __getattr__(self, name: str) -> Any:
         path = _join(self.__api_prefix__, name)

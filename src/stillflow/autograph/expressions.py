@@ -98,7 +98,7 @@ class Expressions(ast.NodeTransformer):
         made: ast.expr | None = None
         left = node.left
         for comparison, right in zip(node.ops, node.comparators, strict=True):
-            name = _COMPARISONS.get(type(comparison))  # type: ignore[call-overload]
+            name = _COMPARISONS.get(type(comparison))
             pair: ast.expr = ast.Compare(left, [comparison], [right])
             if name is not None:
                 pair = operator(name, left, right)

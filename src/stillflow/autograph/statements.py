@@ -71,7 +71,7 @@ class Statements:
     def statement(self, node: ast.stmt) -> Block:
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is not None:
-            return method(node)  # type: ignore[no-any-return]
+            return method(node)
         return self._plain(node)
 
     def _plain(self, node: ast.stmt) -> Block:

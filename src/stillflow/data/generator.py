@@ -167,7 +167,7 @@ def from_generator(
     def flat_map_fn(dummy_arg: Any) -> Any:
         return _GeneratorDataset(dummy_arg, get_iterator_id_fn, generator_next_fn, finalize_fn)
 
-    return DatasetV1.from_tensors(0).flat_map(flat_map_fn)  # type: ignore[attr-defined]
+    return DatasetV1.from_tensors(0).flat_map(flat_map_fn)
 
 
 dataset_module.from_generator.provide(from_generator)

@@ -40,7 +40,7 @@ class _Probe:
 def current() -> str:
     """Return the device that scopes name for operations made now; empty if they name none."""
     probe = _Probe()
-    get_default_graph()._apply_devices(probe)  # type: ignore[arg-type]
+    get_default_graph()._apply_devices(probe)
     if probe.device and executing_eagerly_outside_functions():
         return canonicalize(probe.device)
     return probe.device

@@ -84,7 +84,7 @@ class Bijector(metaclass=abc.ABCMeta):
                     f"Expected {which}_min_event_ndims to be of type int, got {type(rank).__name__}"
                 )
         for which, rank in ranks.items():
-            if rank < 0:  # type: ignore[operator]
+            if rank < 0:
                 raise ValueError(f"{which}_min_event_ndims must be a non-negative integer.")
         self._forward_min_event_ndims = ranks["forward"]
         self._inverse_min_event_ndims = ranks["inverse"]
@@ -287,7 +287,7 @@ class Bijector(metaclass=abc.ABCMeta):
                 for value in self._forward_log_det_jacobian(x, **kwargs)
             )
 
-        return either(direct, by_forward)  # type: ignore[no-any-return]
+        return either(direct, by_forward)
 
     def _find_log_det(
         self, pair: _Pair, event_ndims: Any, kwargs: dict[str, Any], forward_first: bool
@@ -384,7 +384,7 @@ def static_rank(event_ndims: Any) -> int | None:
     """Return the rank of events, an integer, None if it is not known."""
     known = maybe_get_static_value(event_ndims)
     if not isinstance(known, (np.generic, np.ndarray)):
-        return known  # type: ignore[no-any-return]
+        return known
     if known.dtype not in (np.int32, np.int64):
         raise ValueError(f"Expected integer dtype, got dtype {known.dtype}")
     if known.ndim:

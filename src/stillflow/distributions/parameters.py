@@ -299,8 +299,8 @@ def parent_frame_arguments() -> dict[str, Any]:
     frame = inspect.stack()[1][0]
     names, positional, keywords, values = inspect.getargvalues(frame)
     local = dict(values)
-    local.pop(positional, {})  # type: ignore[call-overload]
-    extra = local.pop(keywords, {})  # type: ignore[call-overload]
+    local.pop(positional, {})
+    extra = local.pop(keywords, {})
     return {**{name: local[name] for name in names}, **extra}
 
 

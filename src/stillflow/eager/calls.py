@@ -55,7 +55,7 @@ class CallNode(PlanNode):
         self.reusable = True
         self.told: set[int] = set()
         for tensor, value in zip(op._inputs, held, strict=True):
-            if tensor.dtype in _TOLD and num_elements(tensor._dims) <= _FEW:  # type: ignore[operator]
+            if tensor.dtype in _TOLD and num_elements(tensor._dims) <= _FEW:
                 facts.values[tensor] = value
 
     def value(self, index: int) -> np.ndarray | None:

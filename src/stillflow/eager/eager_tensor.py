@@ -59,7 +59,7 @@ class EagerTensor(Tensor):
     name = _meaningless("name")
     value_index = _meaningless("value_index")
     _op, _value_index = op, value_index
-    home = None  # type: ignore[assignment]
+    home = None
 
     def __init__(self, held: Any, dtype: Any = None, device: Any = NOT_GIVEN) -> None:
         if dtype.__class__ is not DType or device is not NOT_GIVEN:
@@ -135,7 +135,7 @@ class EagerTensor(Tensor):
 
     def __bool__(self) -> bool:
         if self._kind == _ONE_BOOL and type(self._held) is _Numbers:
-            return self._held.item()  # type: ignore[no-any-return]
+            return self._held.item()
         return bool(self._numpy())
 
     __nonzero__ = __bool__
@@ -167,7 +167,7 @@ class EagerTensor(Tensor):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._dims:
             raise TypeError("Cannot iterate over a scalar tensor.")
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+        return (self[i] for i in range(len(self)))
 
     def __format__(self, spec: str) -> str:
         return format(np.asarray(self._array()), spec) if self._dims else format(

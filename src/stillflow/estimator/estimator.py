@@ -246,7 +246,7 @@ class Estimator:
           ValueError: if `steps` is not positive, or a metric's name is taken.
         """
         if self._config.eval_distribute and is_coordinated(self._config):
-            return run_alone(  # type: ignore[no-any-return]
+            return run_alone(
                 self, "evaluate",
                 lambda local, is_chief: local.evaluate(
                     input_fn, steps, hooks if is_chief else [], checkpoint_path, name

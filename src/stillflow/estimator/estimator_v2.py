@@ -11,7 +11,7 @@ from stillflow.util.deprecation import hide_attribute_from_api
 class EstimatorV2(Estimator):
     __doc__ = Estimator.__doc__
 
-    export_savedmodel = hide_attribute_from_api(  # type: ignore[assignment]
+    export_savedmodel = hide_attribute_from_api(
         "`Estimator.export_savedmodel` has been deprecated. Please use "
         "`export_saved_model` instead."
     )

@@ -152,7 +152,7 @@ def _loss_smaller(
     for name, result in given.items():
         if not result or LOSS_METRIC_KEY not in result:
             raise ValueError(f"{name} cannot be empty or no loss is found in it.")
-    return bool(best_eval_result[LOSS_METRIC_KEY] > current_eval_result[LOSS_METRIC_KEY])  # type: ignore[index]
+    return bool(best_eval_result[LOSS_METRIC_KEY] > current_eval_result[LOSS_METRIC_KEY])
 
 
 @export("estimator.BestExporter")

@@ -81,7 +81,7 @@ class EstimatorSpec(_Fields):
             checked_hooks(evaluation_hooks), checked_hooks(prediction_hooks),
         )  # fmt: skip
 
-    def _replace(self, **kwds: Any) -> EstimatorSpec:  # type: ignore[override]
+    def _replace(self, **kwds: Any) -> EstimatorSpec:
         """Return a copy with other fields, checked again; the mode stays."""
         if kwds.get("mode", self.mode) != self.mode:
             raise ValueError("mode of EstimatorSpec cannot be changed.")

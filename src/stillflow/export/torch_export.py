@@ -67,7 +67,7 @@ def to_torch(
         write_package(path, written, comparison, force)
     if comparison is not None and not comparison.equal:
         raise ExportError(comparison.message)
-    model.source, model.comparison = written.text, comparison  # type: ignore[assignment]
+    model.source, model.comparison = written.text, comparison
     return model
 
 
@@ -104,7 +104,7 @@ def as_tensor(graph: Any, named: Any) -> Tensor:
     if isinstance(named, Tensor):
         return named
     if hasattr(named, "_as_graph_element"):  # a variable
-        return named._as_graph_element()  # type: ignore[no-any-return]
+        return named._as_graph_element()
     try:
         found = graph.as_graph_element(str(named), allow_tensor=True, allow_operation=True)
     except (KeyError, ValueError) as error:
@@ -113,7 +113,7 @@ def as_tensor(graph: Any, named: Any) -> Tensor:
         if not found._outputs:
             raise ExportError(f"the operation {named} has no output")
         return found._outputs[0]
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def load_module(written: Written) -> torch.nn.Module:
@@ -124,4 +124,4 @@ def load_module(written: Written) -> torch.nn.Module:
     exec(compile(written.text, f"<{name}>", "exec"), module.__dict__)
     model = module.Model()
     model.load_state_dict(written.tensors)
-    return model.eval()  # type: ignore[no-any-return]
+    return model.eval()

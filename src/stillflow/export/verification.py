@@ -106,13 +106,13 @@ def _made_up(tensor: Tensor, rng: Any) -> np.ndarray:
     if dtype.name == "string":
         return np.full(shape, b"", object)
     if dtype.name == "bool":
-        return rng.integers(0, 2, shape).astype(bool)  # type: ignore[no-any-return]
+        return rng.integers(0, 2, shape).astype(bool)
     kind = dtype.as_numpy_dtype
     if dtype.is_integer or dtype.is_quantized:
-        return rng.integers(0, 2, shape).astype(kind)  # type: ignore[no-any-return]
+        return rng.integers(0, 2, shape).astype(kind)
     if dtype.is_complex:
-        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(kind)  # type: ignore[no-any-return]
-    return rng.uniform(0, 1, shape).astype(kind)  # type: ignore[no-any-return]
+        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(kind)
+    return rng.uniform(0, 1, shape).astype(kind)
 
 
 def compare(

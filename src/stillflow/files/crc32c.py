@@ -18,7 +18,7 @@ _LARGE = 1 << 16  # from here on other threads had better run meanwhile
 def extend(crc: int, data: Any) -> int:
     """Return the checksum `crc`, 0 before the first byte, extended by a buffer, without a copy."""
     if type(data) is bytes and len(data) < _LARGE:
-        return google_crc32c.extend(crc, data)  # type: ignore[no-any-return]
+        return google_crc32c.extend(crc, data)
     if not isinstance(data, bytes):
         data = np.frombuffer(data, np.uint8) if memoryview(data).nbytes else b""
     if len(data) >= _LARGE and (function := _without_lock()) is not None:

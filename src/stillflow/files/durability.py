@@ -33,7 +33,7 @@ _QUIET = 1.0  # seconds without a save before one goes to the disk
 _LARGE = 1 << 20
 _OFTEN = 5.0  # seconds; who saves that often is not made to wait for the disk
 _VARIABLE = "STILLFLOW_SYNC_SAVES"
-_OPEN = os.O_RDWR | os.O_BINARY if os.name == "nt" else os.O_RDONLY  # type: ignore[attr-defined]
+_OPEN = os.O_RDWR | getattr(os, "O_BINARY", 0) if os.name == "nt" else os.O_RDONLY
 
 
 def waits() -> bool:

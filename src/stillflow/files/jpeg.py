@@ -194,7 +194,7 @@ def _next_marker(data: bytes, place: int) -> int:
     """
     library = native.library()
     if library is not None:
-        return library.next_marker(data, len(data), place)  # type: ignore[no-any-return]
+        return library.next_marker(data, len(data), place)
     match = _MARKER.search(data, place)
     return match.start() if match else -1
 

@@ -89,7 +89,7 @@ def _ends_with(file: object, end: bytes) -> bool:
         file.seek(-len(end), os.SEEK_END)  # type: ignore[attr-defined]
     except (OSError, ValueError):  # shorter than that
         return False
-    return file.read() == end  # type: ignore[attr-defined, no-any-return]
+    return file.read() == end  # type: ignore[attr-defined]
 
 
 def _directory(path: str) -> Kind:

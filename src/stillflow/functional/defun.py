@@ -72,7 +72,7 @@ class DefunGraph(FuncGraph):
         inner = super().capture(tensor, name)
         if new and not self._by_value and _is_guaranteed(tensor):
             with self.control_dependencies(None):
-                return guarantee_const(inner)  # type: ignore[no-any-return]
+                return guarantee_const(inner)
         return inner
 
     def getvar(self, getter: Any, name: str, **options: Any) -> Any:

@@ -161,7 +161,7 @@ def _carrying(body: DefinedFunction) -> DefinedFunction:
         return (made if isinstance(made, tuple) else (made,)) + extra
 
     wrapper._func.__doc__ = "A wrapper that handles loop-carried captured inputs."
-    return wrapper  # type: ignore[no-any-return]
+    return wrapper
 
 
 def _place(made: Sequence[Tensor], hostmem: Sequence[int] | None, before: int) -> None:

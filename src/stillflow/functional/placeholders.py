@@ -28,7 +28,7 @@ def flat_arguments(structure: Any) -> list[Any]:
 def passed(value: Any, dtype: DType) -> Tensor:
     """Return the operand of a call for an argument: a tensor, or the handle of a variable."""
     if not isinstance(value, BaseResourceVariable) or dtype is not resource:
-        return convert_to_tensor(value, dtype=dtype)  # type: ignore[no-any-return]
+        return convert_to_tensor(value, dtype=dtype)
     variable_accessed(value)
     return value.handle
 

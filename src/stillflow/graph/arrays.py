@@ -63,7 +63,7 @@ def as_array(
     if not array.size and isinstance(values, (str, bytes)):
         empty: Any = array.view(FilledArray)  # TF writes a string that fills nothing all the same
         empty.given = string_scalar(as_bytes(values)).reshape(1)
-        return empty  # type: ignore[no-any-return]
+        return empty
     return array
 
 

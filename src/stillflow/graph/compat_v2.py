@@ -22,7 +22,7 @@ def convert_to_tensor(
     name: str | None = None,
 ) -> Tensor:
     """See `tf.convert_to_tensor`."""
-    return conversion.convert_to_tensor_public(value, dtype, name, dtype_hint=dtype_hint)  # type: ignore[no-any-return]
+    return conversion.convert_to_tensor_public(value, dtype, name, dtype_hint=dtype_hint)
 
 
 export_value("compat.v2.DeviceSpec", DeviceSpecV2)

@@ -215,9 +215,9 @@ def _eager_constant(graph: Any, value: Any, dtype: Any, shape: Any, verify_shape
 
     wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if shape is None and type(value) in _NUMBERS:
-        return graph.number(value, wanted)  # type: ignore[no-any-return]
+        return graph.number(value, wanted)
     if type(value).__name__ == "TensorProto":
-        return graph.constant(value, value.dtype)  # type: ignore[no-any-return]
+        return graph.constant(value, value.dtype)
     if isinstance(value, Tensor) and value.holds_value:
         if wanted not in (None, value.dtype):
             raise TypeError(f"Expected tensor with type {wanted!r} not {value.dtype!r}")
@@ -236,7 +236,7 @@ def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tens
         dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     dtype = dtypes.as_dtype(dtype).base_dtype
     if graph.runs_at_once:
-        return graph.constant(array, dtype)  # type: ignore[attr-defined, no-any-return]
+        return graph.constant(array, dtype)  # type: ignore[attr-defined]
     if isinstance(name, bytes):
         name = name.decode()
     full = name[:-1] if name.endswith("/") else graph.unique_name(name)

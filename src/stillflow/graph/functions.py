@@ -184,7 +184,7 @@ def find_function(graph: Graph, name: str | bytes) -> LibraryFunction | None:
     found = graph._get_function(name)
     if found is None:
         return None
-    return getattr(found, "library_function", found)  # type: ignore[no-any-return]
+    return getattr(found, "library_function", found)
 
 
 def call(

@@ -186,7 +186,7 @@ class Importer:
         mapped = self.input_map.get((op_name, index))
         if mapped is not None:
             self.used.add((op_name, index))
-            return mapped  # type: ignore[no-any-return]
+            return mapped
         op = self.made.get(op_name)
         if op is None:
             raise ValueError(f"Requested return tensor '{name}' not found in graph def")
@@ -400,7 +400,7 @@ class Importer:
         mapped = self.input_map.get(key)
         if mapped is not None:
             self.used.add(key)
-            return mapped  # type: ignore[no-any-return]
+            return mapped
         op = self.made[key[0]]
         if key[1] >= len(op._outputs):
             raise ValueError(

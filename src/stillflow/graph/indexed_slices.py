@@ -51,15 +51,15 @@ class IndexedSlices(TensorLike, CompositeTensor):
 
     @property
     def values(self) -> Tensor:
-        return self._values  # type: ignore[no-any-return]
+        return self._values
 
     @property
     def indices(self) -> Tensor:
-        return self._indices  # type: ignore[no-any-return]
+        return self._indices
 
     @property
     def dense_shape(self) -> Tensor | None:
-        return self._dense_shape  # type: ignore[no-any-return]
+        return self._dense_shape
 
     @property
     def name(self) -> str:

@@ -104,7 +104,7 @@ class Tape:
 
 
 def _age(tensor: Tensor) -> int:
-    return tensor._id if tensor.holds_value else tensor.op._id  # type: ignore[attr-defined]
+    return tensor._id if tensor.holds_value else tensor.op._id
 
 
 class _Active(threading.local):

@@ -73,7 +73,7 @@ def resize_images(
     Raises:
       ValueError: unknown rank, or another one; a bad size; an unknown method.
     """
-    return resize_by(  # type: ignore[no-any-return]
+    return resize_by(
         lambda batch, new_size: _resized(batch, new_size, method, antialias),
         images, size, preserve_aspect_ratio, name, even_if_same=True,
     )  # fmt: skip
@@ -97,7 +97,7 @@ def resize_image_with_pad(
     Raises:
       ValueError: the size is not positive.
     """
-    return resize_with_pad_by(  # type: ignore[no-any-return]
+    return resize_with_pad_by(
         lambda batch, size: resize_images(batch, size, method, antialias=antialias),
         image, target_height, target_width,
     )  # fmt: skip
@@ -114,7 +114,7 @@ def crop_and_resize(
     name: str | None = None,
 ) -> Tensor:
     """Boxes cut out of images and resized to one size; see `tf.image.crop_and_resize`."""
-    return crop_and_resize_op(  # type: ignore[no-any-return]
+    return crop_and_resize_op(
         image, boxes, box_indices, crop_size, method=method,
         extrapolation_value=extrapolation_value, name=name,
     )  # fmt: skip
@@ -158,7 +158,7 @@ def extract_glimpse(
     Args:
       noise: what is seen outside an image: "uniform", "gaussian" or "zero".
     """
-    return extract_glimpse_op(  # type: ignore[no-any-return]
+    return extract_glimpse_op(
         input, size, offsets, centered=centered, normalized=normalized, noise=noise,
         uniform_noise=False, name=name,
     )  # fmt: skip

@@ -39,7 +39,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         slopes = [_slope(images, axis) for axis in (rank - 3, rank - 2)]
         of_one_image = [1, 2, 3] if rank == 4 else None
         down, across = (tf.reduce_sum(tf.abs(slope), axis=of_one_image) for slope in slopes)
-        return down + across  # type: ignore[no-any-return]
+        return down + across
 
 
 @export("image.image_gradients")

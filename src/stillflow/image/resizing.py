@@ -215,9 +215,7 @@ def resize_area(
       align_corners: whether the pixels in the corners stay in the corners.
       name: of the operation.
     """
-    return RESIZERS["area"](  # type: ignore[no-any-return]
-        images, size, align_corners=align_corners, name=name
-    )
+    return RESIZERS["area"](images, size, align_corners=align_corners, name=name)
 
 
 @export("image.resize_bicubic")
@@ -238,7 +236,7 @@ def resize_bicubic(
       name: of the operation.
       half_pixel_centers: whether pixels lie at 0.5, 1.5, ...
     """
-    return RESIZERS["bicubic"](  # type: ignore[no-any-return]
+    return RESIZERS["bicubic"](
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
     )
 
@@ -266,7 +264,7 @@ def resize_bilinear(
       >>> print(tf.Session().run(tf.image.resize_bilinear(images, [1, 4])).ravel())
       [0. 4. 8. 8.]
     """
-    return RESIZERS["bilinear"](  # type: ignore[no-any-return]
+    return RESIZERS["bilinear"](
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
     )
 
@@ -295,6 +293,6 @@ def resize_nearest_neighbor(
       [[1 1 2 2]
        [1 1 2 2]]
     """
-    return RESIZERS["nearest"](  # type: ignore[no-any-return]
+    return RESIZERS["nearest"](
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
     )

@@ -43,7 +43,7 @@ class AutoCastVariable(ResourceVariable):
         return None if dtype == self._dtype else dtype
 
     @property
-    def dtype(self) -> DType:  # type: ignore[override]
+    def dtype(self) -> DType:
         return self._read_as() or self._dtype
 
     @property

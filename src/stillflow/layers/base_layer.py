@@ -275,7 +275,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         if hasattr(self, "_batch_input_shape"):
             config["batch_input_shape"] = self._batch_input_shape
         config["dtype"] = self.dtype
-        arguments = tf_inspect.getfullargspec(self.__init__).args  # type: ignore[misc]
+        arguments = tf_inspect.getfullargspec(self.__init__).args
         if self.dynamic:
             config["dynamic"] = self.dynamic
         extra = [name for name in arguments if name not in config and name != "dynamic"]

@@ -59,4 +59,4 @@ def layer_function(
     name = to_snake_case(kind.__name__)
     function = compiled(name, parameters, body, {"kind": kind}, place())
     function.__doc__ = docstring(summary, [x.name for x in parameters], arguments, example)
-    return deprecated(None, notice.format(kind.__name__))(function)  # type: ignore[no-any-return]
+    return deprecated(None, notice.format(kind.__name__))(function)

@@ -88,11 +88,9 @@ def matrix_solve_ls(
             "poor accuracy."
         )
     if fast is False or not _worth_composing(matrix):
-        return matrix_solve_ls_op(  # type: ignore[no-any-return]
-            matrix, rhs, l2_regularizer, fast=fast, name=name
-        )
+        return matrix_solve_ls_op(matrix, rhs, l2_regularizer, fast=fast, name=name)
     with tf.name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]):
-        return _by_shape(  # type: ignore[no-any-return]
+        return _by_shape(
             matrix,
             lambda: _overdetermined(matrix, rhs, l2_regularizer),
             lambda: _underdetermined(matrix, rhs, l2_regularizer),

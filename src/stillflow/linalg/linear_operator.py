@@ -146,28 +146,26 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     @property
     def shape(self) -> TensorShape:
         """The static shape `[..., M, N]`."""
-        return self._shape()  # type: ignore[no-any-return]
+        return self._shape()
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
         """Return the shape as a tensor."""
         with self._name_scope(name):
             if self.shape.is_fully_defined():
-                return operator_util.shape_tensor(self.shape.as_list())  # type: ignore[no-any-return]
-            return self._shape_tensor()  # type: ignore[no-any-return]
+                return operator_util.shape_tensor(self.shape.as_list())
+            return self._shape_tensor()
 
     @property
     def batch_shape(self) -> TensorShape:
         """The static shape without rows and columns."""
-        return self.shape[:-2]  # type: ignore[no-any-return]
+        return self.shape[:-2]
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """Return the shape without rows and columns as a tensor."""
         with self._name_scope(name):
             if self.batch_shape.is_fully_defined():
-                return operator_util.shape_tensor(  # type: ignore[no-any-return]
-                    self.batch_shape.as_list(), name="batch_shape"
-                )
-            return self.shape_tensor()[:-2]  # type: ignore[index,no-any-return]
+                return operator_util.shape_tensor(self.batch_shape.as_list(), name="batch_shape")
+            return self.shape_tensor()[:-2]
 
     @property
     def tensor_rank(self) -> int | None:
@@ -206,7 +204,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             size = dimension_value(self.domain_dimension if axis == -1 else self.range_dimension)
             if size is not None:
                 return convert_to_tensor(size)
-            return self.shape_tensor()[axis]  # type: ignore[index,no-any-return]
+            return self.shape_tensor()[axis]
 
     # ---- assertions
 
@@ -319,7 +317,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         """Return the product with vectors `[..., N]`."""
         with self._name_scope(name):
             x = self._argument(x, "x", -2 if adjoint else -1, -1)
-            return self._matvec(x, adjoint=adjoint)  # type: ignore[no-any-return]
+            return self._matvec(x, adjoint=adjoint)
 
     # ---- determinants
 
@@ -339,7 +337,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         """Return the determinants, of the batch's shape."""
         self._check_determinant()
         with self._name_scope(name):
-            return self._determinant()  # type: ignore[no-any-return]
+            return self._determinant()
 
     def _log_abs_determinant(self) -> Any:
         _warn_slow("determinant")
@@ -352,7 +350,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         """Return the logarithms of the absolute determinants."""
         self._check_determinant()
         with self._name_scope(name):
-            return self._log_abs_determinant()  # type: ignore[no-any-return]
+            return self._log_abs_determinant()
 
     # ---- solving
 
@@ -402,7 +400,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         """Return the solution x of `A x = rhs` for vectors `[..., M]`."""
         with self._name_scope(name):
             rhs = self._argument(rhs, "rhs", -1 if adjoint else -2, -1)
-            return self._solvevec(rhs, adjoint=adjoint)  # type: ignore[no-any-return]
+            return self._solvevec(rhs, adjoint=adjoint)
 
     # ---- other operators and tensors
 
@@ -411,7 +409,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         if self.is_self_adjoint is True:
             return self
         with self._name_scope(name):
-            return algebra.adjoint(self)  # type: ignore[no-any-return]
+            return algebra.adjoint(self)
 
     H = property(adjoint, None)
 
@@ -427,7 +425,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
                     f"Cannot take the Inverse: This operator represents a {wrong} matrix."
                 )
         with self._name_scope(name):
-            return algebra.inverse(self)  # type: ignore[no-any-return]
+            return algebra.inverse(self)
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
         """Return the Cholesky factor.
@@ -441,7 +439,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
                 "matrix."
             )
         with self._name_scope(name):
-            return algebra.cholesky(self)  # type: ignore[no-any-return]
+            return algebra.cholesky(self)
 
     def _to_dense(self) -> Any:
         known = self.batch_shape.is_fully_defined()
@@ -454,7 +452,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """Return the matrices written out."""
         with self._name_scope(name):
-            return self._to_dense()  # type: ignore[no-any-return]
+            return self._to_dense()
 
     def _diag_part(self) -> Any:
         return tf.matrix_diag_part(self.to_dense())
@@ -462,7 +460,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """Return the diagonals."""
         with self._name_scope(name):
-            return self._diag_part()  # type: ignore[no-any-return]
+            return self._diag_part()
 
     def _trace(self) -> Any:
         return tf.reduce_sum(self.diag_part(), axis=-1)
@@ -470,17 +468,17 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def trace(self, name: str = "trace") -> Tensor:
         """Return the sums of the diagonals."""
         with self._name_scope(name):
-            return self._trace()  # type: ignore[no-any-return]
+            return self._trace()
 
     def _add_to_tensor(self, x: Any) -> Any:
-        return self.to_dense() + x  # type: ignore[operator]
+        return self.to_dense() + x
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
         """Return the sum with matrices."""
         with self._name_scope(name):
             x = convert_to_tensor(x, name="x")
             self._check_input_dtype(x)
-            return self._add_to_tensor(x)  # type: ignore[no-any-return]
+            return self._add_to_tensor(x)
 
     def _can_use_cholesky(self) -> Any:
         return self.is_self_adjoint and self.is_positive_definite

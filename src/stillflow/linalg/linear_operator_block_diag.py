@@ -139,7 +139,7 @@ class LinearOperatorBlockDiag(LinearOperator):
             outer = tf.shape(block)[:-1]
             left = _zeros_beside(block, outer, columns)
             columns += tf.shape(block)[-1]
-            right = _zeros_beside(block, outer, self.domain_dimension_tensor() - columns)  # type: ignore[operator]
+            right = _zeros_beside(block, outer, self.domain_dimension_tensor() - columns)
             rows.append(tf.concat([left, block, right], axis=-1))
         matrix = tf.concat(rows, axis=-2)
         matrix.set_shape(self.shape)

@@ -202,7 +202,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         shape = sizes[:-1]
         size = self.domain_dimension.value if known else self.domain_dimension_tensor()
         ones = tf.ones(shape, dtype=self.dtype)
-        mean = self.trace() / tf.cast(size, self.dtype)  # type: ignore[operator]
+        mean = self.trace() / tf.cast(size, self.dtype)
         return mean[..., tf.newaxis] * ones
 
     def _trace(self) -> Any:

@@ -88,7 +88,7 @@ class LinearOperatorHouseholder(LinearOperator):
         return x - 2 * normal * along
 
     def _trace(self) -> Any:
-        trace = tf.cast(self.domain_dimension_tensor() - 2, self.dtype)  # type: ignore[operator]
+        trace = tf.cast(self.domain_dimension_tensor() - 2, self.dtype)
         return trace * tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
     def _determinant(self) -> Any:

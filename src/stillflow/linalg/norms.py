@@ -69,7 +69,7 @@ def norm(
             result = _largest_singular_value(tensor, axes)
         else:
             result = tf.sqrt(tf.reduce_sum(tensor * tf.conj(tensor), axes, keepdims=True))
-        return result if keepdims else tf.squeeze(result, axes)  # type: ignore[no-any-return]
+        return result if keepdims else tf.squeeze(result, axes)
 
 
 def _largest_singular_value(tensor: Any, axes: tuple[int, ...]) -> Any:
@@ -160,7 +160,7 @@ def matrix_rank(
             tol = (
                 epsilon * tf.cast(longest, a.dtype) * tf.reduce_max(values, axis=-1, keepdims=True)
             )
-        return tf.reduce_sum(tf.cast(values > tol, tf.int32), axis=-1)  # type: ignore[no-any-return]
+        return tf.reduce_sum(tf.cast(values > tol, tf.int32), axis=-1)
 
 
 @export("linalg.pinv")
@@ -189,7 +189,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
         result = tf.matmul(right / tf.expand_dims(values, -2), left, adjoint_b=True)
         if a.shape.ndims is not None:
             result.set_shape(a.shape[:-2].concatenate([a.shape[-1], a.shape[-2]]))
-        return result  # type: ignore[no-any-return]
+        return result
 
 
 def _longest_side(a: Any, dtype: Any) -> Any:

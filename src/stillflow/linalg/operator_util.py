@@ -37,7 +37,7 @@ def base_dtype(dtype: Any) -> Any:
 
 def dtype_name(dtype: Any) -> str:
     """Return the name of a type."""
-    return tf.as_dtype(dtype).name  # type: ignore[no-any-return]
+    return tf.as_dtype(dtype).name
 
 
 def is_ref(x: Any) -> bool:

@@ -294,7 +294,7 @@ for _register, _types, _function in (
     (RegisterSolve, (_DIAG, _SCALED), lambda a, b: b.multiplier / a.diag),
     (RegisterSolve, (_SCALED, _DIAG), lambda a, b: b.diag / a.multiplier),
 ):
-    _register(*_types)(_diagonals(_DIAG, _function))  # type: ignore[operator]
+    _register(*_types)(_diagonals(_DIAG, _function))
 
 RegisterMatmul(_CIRCULANT, _CIRCULANT)(_diagonals(_CIRCULANT, lambda a, b: a.spectrum * b.spectrum))
 RegisterSolve(_CIRCULANT, _CIRCULANT)(_diagonals(_CIRCULANT, lambda a, b: b.spectrum / a.spectrum))

@@ -106,7 +106,7 @@ def _as_matrix(x: Tensor, axes: Any, summed_first: bool) -> tuple[Tensor, Any, A
     axes = [i if i >= 0 else i + len(size) for i in axes]
     free = [i for i in range(len(size)) if i not in axes]
     free_sizes = [size[i] for i in free]
-    counts = [prod([size[i] for i in part]) for part in (free, axes)]  # type: ignore[misc]
+    counts = [prod([size[i] for i in part]) for part in (free, axes)]
     order = [free, list(axes)]
     if summed_first:
         counts.reverse()

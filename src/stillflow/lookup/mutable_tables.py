@@ -147,7 +147,7 @@ class ChangingTable(LookupInterface):
 
 
 def _saveable(table: Any, own_name: str, name: str | None = None) -> TableSaveable:
-    return table._saveable(table, own_name if name is None else name)  # type: ignore[no-any-return]
+    return table._saveable(table, own_name if name is None else name)
 
 
 @export("contrib.lookup.MutableHashTable")

@@ -40,7 +40,7 @@ def _like(predictions: Tensor, weights: Tensor) -> Tensor:
             return squeeze(weights, [-1])
         return expand_dims(weights, [-1]) if wanted - known == 1 else weights
     actual = rank(weights)
-    difference: Any = actual - rank(predictions)  # type: ignore[operator]
+    difference: Any = actual - rank(predictions)
     can_squeeze = known is None or weights.shape.dims[-1].is_compatible_with(1)
 
     def expanded() -> Any:

@@ -52,7 +52,7 @@ def expand_labels(labels: Any, predictions: Tensor) -> Any:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
             actual = rank(predictions)
-            wanted: Any = size(labels.dense_shape) + 1  # type: ignore[operator]
+            wanted: Any = size(labels.dense_shape) + 1
             return cond(
                 equal(actual, wanted),
                 lambda: rearranging.sparse_reshape(
@@ -70,7 +70,7 @@ def expand_labels(labels: Any, predictions: Tensor) -> Any:
                 f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}."
             )
         actual = rank(predictions)
-        wanted = rank(labels) + 1  # type: ignore[operator]
+        wanted = rank(labels) + 1
         return cond(
             equal(actual, wanted), lambda: expand_dims(labels, -1, name=scope), lambda: labels
         )
@@ -83,7 +83,7 @@ def _select_class(ids: Any, class_id: int) -> SparseTensor:
         selected: SparseTensor = rearranging.sparse_retain(ids, equal(ids.values, class_id))
         return selected
     ids_shape = shape(ids, out_type=dtypes.int64)
-    last: Any = size(ids_shape) - 1  # type: ignore[operator]
+    last: Any = size(ids_shape) - 1
     of_one = reduced_shape(ids_shape, reshape(last, [1]))
     found = set_intersection(fill(of_one, cast(class_id, dtypes.int64)), ids)
     return SparseTensor(indices=found.indices, values=found.values, dense_shape=ids_shape)
@@ -155,7 +155,7 @@ def _repeat_dense(tensor: Tensor, multiple: int, dim: int, scope: str) -> Any:
 def _repeat_sparse(tensor: SparseTensor, multiple: int, dim: int, scope: str) -> Any:
     before: Any = [dim]
     if dim < 0:
-        before = reshape(size(tensor.dense_shape) + dim, [1])  # type: ignore[operator]
+        before = reshape(size(tensor.dense_shape) + dim, [1])
     sizes = (slice_(tensor.dense_shape, [0], before), [1], slice_(tensor.dense_shape, before, [-1]))
     expanded = rearranging.sparse_reshape(
         tensor, shape=concat(sizes, 0, name="expanded_shape"), name="expand"
@@ -186,7 +186,7 @@ def forget_unknown_classes(labels: Any, num_classes: Tensor) -> Any:
 
     def known(values: Any) -> Tensor:
         is_unknown = greater_equal(values, num_classes)
-        return where_v2(is_unknown, -1 * ones_like(values), values)  # type: ignore[operator]
+        return where_v2(is_unknown, -1 * ones_like(values), values)
 
     def known_labels() -> Any:
         if not is_sparse:

@@ -280,4 +280,4 @@ def _atrous_padding(filters: Tensor, rate: int, padding: str) -> tuple[Any, Any,
     for size in extra:
         before = size // 2
         result += [before, size - before]
-    return tuple(result)  # type: ignore[return-value]
+    return tuple(result)

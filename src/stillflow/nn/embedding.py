@@ -111,7 +111,7 @@ def ids_by_part(
 def _total_rows(flat_ids: Tensor, params: list[Any]) -> Tensor:
     """Return the number of rows of all parts, of the ids' type."""
     rows = [_rows(each) for each in params]
-    known = None if None in rows else sum(rows)  # type: ignore[arg-type]
+    known = None if None in rows else sum(rows)
     if known:
         return constant(known, flat_ids.dtype)
     sizes: list[Any] = []

@@ -85,7 +85,7 @@ def _count(x: Tensor, axes: Sequence[int]) -> Tensor:
     if sizes is not None and all(sizes[axis] is not None for axis in axes):
         count = 1
         for axis in axes:
-            count *= sizes[axis]  # type: ignore[operator]
+            count *= sizes[axis]
         return constant(count, dtype=x.dtype)
     return reduce_prod(gather(cast(shape(x), x.dtype), axes), name="count")
 

@@ -234,7 +234,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     """
     if executing_eagerly():
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return placeholder_op(dtype=dtype, shape=shape, name=name)  # type: ignore[no-any-return]
+    return placeholder_op(dtype=dtype, shape=shape, name=name)
 
 
 @export("placeholder_with_default")
@@ -256,7 +256,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
       >>> print(tf.Session().run(x), tf.Session().run(x, feed_dict={x: [3, 4, 5]}))
       [1 2] [3 4 5]
     """
-    return placeholder_with_default_op(input, shape=shape, name=name)  # type: ignore[no-any-return]
+    return placeholder_with_default_op(input, shape=shape, name=name)
 
 
 def scalar(value: Any, dtype: Any, name: str = "Const") -> Tensor:

@@ -35,7 +35,7 @@ def dispatchable(function: Function) -> Function:
             raise
 
     _handlers[call] = []
-    return tf_decorator.make_decorator(function, call)  # type: ignore[no-any-return]
+    return tf_decorator.make_decorator(function, call)
 
 
 def register(function: Callable[..., Any], handler: Handler) -> None:

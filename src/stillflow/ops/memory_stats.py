@@ -69,16 +69,16 @@ def bytes_limit_samples() -> Iterator[Any]:
 @export("contrib.memory_stats.BytesInUse")
 def BytesInUse() -> Tensor:
     """Return the bytes that are in use on a GPU."""
-    return bytes_in_use_op()  # type: ignore[no-any-return]
+    return bytes_in_use_op()
 
 
 @export("contrib.memory_stats.MaxBytesInUse")
 def MaxBytesInUse() -> Tensor:
     """Return the most bytes that have been in use on a GPU."""
-    return max_bytes_in_use_op()  # type: ignore[no-any-return]
+    return max_bytes_in_use_op()
 
 
 @export("contrib.memory_stats.BytesLimit")
 def BytesLimit() -> Tensor:
     """Return the bytes that a device has; -1 for a processor."""
-    return bytes_limit_op()  # type: ignore[no-any-return]
+    return bytes_limit_op()

@@ -133,7 +133,7 @@ def _override_all() -> None:
 
 def _sparse_op(op_type: str, sp: SparseTensor, values: Tensor, y: Tensor, name: str) -> Tensor:
     """Return the given elements of `sp`, combined with those of the dense tensor `y`."""
-    return get(op_type)(sp.indices, values, sp.dense_shape, y, name=name)  # type: ignore[no-any-return]
+    return get(op_type)(sp.indices, values, sp.dense_shape, y, name=name)
 
 
 def _sparse_div(sp: SparseTensor, y: Tensor, name: str) -> Tensor:

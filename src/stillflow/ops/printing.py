@@ -60,7 +60,7 @@ def as_array(value: Any) -> np.ndarray:
         return np.array(value, object)
     if value.dtype == torch.bfloat16:
         value = value.to(torch.float32)
-    return value.detach().cpu().numpy()  # type: ignore[no-any-return]
+    return value.detach().cpu().numpy()
 
 
 @print_op.kernel
@@ -106,9 +106,7 @@ def print_tensors(
       >>> print(tf.Session().run(x))
       [1 2 3]
     """
-    return print_op(  # type: ignore[no-any-return]
-        input_, data, message=message, first_n=first_n, summarize=summarize, name=name
-    )
+    return print_op(input_, data, message=message, first_n=first_n, summarize=summarize, name=name)
 
 
 # ---- PrintV2
@@ -269,7 +267,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
             "needs to be in the form of 'file://<filepath>'."
         )
     text = _formatted(inputs, sep, summarize, f"{name}_format" if name else None)
-    return print_v2_op(text, output_stream=target, name=name, end=end)  # type: ignore[no-any-return]
+    return print_v2_op(text, output_stream=target, name=name, end=end)
 
 
 # ---- Timestamp
@@ -292,4 +290,4 @@ def timestamp_kernel(node: Node) -> Any:
 @export("timestamp")
 def timestamp(name: str | None = None) -> Tensor:
     """Return the time in seconds since 1970 when it is computed, float64."""
-    return timestamp_op(name=name)  # type: ignore[no-any-return]
+    return timestamp_op(name=name)

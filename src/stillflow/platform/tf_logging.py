@@ -56,7 +56,7 @@ def _add_handler(logger: logging.Logger) -> None:
     logger.addHandler(handler)
 
 
-class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
+class _Handler(logging.StreamHandler):
     """Handler whose lines absl, once a program has started it, does not print again."""
 
     _absl: Any = None

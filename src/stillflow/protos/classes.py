@@ -91,7 +91,7 @@ def _take_truth_values(made: type[Message]) -> None:
             self.Clear()
             plain(self, *args, **numbers)
 
-    made.__init__ = init  # type: ignore[method-assign]
+    made.__init__ = init
 
 
 def as_numbers(value: Any) -> Any:

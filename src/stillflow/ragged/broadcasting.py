@@ -37,7 +37,7 @@ def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = T
 
 def _to_ragged(x: Any, target: RaggedTensorDynamicShape, with_inner: bool) -> Any:
     _check(x, target)
-    source = RaggedTensorDynamicShape.from_tensor(x).broadcast_to_rank(target.rank)  # type: ignore[arg-type]
+    source = RaggedTensorDynamicShape.from_tensor(x).broadcast_to_rank(target.rank)
     x = _partitioned_like(_with_rank(x, target), target)
     x = _tiled(x, source, target)
     if with_inner:
@@ -71,8 +71,8 @@ def _check(x: Any, target: RaggedTensorDynamicShape) -> None:
 
 def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Any:
     """Return the tensor with outer dimensions of size 1 up to the rank of a shape."""
-    missing = target.rank - x.shape.ndims  # type: ignore[operator]
-    if missing and x.shape.ndims < target.num_inner_dimensions + 1:  # type: ignore[operator]
+    missing = target.rank - x.shape.ndims
+    if missing and x.shape.ndims < target.num_inner_dimensions + 1:
         x = reshape(x, concat([[-1], target.inner_dim_sizes], axis=0))
         missing = target.rank - x.shape.ndims
     for _ in range(missing):
@@ -99,7 +99,7 @@ def _partitioned_like(x: Any, target: RaggedTensorDynamicShape) -> Any:
 
 def _tiled(x: Any, source: RaggedTensorDynamicShape, target: RaggedTensorDynamicShape) -> Any:
     """Repeats the tensor along dimensions that are uniform in both shapes."""
-    multiples: list[Any] = [1] * target.rank  # type: ignore[operator]
+    multiples: list[Any] = [1] * target.rank
     for axis in range(target.num_partitioned_dimensions):
         if source.is_ragged(axis) or target.is_ragged(axis):
             continue

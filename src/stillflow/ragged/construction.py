@@ -246,13 +246,13 @@ class Construction:
         conditions = list(checks(f"Arguments to {method} do not form a valid RaggedTensor"))
         if not isinstance(values, cls):
             conditions.append(assert_rank_at_least(values, 1))
-        return with_dependencies(conditions, partition)  # type: ignore[no-any-return]
+        return with_dependencies(conditions, partition)
 
     @classmethod
     def _length(cls, values: Any, out_type: Any = dtypes.int32) -> Tensor:
         """Return the number of rows of a tensor of either kind."""
         if isinstance(values, cls):
-            return values.nrows(out_type=out_type)  # type: ignore[attr-defined,no-any-return]
+            return values.nrows(out_type=out_type)  # type: ignore[attr-defined]
         return shape(values, out_type=out_type)[0]
 
 

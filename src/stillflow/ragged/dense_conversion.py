@@ -61,7 +61,7 @@ def ragged_to_dense(rt_input: Any, default_value: Any = None, shape: Any = None)
     partitions = list(_partitions(rt_input))
     values = rt_input.flat_values
     default = zeros((), values.dtype) if default_value is None else default_value
-    return ragged_tensor_to_tensor_op(  # type: ignore[no-any-return]
+    return ragged_tensor_to_tensor_op(
         _shape_tensor(shape, partitions[0][1].dtype),
         values,
         default,
@@ -87,7 +87,7 @@ def _shape_tensor(shape: Any, kind: Any) -> Tensor:
     if kind not in INDEX_TYPES:
         raise ValueError(f"Expected int64 or int32 for dtype: got {kind}")
     if isinstance(shape, Tensor):
-        return shape if shape.dtype in INDEX_TYPES else cast(shape, kind)  # type: ignore[no-any-return]
+        return shape if shape.dtype in INDEX_TYPES else cast(shape, kind)
     given = as_shape(shape)
     if not given:
         return constant(-1, dtype=kind)

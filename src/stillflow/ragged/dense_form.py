@@ -89,7 +89,7 @@ class DenseForm:
         rows_in = cumprod(size)
 
         def uniform(axis: int) -> Tensor:
-            return range_(0, rows_in[axis - 1] + 1) * size[axis]  # type: ignore[no-any-return]
+            return range_(0, rows_in[axis - 1] + 1) * size[axis]
 
         splits = [*map(uniform, range(1, ragged_rank))]
         return cls.from_nested_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
@@ -136,7 +136,7 @@ class DenseForm:
             index = starts + places
             inside = index < limits
             outside = fill(stack([rows, columns]), count)
-            return gather(with_default, where(inside, index, outside))  # type: ignore[no-any-return]
+            return gather(with_default, where(inside, index, outside))
 
 
 def _is_nested(lengths: Any) -> bool:
@@ -172,7 +172,7 @@ def _lengths_without(padding: Any, tensor: Tensor, columns: Tensor, kind: Any) -
     is_padding.set_shape(TensorShape([None, None]).merge_with(row_shape))
     kept = cast(logical_not(is_padding), kind)
     numbers = expand_dims(range_(1, columns + 1), 0)
-    return reduce_max(kept * numbers, axis=1)  # type: ignore[no-any-return]
+    return reduce_max(kept * numbers, axis=1)
 
 
 def _fitting(default: Tensor, values: Tensor) -> Tensor:

@@ -128,7 +128,7 @@ class RaggedTensorDynamicShape:
         partitioned = len(self._partitioned_dim_sizes)
         if axis < partitioned:
             return self._partitioned_dim_sizes[axis]
-        return self._inner_dim_sizes[axis - partitioned]  # type: ignore[no-any-return]
+        return self._inner_dim_sizes[axis - partitioned]
 
     def is_ragged(self, axis: int) -> bool:
         """Return True if rows differ in the size of a dimension.
@@ -152,8 +152,8 @@ class RaggedTensorDynamicShape:
         if axis < 0:
             return constant(1, dtype=self.dim_size_dtype)
         if self.is_ragged(axis):
-            return reduce_sum(self._partitioned_dim_sizes[axis])  # type: ignore[no-any-return]
-        return self.dimension_size(axis) * self.num_slices_in_dimension(axis - 1)  # type: ignore[no-any-return]
+            return reduce_sum(self._partitioned_dim_sizes[axis])
+        return self.dimension_size(axis) * self.num_slices_in_dimension(axis - 1)
 
     def with_dim_size_dtype(self, dtype: Any) -> RaggedTensorDynamicShape:
         """Return the same with sizes of another type.
@@ -227,12 +227,12 @@ class RaggedTensorDynamicShape:
     def _can_broadcast(self, axis: int, lengths: Tensor, is_scalar: bool) -> Tensor:
         if self.is_ragged(axis):
             if is_scalar:
-                return equal(lengths, 1)  # type: ignore[no-any-return]
-            return reduce_all(equal(lengths, self.dimension_size(axis)))  # type: ignore[no-any-return]
+                return equal(lengths, 1)
+            return reduce_all(equal(lengths, self.dimension_size(axis)))
         mine = self.dimension_size(axis)
         if is_scalar:
-            return equal(lengths, 1) | equal(mine, 1) | equal(mine, lengths)  # type: ignore[no-any-return]
-        return equal(mine, 1)  # type: ignore[no-any-return]
+            return equal(lengths, 1) | equal(mine, 1) | equal(mine, lengths)
+        return equal(mine, 1)
 
     def _broadcast_partitioned(self, axis: int, lengths: Tensor) -> RaggedTensorDynamicShape:
         """Repeat the content of a uniform partitioned dimension."""
@@ -240,7 +240,7 @@ class RaggedTensorDynamicShape:
         splits: Any
         if lengths.shape.ndims:
             repeats = lengths
-            splits = range_(size(lengths, out_type=self.dim_size_dtype) + 1)  # type: ignore[operator]
+            splits = range_(size(lengths, out_type=self.dim_size_dtype) + 1)
         else:
             lengths = where(equal(mine, 1), lengths, mine)
             repeats = where(equal(mine, 1), lengths, 1)
@@ -297,4 +297,4 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> RaggedTensorDynamicSh
     for axis in range(rank):
         shape_x = shape_x.broadcast_dimension(axis, shape_y.dimension_size(axis))
         shape_y = shape_y.broadcast_dimension(axis, shape_x.dimension_size(axis))
-    return shape_x  # type: ignore[no-any-return]
+    return shape_x

@@ -49,7 +49,7 @@ def constant(
 
     def in_rows(values: Any, splits: list[int]) -> RaggedTensor:
         row_splits = constants.constant_v2(splits, dtype=row_splits_dtype)
-        return RaggedTensor.from_row_splits(values, row_splits, validate=False)  # type: ignore[no-any-return]
+        return RaggedTensor.from_row_splits(values, row_splits, validate=False)
 
     with name_scope(name, "RaggedConstant"):
         return _from_lists(in_rows, constants.constant_v2, pylist, dtype, ragged_rank, inner_shape)

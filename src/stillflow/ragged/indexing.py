@@ -120,9 +120,7 @@ def _some_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
     # One zero where no row is left, else the start of the first.
     splits = concat([zero[size(starts) :], starts[:1], limits], axis=0)
     start, limit = splits[0], splits[-1]
-    return RaggedTensor.from_row_splits(  # type: ignore[no-any-return]
-        x.values[start:limit], splits - start, validate=False
-    )
+    return RaggedTensor.from_row_splits(x.values[start:limit], splits - start, validate=False)
 
 
 def _some_columns(x: RaggedTensor, key: slice) -> RaggedTensor:
@@ -143,7 +141,7 @@ def _from_ranges(starts: Tensor, limits: Tensor, step: Any, values: Any) -> Ragg
     step = cast(step, starts.dtype)
     places = ragged_range(starts, limits, step, row_splits_dtype=starts.dtype)
     pick = gather if isinstance(values, RaggedTensor) else dense.gather
-    return places.with_values(pick(params=values, indices=places.values))  # type: ignore[no-any-return]
+    return places.with_values(pick(params=values, indices=places.values))
 
 
 def _moved(offset: Any, starts: Tensor, limits: Tensor) -> Tensor:
@@ -155,7 +153,7 @@ def _moved(offset: Any, starts: Tensor, limits: Tensor) -> Tensor:
     forwards, backwards = from_end(starts, minimum, limits), from_end(limits, maximum, starts)
     if isinstance(offset, Tensor):
         offset = cast(offset, starts.dtype)
-        return cond(offset >= 0, forwards, backwards)  # type: ignore[no-any-return]
+        return cond(offset >= 0, forwards, backwards)
     if not isinstance(offset, int):
         raise TypeError("slice offsets must be integers or None")
     return forwards() if offset > 0 else backwards()

@@ -74,7 +74,7 @@ def _joined(given: Sequence[Any], axis: int, stacks: bool) -> Any:
     result_rank = None if rank is None else rank + stacks
     axis = positive_axis(axis, result_rank)
     all_dense = not any(map(is_ragged, inputs))
-    if all_dense and rank is not None and axis in (result_rank - 1, rank - 1):  # type: ignore[operator]
+    if all_dense and rank is not None and axis in (result_rank - 1, rank - 1):
         return dense_stack(inputs, axis) if stacks else dense.concat(inputs, axis)
     inputs = [
         item if is_ragged(item)
@@ -122,7 +122,7 @@ def _continued(level: Sequence[Tensor]) -> Tensor:
             yield splits if offset is None else splits[1:] + offset
             offset = splits[-1] if offset is None else offset + splits[-1]
 
-    return dense.concat(list(pieces()), axis=0)  # type: ignore[no-any-return]
+    return dense.concat(list(pieces()), axis=0)
 
 
 def _row_by_row(inputs: Sequence[Any], stacks: bool) -> Any:

@@ -43,15 +43,15 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
 def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
     """Return the number of elements; see `tf.size`."""
     values = input.flat_values if is_ragged(input) else input
-    return dense.size(values, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return dense.size(values, out_type=out_type, name=name)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Return the number of dimensions; see `tf.rank`."""
     with name_scope(name, "RaggedRank", [input]) as scope:
         if not is_ragged(input):
-            return dense.rank(input, scope)  # type: ignore[no-any-return]
-        return input.ragged_rank + dense.rank(input.flat_values)  # type: ignore[no-any-return]
+            return dense.rank(input, scope)
+        return input.ragged_rank + dense.rank(input.flat_values)
 
 
 def one_hot(

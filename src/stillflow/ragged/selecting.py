@@ -56,14 +56,14 @@ def _rows(condition: Tensor, x: Any, y: Any) -> Any:
 
 def _count(x: Any, kind: Any) -> Tensor:
     if is_ragged(x):
-        return x.nrows(out_type=kind)  # type: ignore[no-any-return]
+        return x.nrows(out_type=kind)
     return shape(x, out_type=kind)[0]
 
 
 def _places(condition: Any) -> Tensor:
     """One row of indices for every element that is true."""
     if not is_ragged(condition):
-        return dense.where(condition)  # type: ignore[no-any-return]
+        return dense.where(condition)
     found: Any = dense.where(condition.flat_values)
     for level in reversed(condition._levels()):
         rowed = level.with_row_splits_dtype(found.dtype)
@@ -72,4 +72,4 @@ def _places(condition: Any) -> Tensor:
         columns = position - gather_dense(rowed.row_splits, rows)
         outer = [expand_dims(numbers, 1) for numbers in (rows, columns)]
         found = concat_dense([*outer, found[:, 1:]], axis=1)
-    return found  # type: ignore[no-any-return]
+    return found

@@ -57,7 +57,7 @@ class RaggedTensorSpec(BatchableTypeSpec):
         rank = self._shape.ndims
         if ragged_rank is rank is None:
             raise ValueError("Must specify ragged_rank or a shape with a known rank.")
-        self._ragged_rank = rank - 1 if ragged_rank is None else ragged_rank  # type: ignore[operator]
+        self._ragged_rank = rank - 1 if ragged_rank is None else ragged_rank
         if not isinstance(self._ragged_rank, int):
             raise TypeError("ragged_rank must be an int")
         if rank is not None and rank <= self._ragged_rank:

@@ -42,4 +42,4 @@ def repeat_ranges(params: Tensor, splits: Tensor, repeats: Tensor) -> Tensor:
         ends = slice(None, -1), slice(1, None)
         bounds = [repeat(splits[end], repeats, axis=0) for end in ends]
     _, places = ragged_range_op(*bounds, ones((), bounds[0].dtype))
-    return gather(params, places)  # type: ignore[no-any-return]
+    return gather(params, places)

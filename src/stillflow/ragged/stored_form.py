@@ -80,7 +80,7 @@ class StoredForm:
         variant = convert_to_tensor(variant, name="variant", dtype=dtypes.variant)
         rank = variant.shape.ndims
         if None not in (rank, input_ragged_rank) and (
-            output_ragged_rank != input_ragged_rank + rank  # type: ignore[operator]
+            output_ragged_rank != input_ragged_rank + rank
         ):
             raise ValueError(
                 "output_ragged_rank must be equal to input_ragged_rank +variant.shape.ndims, "
@@ -102,7 +102,7 @@ class StoredForm:
     def _to_variant(self, batched_input: bool = False, name: str | None = None) -> Tensor:
         """Return a variant that holds this tensor; if `batched_input`, one for each row."""
         with name_scope(name, "RaggedToVariant", [self, batched_input]):
-            return ragged_tensor_to_variant_op(  # type: ignore[no-any-return]
+            return ragged_tensor_to_variant_op(
                 self.nested_row_splits, self.flat_values, batched_input=batched_input, name=name
             )
 

@@ -113,7 +113,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
 
     @property
     def dtype(self) -> DType:
-        return self._values.dtype  # type: ignore[no-any-return]
+        return self._values.dtype
 
     @property
     def shape(self) -> TensorShape:
@@ -131,7 +131,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
     def value_rowids(self, name: str | None = None) -> Tensor:
         """Return the row number of each of `values`."""
         if self._cached_value_rowids is not None:
-            return self._cached_value_rowids  # type: ignore[no-any-return]
+            return self._cached_value_rowids
         with name_scope(name, "RaggedValueRowIds", [self]):
             return row_splits_to_segment_ids(self._row_splits)
 
@@ -147,7 +147,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         if known is None:
             with name_scope(name, "RaggedNRows", [self]):
                 return shape_of(self._row_splits, out_type=kind)[0] - 1
-        return cast(known, kind)  # type: ignore[no-any-return]
+        return cast(known, kind)
 
     def row_starts(self, name: str | None = None) -> Tensor:
         """Return the start of each row in `values`."""
@@ -203,7 +203,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
             if isinstance(axis, int) and axis == 0:
                 return shape_of(self._row_splits, out_type=out_type)[0] - 1
             if isinstance(axis, int) and axis == 1:
-                return maximum(reduce_max(self.row_lengths()), 0)  # type: ignore[no-any-return]
+                return maximum(reduce_max(self.row_lengths()), 0)
             splits_shape = shape_of(self._row_splits, out_type=out_type)
             inner = shape_of(self.flat_values, out_type=out_type)
             rows = splits_shape[0] - 1
@@ -213,7 +213,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
             ]
             ragged = stack([rows, *widths])
             box = concat([ragged, inner[1:]], axis=0)
-            return box if axis is None else gather(box, axis)  # type: ignore[no-any-return]
+            return box if axis is None else gather(box, axis)
 
     # ---- The same rows with something else
 
@@ -291,7 +291,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         flat: Any = self.flat_values
         splits: Any = self.nested_row_splits
         value = nested_value(flat.numpy(), [part.numpy() for part in splits])
-        return value.to_list()  # type: ignore[no-any-return]
+        return value.to_list()
 
     def consumers(self) -> list[Any]:
         """Return the operations that take one of the parts as an input."""

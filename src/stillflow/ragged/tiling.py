@@ -51,7 +51,7 @@ def _tiled_values(input: Any, multiples: Tensor, known: Any) -> Tensor:
         tiled = splits
     values = gather(input.flat_values, places)
     inner = concat([multiples[:1], multiples[input.ragged_rank + 1 :]], axis=0)
-    return dense.tile(values, inner)  # type: ignore[no-any-return]
+    return dense.tile(values, inner)
 
 
 def _tiled_splits(input: Any, multiples: Tensor, known: Any) -> list[Tensor]:

@@ -45,12 +45,12 @@ class RaggedTensorValue:
 
     @property
     def row_splits(self) -> np.ndarray:
-        return self._row_splits  # type: ignore[no-any-return]
+        return self._row_splits
 
     @property
     def dtype(self) -> np.dtype:
         """The numpy type of the values."""
-        return self._values.dtype  # type: ignore[no-any-return]
+        return self._values.dtype
 
     @property
     def flat_values(self) -> Any:

@@ -68,7 +68,7 @@ def _waves(length: Any, sign: int) -> Any:
 
 def _dct2(x: Any, length: Any, length_float: Any, norm: Any) -> Any:
     waves = _waves(length_float, -1)
-    result = tf.real(rfft(x, fft_length=[2 * length])[..., :length] * waves)  # type: ignore[index]
+    result = tf.real(rfft(x, fft_length=[2 * length])[..., :length] * waves)
     if norm == "ortho":
         result *= _weights(0.5 * tf.rsqrt(length_float), 2.0, length)
     return result
@@ -152,4 +152,4 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
         else:
             bins = tf.shape(spectrograms)[-1]
         cepstrum = dct(spectrograms, type=2)
-        return cepstrum * tf.rsqrt(tf.cast(bins, tf.float32) * 2.0)  # type: ignore[no-any-return]
+        return cepstrum * tf.rsqrt(tf.cast(bins, tf.float32) * 2.0)

@@ -115,7 +115,7 @@ def frame(
         frames = _gather_frames(signal, whole, outer, samples, inner, length, step, count, axis)
         if result_shape:
             frames.set_shape(result_shape)
-        return frames  # type: ignore[no-any-return]
+        return frames
 
 
 def _gather_frames(
@@ -172,10 +172,8 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         samples = length + step * (frames - 1)
         known, dims = static_value(step), signal._dims
         if known is not None and dims is not None and known == dims[-1]:
-            return tf.reshape(  # type: ignore[no-any-return]
-                signal, tf.concat([outer, [samples]], 0), name="fast_path"
-            )
-        return _added(signal, outer, rank, length, frames, samples, step)  # type: ignore[no-any-return]
+            return tf.reshape(signal, tf.concat([outer, [samples]], 0), name="fast_path")
+        return _added(signal, outer, rank, length, frames, samples, step)
 
 
 def _added(

@@ -102,4 +102,4 @@ def linear_to_mel_weight_matrix(
         rising = (bins - start) / (center - start)
         falling = (end - bins) / (end - center)
         weights = tf.maximum(zero, tf.minimum(rising, falling))
-        return tf.pad(weights, [[1, 0], [0, 0]], name=scope)  # type: ignore[no-any-return]
+        return tf.pad(weights, [[1, 0], [0, 0]], name=scope)

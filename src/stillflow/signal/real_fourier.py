@@ -27,7 +27,7 @@ def _default_length(x: Any, rank: int, inverse: bool) -> Tensor:
         *outer, half = lengths if known else tf.unstack(lengths)
         lengths = [*outer, larger(0, 2 * (half - 1))]
         if not known:
-            return tf.stack(lengths)  # type: ignore[no-any-return]
+            return tf.stack(lengths)
     return convert_to_tensor(lengths, tf.int32)
 
 
@@ -42,11 +42,8 @@ def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
         inner = given[-len(wanted) :] if wanted else ()
         if None not in inner:
             if inverse:
-                wanted = (*wanted[:-1], wanted[-1] // 2 + 1)  # type: ignore[operator]
-            missing = [
-                [0, max(w - i, 0)]  # type: ignore[operator]
-                for w, i in zip(wanted, inner, strict=False)
-            ]
+                wanted = (*wanted[:-1], wanted[-1] // 2 + 1)
+            missing = [[0, max(w - i, 0)] for w, i in zip(wanted, inner, strict=False)]
             if not any(after for _, after in missing):
                 return x
             return tf.pad(x, [[0, 0]] * max(len(given) - len(wanted), 0) + missing)
@@ -77,7 +74,7 @@ def _real_transform(card: Any, rank: int, text: str) -> Callable[..., Tensor]:
             else:
                 fft_length = _default_length(x, rank, inverse)
             x = _padded(x, rank, fft_length, inverse)
-            return card(x, fft_length, name=scope)  # type: ignore[no-any-return]
+            return card(x, fft_length, name=scope)
 
     transform.__name__ = transform.__qualname__ = default_name
     transform.__doc__ = text + (
@@ -137,7 +134,7 @@ def _extra_terms_2d(x_shape: Any, grad: Any, is_even: Any) -> Any:
 def _rfft_gradient(node: Node, grad: Any, rank: int) -> Any:
     x, length = node.inputs
     x_shape = tf.shape(x)
-    is_even = tf.cast(1 - (length[-1] % 2), tf.complex64)  # type: ignore[index]
+    is_even = tf.cast(1 - (length[-1] % 2), tf.complex64)
     terms = (_extra_terms if rank == 1 else _extra_terms_2d)(x_shape, grad, is_even)
     size = tf.cast(fourier.transform_size(x, rank), tf.float32)
     inverse: Any = (irfft if rank == 1 else irfft2d)(grad, length)
@@ -146,7 +143,7 @@ def _rfft_gradient(node: Node, grad: Any, rank: int) -> Any:
 
 def _irfft_gradient(node: Node, grad: Any, rank: int) -> Any:
     x, length = node.inputs
-    is_odd = tf.mod(length[-1], 2)  # type: ignore[index]
+    is_odd = tf.mod(length[-1], 2)
     columns = tf.shape(x)[-1]
     inner = 2.0 * tf.ones([columns - 2 + is_odd])
     mask = tf.concat([[1.0], inner, tf.ones([1 - is_odd])], 0)
@@ -174,7 +171,7 @@ def _shift(x: Any, axes: Any, name: str | None, default_name: str, sign: int) ->
             shift = sign * int(x.shape[axes] // 2)
         else:
             shift = [sign * int(x.shape[axis] // 2) for axis in axes]
-        return tf.roll(x, shift, axes, scope)  # type: ignore[no-any-return]
+        return tf.roll(x, shift, axes, scope)
 
 
 @export("signal.fftshift")

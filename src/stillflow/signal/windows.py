@@ -49,7 +49,7 @@ def _raised_cosine(
         single = partial(tf.ones, [1], dtype=dtype)
         known = static_value(samples)
         if known == 1:
-            return single()  # type: ignore[no-any-return]
+            return single()
         phase = _phase(samples, scalar(periodic, "periodic", tf.bool), dtype)
 
         def window() -> Any:

@@ -106,7 +106,7 @@ def _same_tensors(one: Any, other: Any) -> bool:
 
 
 def _bytes(message: Any) -> bytes:
-    return message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+    return message.SerializeToString(deterministic=True)
 
 
 def _node(node: Any) -> str:
@@ -124,7 +124,7 @@ def _text(value: bytes) -> str:
 def _type(value: int) -> str:
     from stillflow.protos import DataType
 
-    return DataType.Name(value)  # type: ignore[no-any-return]
+    return DataType.Name(value)
 
 
 def _shape(value: Any) -> str:

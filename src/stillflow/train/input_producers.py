@@ -108,7 +108,7 @@ def input_producer(
         repeated = limit_epochs(ordered, num_epochs)
         queue = FIFOQueue(
             capacity, [rows.dtype.base_dtype], shapes, shared_name=shared_name,
-            name=name,  # type: ignore[arg-type]
+            name=name,
         )  # fmt: skip
         runner = QueueRunner(queue, [queue.enqueue_many([repeated])], cancel_op=cancel_op)
         add_queue_runner(runner)
@@ -159,7 +159,7 @@ def string_input_producer(
             strings, element_shape=[], num_epochs=num_epochs, shuffle=shuffle, seed=seed,
             capacity=capacity, shared_name=shared_name, name=scope,
             summary_name=f"fraction_of_{capacity}_full", cancel_op=cancel_op,
-        )  # type: ignore[no-any-return]  # fmt: skip
+        )  # fmt: skip
 
 
 @export("train.range_input_producer")
@@ -176,7 +176,7 @@ def range_input_producer(
         return input_producer(
             range_of(limit), [], num_epochs, shuffle, seed, capacity, shared_name,
             f"fraction_of_{capacity}_full", scope,
-        )  # type: ignore[no-any-return]  # fmt: skip
+        )  # fmt: skip
 
 
 @export("train.slice_input_producer")

@@ -46,7 +46,7 @@ class _Schedule(LearningRateSchedule):
     """A schedule whose constructor's arguments are the fields of a dataclass."""
 
     def get_config(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
 
 def _initial(value: Any) -> Tensor:

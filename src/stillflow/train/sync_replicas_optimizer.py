@@ -93,9 +93,9 @@ class SyncReplicasOptimizer(Optimizer):
         self.local_step_init_op: Any = None
         self.ready_for_local_init_op: Any = None
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:  # type: ignore[override]
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         """Return the gradients of this replica; see `compute_gradients` of the optimizer inside."""
-        return self._opt.compute_gradients(*args, **kwargs)  # type: ignore[no-any-return]
+        return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
@@ -226,11 +226,11 @@ class SyncReplicasOptimizer(Optimizer):
 
     def variables(self) -> list[Any]:
         """Return the variables of the optimizer inside; the local step is none of them."""
-        return self._opt.variables()  # type: ignore[no-any-return]
+        return self._opt.variables()
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
         """Return the names of the slots of the optimizer inside."""
-        return self._opt.get_slot_names(*args, **kwargs)  # type: ignore[no-any-return]
+        return self._opt.get_slot_names(*args, **kwargs)
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
         """Return the op that the chief runs first, so that replicas can take their first steps.
@@ -256,7 +256,7 @@ class SyncReplicasOptimizer(Optimizer):
             return no_op(name="no_init_tokens")
         with device(self._global_step.device), name_scope(""):
             tokens = fill([num_tokens], self._global_step)
-            return self._sync_token_queue.enqueue_many((tokens,))  # type: ignore[no-any-return]
+            return self._sync_token_queue.enqueue_many((tokens,))
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
         """Return a hook that prepares a replica's session.

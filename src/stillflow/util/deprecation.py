@@ -195,7 +195,7 @@ def deprecated_alias(
         )
         return tf_decorator.make_decorator(func_or_class, new_func, "deprecated", doc)
 
-    class Alias(func_or_class):  # type: ignore[misc]
+    class Alias(func_or_class):
         __doc__ = add_notice_to_docstring(
             func_or_class.__doc__,
             instead,

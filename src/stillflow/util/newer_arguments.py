@@ -29,4 +29,4 @@ def handed_on(
         optional = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
         made.__defaults__ = tuple(map(objects.get, optional, values))
     made.__doc__ = f"See `{name}` of TensorFlow 1, whose arguments stand in another order."
-    return made  # type: ignore[no-any-return]
+    return made

@@ -41,7 +41,7 @@ class _Unpickler(pickle.Unpickler):
 _InPython: Any = pickle._Pickler  # the faster one names things as it finds them
 
 
-class _Pickler(_InPython):  # type: ignore[misc]
+class _Pickler(_InPython):
     def __init__(self, file: io.BytesIO, known: Names, what: str) -> None:
         super().__init__(file, protocol=2)
         self._names = {value: names for names, value in known.items()}

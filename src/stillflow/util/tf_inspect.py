@@ -120,7 +120,7 @@ def getargspec(obj: Any) -> Any:
             return _argspec(candidate)
         except TypeError:
             continue
-    return _argspec(type(target).__call__)  # type: ignore[operator]
+    return _argspec(type(target).__call__)
 
 
 def _argspec(target: Any) -> ArgSpec:

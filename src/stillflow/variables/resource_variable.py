@@ -95,7 +95,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return self._handle.device
 
     @property
-    def dtype(self) -> DType:  # type: ignore[override]
+    def dtype(self) -> DType:
         return self._dtype
 
     @property
@@ -292,10 +292,10 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return bool(self.read_value())
 
     def __int__(self) -> int:
-        return int(self.value())  # type: ignore[call-overload, no-any-return]
+        return int(self.value())
 
     def __float__(self) -> float:
-        return float(self.value())  # type: ignore[arg-type]
+        return float(self.value())
 
     def __repr__(self) -> str:
         if not get_default_graph().runs_at_once or not self._handle.holds_value:

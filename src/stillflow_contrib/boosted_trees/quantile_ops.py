@@ -88,7 +88,7 @@ class QuantileAccumulator(Trackable):
             "epsilon": epsilon, "max_elements": max_elements, "num_quantiles": num_quantiles,
             "generate_quantiles": generate_quantiles,
         }  # fmt: skip
-        name = _NOT_IN_NAMES.sub("", name)  # type: ignore[arg-type]
+        name = _NOT_IN_NAMES.sub("", name)
         with tf.name_scope(name, "QuantileAccumulator") as scope:
             self.resource_handle = cards.quantile_stream_resource_handle_op(
                 container=container, shared_name=scope, name=scope
@@ -161,7 +161,7 @@ class QuantileAccumulator(Trackable):
         summary = self._summary(column, example_weights)
         return ScheduledStampedResourceOp(
             self.resource_handle, quantile_accumulator_add_summaries, summaries=summary
-        )  # type: ignore[arg-type]
+        )
 
     def flush(self, stamp_token: Any, next_stamp_token: Any) -> Any:
         """Make buckets of all that has come; a new stream begins.

@@ -38,7 +38,7 @@ class CrfForwardRnnCell(_TagCell):
       transition_params: [tags, tags].
     """
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         alphas = inputs + tf.reduce_logsumexp(self._transition_scores(state), [1])
         return alphas, alphas
 
@@ -51,7 +51,7 @@ class CrfDecodeForwardRnnCell(_TagCell):
       transition_params: [tags, tags].
     """
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         scores = self._transition_scores(state)
         new_state = inputs + tf.reduce_max(scores, [1])
         return tf.cast(tf.argmax(scores, 1), dtype=tf.int32), new_state
@@ -76,7 +76,7 @@ class CrfDecodeBackwardRnnCell(RNNCell):
     def output_size(self) -> Any:
         return 1
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         state = tf.squeeze(state, axis=[1])
         rows = tf.range(tf.shape(inputs)[0])
         tags = tf.gather_nd(inputs, tf.stack([rows, state], axis=1))

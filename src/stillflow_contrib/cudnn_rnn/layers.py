@@ -192,7 +192,7 @@ class _CudnnRNN(Layer):
         _ = variable[0]  # a node of TensorFlow's graph, which asks it for its device
         tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, self._saveable)
 
-    def call(  # type: ignore[override]
+    def call(
         self,
         inputs: Any,
         initial_state: Any = None,

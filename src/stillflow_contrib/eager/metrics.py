@@ -214,7 +214,7 @@ def _check_same_shape(labels: Any, predictions: Any) -> None:
 class Accuracy(_Matches):
     """Share of right predictions of class numbers."""
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
         """Add labels and predictions of the same shape and type."""
         _check_same_shape(labels, predictions)
         return self._add(labels, predictions, tf.equal(labels, predictions), weights)
@@ -224,7 +224,7 @@ class Accuracy(_Matches):
 class CategoricalAccuracy(_Matches):
     """Share of examples whose most probable class has the label 1."""
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
         """Add one-hot labels, and probabilities of the same shape."""
         _check_same_shape(labels, predictions)
         labels, predictions = tf.argmax(labels, axis=-1), tf.argmax(predictions, axis=-1)
@@ -245,10 +245,10 @@ class BinaryAccuracy(_Matches):
         super().__init__(name=name, dtype=dtype)
         self.threshold = threshold
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
         """Add labels, 0 or 1, and predictions of the same shape and type."""
         _check_same_shape(labels, predictions)
-        predictions = tf.convert_to_tensor(predictions) > self.threshold  # type: ignore[operator]
+        predictions = tf.convert_to_tensor(predictions) > self.threshold
         labels = tf.cast(labels, tf.bool)
         return self._add(labels, predictions, tf.equal(labels, predictions), weights)
 
@@ -257,7 +257,7 @@ class BinaryAccuracy(_Matches):
 class SparseAccuracy(_Matches):
     """Share of examples whose most probable class is the label."""
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
         """Add numbers of classes, and probabilities with a dimension more."""
         tf.assert_equal(
             tf.shape(labels), tf.shape(predictions)[0],

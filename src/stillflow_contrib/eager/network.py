@@ -287,7 +287,7 @@ class Network(Layer):
         if not value:
             raise AttributeError("cannot mark Network as not trainable")
 
-    def add_variable(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
+    def add_variable(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: only layers have variables.
 
         Raises:

@@ -78,7 +78,7 @@ class _MultiHead(Head):
                 weights[name] = tf.multiply(loss.weights, factor)
         return LossSpec(self._merged(losses), unreduced, weights, processed)
 
-    def create_estimator_spec(  # type: ignore[override] # as TF's, it takes no regularization
+    def create_estimator_spec(  # as TF's, it takes no regularization
         self, features: Any, mode: Any, logits: Any, labels: Any = None, optimizer: Any = None,
         train_op_fn: Any = None,
     ) -> EstimatorSpec:  # fmt: skip

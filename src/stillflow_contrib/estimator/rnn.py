@@ -48,7 +48,7 @@ def _cell_function(rnn_cell_fn: Any, num_units: Any, cell_type: Any) -> Callable
     if rnn_cell_fn and (num_units or cell_type != USE_DEFAULT):
         raise ValueError("num_units and cell_type must not be specified when using rnn_cell_fn")
     if rnn_cell_fn:
-        return rnn_cell_fn  # type: ignore[no-any-return]
+        return rnn_cell_fn
     kind = "basic_rnn" if cell_type == USE_DEFAULT else cell_type
 
     def make(mode: Any) -> Any:

@@ -123,9 +123,7 @@ class TowerOptimizer(Optimizer):
         loss = scaled_loss(loss, state.loss_reduction, state.count)
         return self._get_optimizer().compute_gradients(loss, *args, **kwargs)
 
-    def apply_gradients(  # type: ignore[override]
-        self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any
-    ) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any) -> Any:
         """Apply all towers' gradients in the last tower; do nothing in the others."""
         state = self._graph_state()
         if state.count == 1:
@@ -163,7 +161,7 @@ class TowerOptimizer(Optimizer):
         states = get_default_graph().get_collection_ref(TowerOptimizer.COLLECTION_FOR_GRAPH_STATES)
         if not states:
             states.append(_PerGraphState())
-        return states[-1]  # type: ignore[no-any-return]
+        return states[-1]
 
     @staticmethod
     def _clear_graph_state() -> None:

@@ -120,12 +120,12 @@ class WALSModel:
     @property
     def row_factors(self) -> list[Any]:
         """The variables of the rows' factors."""
-        return self._rows.factors  # type: ignore[no-any-return]
+        return self._rows.factors
 
     @property
     def col_factors(self) -> list[Any]:
         """The variables of the columns' factors."""
-        return self._cols.factors  # type: ignore[no-any-return]
+        return self._cols.factors
 
     @property
     def row_weights(self) -> Any:

@@ -70,7 +70,7 @@ def transform_op_if_inside_handler(
       keep_if_possible: Whether it stays where the copy goes into its graph.
     """
     if op in info.sgv.ops:
-        return info.transformed_ops[op]  # type: ignore[no-any-return]
+        return info.transformed_ops[op]
     return op if keep_if_possible and info.graph is info.graph_ else None
 
 
@@ -290,10 +290,10 @@ class Transformer:
         if tensor in info.transformed_ts:
             return info.transformed_ts[tensor]
         if tensor in info.sgv_inputs_set:
-            return self.transform_external_input_handler(info, tensor)  # type: ignore[no-any-return]
+            return self.transform_external_input_handler(info, tensor)
         if tensor.op not in info.ops:
             handler = self.transform_external_hidden_input_handler
-            return handler(info, tensor)  # type: ignore[no-any-return]
+            return handler(info, tensor)
         # A loop: the back edge does not exist yet.
         if op.type == "Merge":
             stand_in = self._input(info, op.inputs[0], op)

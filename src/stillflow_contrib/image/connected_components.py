@@ -49,4 +49,4 @@ def connected_components(images: Any) -> Tensor:
         ids, places = tf.unique(tf.reshape(components, [-1]))
         numbers = tf.gather(_numbers_of(ids), places)
         components = tf.reshape(numbers, tf.shape(components))
-        return components[0, :, :] if rank == 2 else components  # type: ignore[no-any-return]
+        return components[0, :, :] if rank == 2 else components

@@ -101,7 +101,7 @@ def interpolate_bilinear(
         with tf.name_scope("interpolate"):
             above = across * (top_right - top_left) + top_left
             below = across * (bottom_right - bottom_left) + bottom_left
-            return down * (below - above) + above  # type: ignore[no-any-return]
+            return down * (below - above) + above
 
 
 @export("contrib.image.dense_image_warp")

@@ -114,4 +114,4 @@ def interpolate_spline(
         with tf.name_scope("predict"):
             radial = tf.matmul(_phi(_distances_between(queries, centers), order), weights)
             trend = tf.matmul(_with_ones(queries, centers.dtype), linear)
-            return radial + trend  # type: ignore[no-any-return]
+            return radial + trend

@@ -138,7 +138,7 @@ def _inputs(
 def _signature_function(estimator: Any) -> Callable[..., _Signatures]:
     create = getattr(estimator, "_create_signature_fn", None)
     if create is not None:
-        return create()  # type: ignore[no-any-return]
+        return create()
     logging.warn(
         "Change warning: `signature_fn` will be required after2016-08-01.\n"
         "Using generic signatures for now.  To maintain this behavior, pass:\n"

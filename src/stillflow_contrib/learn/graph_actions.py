@@ -86,9 +86,7 @@ def run_n(
     n: int = 1,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Run like `run_feeds`, `n` times with the same feed."""
-    return run_feeds(  # type: ignore[no-any-return]
-        output_dict, itertools.repeat(feed_dict, n), restore_checkpoint_path
-    )
+    return run_feeds(output_dict, itertools.repeat(feed_dict, n), restore_checkpoint_path)
 
 
 @export("contrib.learn.infer")

@@ -163,7 +163,7 @@ def _checked_hooks(hooks: Any) -> list[Any]:
                 "All hooks returned from model_fn must be SessionRunHook instances, got instance "
                 f"of {type(hook)}: {hook}"
             )
-    return hooks  # type: ignore[no-any-return]
+    return hooks
 
 
 def _export_output(problem_type: int, outputs: dict[str, Any]) -> Any:

@@ -64,7 +64,7 @@ def _streaming(
     if note is None:
         return streaming
     notice = f"Please switch to tf.metrics.{metric}{'.' if note else ''}{note}"
-    return deprecated(None, notice)(streaming)  # type: ignore[no-any-return]
+    return deprecated(None, notice)(streaming)
 
 
 streaming_true_positives = export(

@@ -79,29 +79,27 @@ class GGTOptimizer(OptimizerV2):
     def _get_flat_grad(self, state: OptimizerState | None = None) -> Any:
         return self._get_non_slot("flat_grad", state)
 
-    def _prepare(self, state: OptimizerState) -> None:  # type: ignore[override]
+    def _prepare(self, state: OptimizerState) -> None:
         self._variables = []
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Any:  # type: ignore[override]
+    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Any:
         raise NotImplementedError("Sparse gradient updates are not supported.")
 
-    def _resource_apply_sparse(  # type: ignore[override]
+    def _resource_apply_sparse(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
         raise NotImplementedError("Sparse gradient updates are not supported.")
 
-    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:  # type: ignore[override]
+    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:
         self._variables.append(var)
         flat = self._get_flat_grad(state)
         values = tf.reshape(grad, [-1])
         return tf.scatter_update(flat, tf.range(*self._places[var.name]), values)
 
-    def _resource_apply_dense(  # type: ignore[override]
-        self, grad: Tensor, handle: Any, state: OptimizerState
-    ) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Any:
         return self._apply_dense(grad, handle, state)
 
-    def _finish(self, state: OptimizerState) -> Any:  # type: ignore[override]
+    def _finish(self, state: OptimizerState) -> Any:
         dtype = self._variables[0].dtype.base_dtype
         step = tf.assign_add(self._get_global_step(state), 1.0)
         beta1 = state.get_hyper("beta1", dtype=dtype)

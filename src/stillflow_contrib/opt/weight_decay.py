@@ -131,7 +131,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
 
     class OptimizerWithDecoupledWeightDecay(
         DecoupledWeightDecayExtension,
-        base_optimizer,  # type: ignore[valid-type, misc]
+        base_optimizer,  # type: ignore[valid-type]
     ):
         """An optimizer with weight decay apart from the gradient."""
 

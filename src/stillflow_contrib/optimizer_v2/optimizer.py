@@ -90,7 +90,7 @@ class OptimizerV2(Optimizer):
         for name, value in values.items():
             self._set_hyper(name, value)
 
-    def minimize(  # type: ignore[override]
+    def minimize(
         self,
         loss: Any,
         global_step: Any = None,
@@ -135,7 +135,7 @@ class OptimizerV2(Optimizer):
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
-    def compute_gradients(  # type: ignore[override]
+    def compute_gradients(
         self,
         loss: Any,
         var_list: Any = None,
@@ -211,7 +211,7 @@ class OptimizerV2(Optimizer):
         with init_scope():
             self._create_vars(variables, state)
         with name_scope(scope):
-            self._prepare(state)  # type: ignore[call-arg]
+            self._prepare(state)
             finished = self._update_all(extended, reduced, variables, state)
             if global_step is None:
                 return as_train_op(distribution.group(finished, name=scope))
@@ -279,33 +279,31 @@ class OptimizerV2(Optimizer):
     def _create_vars(self, var_list: Sequence[Any], state: OptimizerState) -> None:
         """Make the slots of all variables that will be trained."""
 
-    def _prepare(self, state: OptimizerState) -> None:  # type: ignore[override]
+    def _prepare(self, state: OptimizerState) -> None:
         """Prepare the update of variables."""
 
-    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:  # type: ignore[override]
+    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:
         """Return the operation that updates a reference variable."""
         raise NotImplementedError()
 
-    def _resource_apply_dense(  # type: ignore[override]
-        self, grad: Tensor, handle: Any, state: OptimizerState
-    ) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Any:
         """Return the operation that updates a resource variable."""
         raise NotImplementedError()
 
-    def _resource_apply_sparse_duplicate_indices(  # type: ignore[override]
+    def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
         """Update rows of a resource variable that `indices` may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(summed, handle, unique_indices, state)
 
-    def _resource_apply_sparse(  # type: ignore[override]
+    def _resource_apply_sparse(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
         """Update rows of a resource variable; `indices` are all different."""
         raise NotImplementedError()
 
-    def _apply_sparse_duplicate_indices(  # type: ignore[override]
+    def _apply_sparse_duplicate_indices(
         self, grad: IndexedSlices, var: Any, state: OptimizerState
     ) -> Any:
         """Update rows of a reference variable that the gradient may name several times."""
@@ -313,13 +311,11 @@ class OptimizerV2(Optimizer):
         grad = IndexedSlices(summed, unique_indices, grad.dense_shape)
         return self._apply_sparse(grad, var, state)
 
-    def _apply_sparse(  # type: ignore[override]
-        self, grad: IndexedSlices, var: Any, state: OptimizerState
-    ) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Any:
         """Update rows of a reference variable; the indices are all different."""
         raise NotImplementedError()
 
-    def _finish(self, state: OptimizerState) -> Any:  # type: ignore[override]
+    def _finish(self, state: OptimizerState) -> Any:
         """Return the operation that completes the step, after all updates.
 
         None if there is none.

@@ -54,20 +54,16 @@ class _RuleOptimizer(OptimizerV2):
         ]
         return op(*states, *others, use_locking=self._use_locking, **self._flags)
 
-    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:  # type: ignore[override]
+    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:
         return self._update("", var, grad, None, state).op
 
-    def _resource_apply_dense(  # type: ignore[override]
-        self, grad: Tensor, handle: Any, state: OptimizerState
-    ) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Any:
         return self._update("Resource", handle, grad, None, state)
 
-    def _apply_sparse(  # type: ignore[override]
-        self, grad: IndexedSlices, var: Any, state: OptimizerState
-    ) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Any:
         return self._update("Sparse", var, grad.values, grad.indices, state).op
 
-    def _resource_apply_sparse(  # type: ignore[override]
+    def _resource_apply_sparse(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
         return self._update("ResourceSparse", handle, grad, indices, state)
@@ -92,20 +88,18 @@ class GradientDescentOptimizer(_RuleOptimizer):
         super().__init__(use_locking, name)
         self._set_hyper("learning_rate", learning_rate)
 
-    def _resource_apply_dense(  # type: ignore[override]
-        self, grad: Tensor, handle: Any, state: OptimizerState
-    ) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Any:
         rate = state.get_hyper("learning_rate", grad.dtype.base_dtype)
         op = training_op("ResourceApplyGradientDescent")
         return op(handle.handle, rate, grad, use_locking=self._use_locking)
 
-    def _resource_apply_sparse_duplicate_indices(  # type: ignore[override]
+    def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
         rate = state.get_hyper("learning_rate", grad.dtype.base_dtype)
         return card("ResourceScatterAdd")(handle.handle, indices, -grad * rate)
 
-    def _apply_sparse_duplicate_indices(  # type: ignore[override]
+    def _apply_sparse_duplicate_indices(
         self, grad: IndexedSlices, var: Any, state: OptimizerState
     ) -> Any:
         step = grad.values * state.get_hyper("learning_rate", var.dtype.base_dtype)
@@ -316,20 +310,18 @@ class AdamOptimizer(_RuleOptimizer):
         slots = [state.get_slot(var, name) for name in self._slot_names]
         return update_of_rows(grad, var, indices, add, slots, scalars, self._use_locking)
 
-    def _apply_sparse(  # type: ignore[override]
-        self, grad: IndexedSlices, var: Any, state: OptimizerState
-    ) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Any:
         def add(ref: Any, indices: Tensor, updates: Tensor) -> Any:
             return card("ScatterAdd")(ref, indices, updates, use_locking=self._use_locking)
 
         return self._update_rows(grad.values, var, grad.indices, add, state)
 
-    def _resource_apply_sparse(  # type: ignore[override]
+    def _resource_apply_sparse(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
         return self._update_rows(grad, handle, indices, resource_scatter_add, state)
 
-    def _finish(self, state: OptimizerState) -> Any:  # type: ignore[override]
+    def _finish(self, state: OptimizerState) -> Any:
         powers = self._get_beta_accumulators(state)
         return group(
             *(

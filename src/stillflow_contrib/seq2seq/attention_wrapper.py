@@ -63,7 +63,7 @@ class AttentionWrapperState(_State):
         Raises:
           ValueError: if one is not.
         """
-        return nest.map_structure(_like, self, self._replace(**kwargs))  # type: ignore[no-any-return]
+        return nest.map_structure(_like, self, self._replace(**kwargs))
 
 
 def _like(old: Any, new: Any) -> Any:
@@ -274,7 +274,7 @@ class AttentionWrapper(RNNCell):
             return ()
         return tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=weights.shape)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(
                 "Expected state to be instance of AttentionWrapperState. Received type "

@@ -79,7 +79,7 @@ class BaseDecoder(Layer):
 
     tracks_own_finished = False
 
-    def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:
         """Decode; see `dynamic_decode`."""
         return dynamic_decode(
             self,

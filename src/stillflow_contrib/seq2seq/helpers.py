@@ -24,7 +24,7 @@ def unstacked(value: Any) -> Any:
 def lookup(embedding: Any) -> Callable[[Any], Any]:
     """Return the function that embeds numbers, given itself or by its vectors."""
     if callable(embedding):
-        return embedding  # type: ignore[no-any-return]
+        return embedding
     return lambda ids: tf.nn.embedding_lookup(embedding, ids)
 
 
@@ -207,13 +207,11 @@ class TrainingHelper(_ScalarSamples):
             finished = tf.equal(0, self._sequence_length)
             return finished, self._read(tf.reduce_all(finished), 0)
 
-    def sample(  # type: ignore[override]
-        self, time: Any, outputs: Any, name: str | None = None, **unused_kwargs: Any
-    ) -> Any:
+    def sample(self, time: Any, outputs: Any, name: str | None = None, **unused_kwargs: Any) -> Any:
         with tf.name_scope(name, "TrainingHelperSample", [time, outputs]):
             return tf.cast(tf.argmax(outputs, axis=-1), tf.int32)
 
-    def next_inputs(  # type: ignore[override]
+    def next_inputs(
         self, time: Any, outputs: Any, state: Any, name: str | None = None, **unused_kwargs: Any
     ) -> tuple[Any, Any, Any]:
         with tf.name_scope(name, "TrainingHelperNextInputs", [time, outputs, state]):

@@ -67,9 +67,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
             self._seed, self._scheduling_seed = seed, scheduling_seed
             super().__init__(inputs, sequence_length, time_major=time_major, name=name)
 
-    def sample(  # type: ignore[override]
-        self, time: Any, outputs: Any, state: Any, name: str | None = None
-    ) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         values = [time, outputs, state]
         with tf.name_scope(name, "ScheduledEmbeddingTrainingHelperSample", values):
             chosen = bernoulli_sample(
@@ -79,7 +77,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
             drawn = categorical_sample(logits=outputs, seed=self._seed)
             return tf.where(chosen, drawn, tf.fill([self.batch_size], -1))
 
-    def next_inputs(  # type: ignore[override]
+    def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
         values = [time, outputs, state, sample_ids]
@@ -139,9 +137,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             self._seed, self._next_inputs_fn = seed, next_inputs_fn
             super().__init__(inputs, sequence_length, time_major=time_major, name=name)
 
-    def sample(  # type: ignore[override]
-        self, time: Any, outputs: Any, state: Any, name: str | None = None
-    ) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         values = [time, outputs, state]
         with tf.name_scope(name, "ScheduledOutputTrainingHelperSample", values):
             return bernoulli_sample(
@@ -156,7 +152,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             auxiliary = tf.gather_nd(auxiliary, indices)
         return nest.map_structure(lambda x: tf.concat((x, auxiliary), -1), outputs)
 
-    def next_inputs(  # type: ignore[override]
+    def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
         values = [time, outputs, state, sample_ids]

@@ -218,7 +218,7 @@ class Exporter:
         for demand, is_met in demands.items():
             if not is_met():
                 raise TypeError(demand)
-        return paths()[0]  # type: ignore[no-any-return]
+        return paths()[0]
 
 
 def _graph_to_serve(graph_def: Any, clear_devices: bool) -> Any:

@@ -73,7 +73,7 @@ def _shown(number: float | np.floating) -> str:
 
 def _part(share: float | np.floating, whole: float | np.floating) -> float | np.floating:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.divide(share, whole)  # type: ignore[no-any-return]
+        return np.divide(share, whole)
 
 
 class Statistics:
@@ -169,7 +169,7 @@ class Statistics:
         ranked = sorted(sums.items(), key=lambda item: (item[1][1], item[0]), reverse=True)
         for kind, (count, time, memory, calls) in ranked:
             share = _part(np.float32(time), whole) * np.float32(100)
-            cdf = cdf + share  # type: ignore[assignment]
+            cdf = cdf + share
             milliseconds = np.float32(time) / np.float32(1000)
             rest = [(10, np.float32(memory) / np.float32(1000)), (9, calls)]
             lines.append(

@@ -61,7 +61,7 @@ class StatSummarizer:
             (each.slot, (each.tensor_description.dtype, _sizes(each.tensor_description)))
             for each in node.output
         ]
-        before = self._outputs.setdefault(name, found)  # type: ignore[arg-type]
+        before = self._outputs.setdefault(name, found)
         if len(before) != len(found):
             native_log.info(
                 f"Number of outputs changed between runs for '{node.node_name}' - was "
@@ -126,4 +126,4 @@ def NewStatSummarizer(unused: bytes) -> StatSummarizer:
 def DeleteStatSummarizer(ss: StatSummarizer | None) -> None:
     """Forget a summarizer's data; Python's memory needs no help."""
     if ss is not None:
-        ss.__init__()  # type: ignore[misc]
+        ss.__init__()

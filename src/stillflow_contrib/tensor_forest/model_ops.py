@@ -83,7 +83,7 @@ def tree_variable(
 @export("contrib.tensor_forest.model_ops.tree_size")
 def tree_size(tree_handle: Any, name: str | None = None) -> Tensor:
     """Return the number of nodes of a tree, including leaves, a scalar int32."""
-    return cards.tree_size_op(tree_handle, name=name)  # type: ignore[no-any-return]
+    return cards.tree_size_op(tree_handle, name=name)
 
 
 @export("contrib.tensor_forest.model_ops.traverse_tree_v4")
@@ -102,7 +102,7 @@ def traverse_tree_v4(
       params: a `TensorForestParams` message, serialized.
       name: of the operation.
     """
-    return cards.traverse_tree_v4_op(  # type: ignore[no-any-return]
+    return cards.traverse_tree_v4_op(
         tree_handle, input_data, sparse_input_indices, sparse_input_values, sparse_input_shape,
         input_spec=input_spec, params=params, name=name,
     )  # fmt: skip
@@ -145,7 +145,7 @@ def update_model_v4(
     Raises:
       InvalidArgumentError: when run with a label that is no class.
     """
-    return cards.update_model_v4_op(  # type: ignore[no-any-return]
+    return cards.update_model_v4_op(
         tree_handle, leaf_ids, input_labels, input_weights, params=params, name=name
     )
 
@@ -159,6 +159,4 @@ def feature_usage_counts(tree_handle: Any, params: Any, name: str | None = None)
       params: a `TensorForestParams` message, serialized.
       name: of the operation.
     """
-    return cards.feature_usage_counts_op(  # type: ignore[no-any-return]
-        tree_handle, params=params, name=name
-    )
+    return cards.feature_usage_counts_op(tree_handle, params=params, name=name)

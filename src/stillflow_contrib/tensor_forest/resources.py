@@ -57,7 +57,7 @@ class ForestResource(Trackable):
 
     def is_initialized(self) -> Tensor:
         """Return True if it was made, a scalar bool."""
-        return self._is_initialized_op(self._resource_handle)  # type: ignore[no-any-return]
+        return self._is_initialized_op(self._resource_handle)
 
     def _saveable(self, name: str) -> SaveableObject:
         raise NotImplementedError

@@ -98,7 +98,7 @@ def process_input_v4(
     Returns:
       The leaves that have seen enough to grow, int32 [n].
     """
-    return cards.process_input_v4_op(  # type: ignore[no-any-return]
+    return cards.process_input_v4_op(
         tree_handle, stats_handle, input_data, sparse_input_indices, sparse_input_values,
         sparse_input_shape, input_labels, input_weights, leaf_ids, random_seed=random_seed,
         input_spec=input_spec, params=params, name=name,
@@ -117,7 +117,7 @@ def grow_tree_v4(
       params: a `TensorForestParams` message, serialized.
       name: of the operation.
     """
-    return cards.grow_tree_v4_op(  # type: ignore[no-any-return]
+    return cards.grow_tree_v4_op(
         tree_handle, stats_handle, finished_nodes, params=params, name=name
     )
 
@@ -133,6 +133,4 @@ def finalize_tree(
       params: a `TensorForestParams` message, serialized.
       name: of the operation.
     """
-    return cards.finalize_tree_op(  # type: ignore[no-any-return]
-        tree_handle, stats_handle, params=params, name=name
-    )
+    return cards.finalize_tree_op(tree_handle, stats_handle, params=params, name=name)

@@ -153,9 +153,7 @@ class RandomForestGraphs:
     def _bag_features(self, tree_num: int, input_data: Any) -> Tensor:
         """Return the features that a tree sees."""
         parts = tf.split(value=input_data, num_or_size_splits=self.params.num_features, axis=1)
-        return tf.concat(  # type: ignore[no-any-return]
-            [parts[number] for number in self.params.bagged_features[tree_num]], 1
-        )
+        return tf.concat([parts[number] for number in self.params.bagged_features[tree_num]], 1)
 
     def _features_of(self, tree_num: int, dense: Any, sparse: Any) -> Any:
         if not self.params.bagged_features:
@@ -212,7 +210,7 @@ class RandomForestGraphs:
         share = self.params.num_trees / num_trainers
         numbers = range(int(trainer_id * share), int((trainer_id + 1) * share))
         grown = self._of_trees(grow, numbers)
-        return tf.group(*grown, name="train")  # type: ignore[no-any-return]
+        return tf.group(*grown, name="train")
 
     def inference_graph(self, input_data: Any, **inference_args: Any) -> tuple[Any, Any, Any]:
         """Return the forest's predictions.
@@ -248,15 +246,15 @@ class RandomForestGraphs:
     def average_size(self) -> Tensor:
         """Return the mean number of nodes of a tree, a scalar float32."""
         sizes = tf.stack(self._of_trees(lambda number: self.trees[number].size()))
-        return tf.reduce_mean(tf.cast(sizes, tf.float32))  # type: ignore[no-any-return]
+        return tf.reduce_mean(tf.cast(sizes, tf.float32))
 
     def training_loss(self, features: Any, labels: Any, name: str = "training_loss") -> Tensor:
         """Return minus the forest's size; features and labels have no effect."""
-        return tf.negative(self.average_size(), name=name)  # type: ignore[no-any-return]
+        return tf.negative(self.average_size(), name=name)
 
     def validation_loss(self, features: Any, labels: Any) -> Tensor:
         """Return minus the forest's size; features and labels have no effect."""
-        return tf.negative(self.average_size())  # type: ignore[no-any-return]
+        return tf.negative(self.average_size())
 
     def average_impurity(self) -> Tensor:
         """Return the mean over trees of their `average_impurity`.
@@ -264,13 +262,13 @@ class RandomForestGraphs:
         Those here have none.
         """
         impurities = self._of_trees(lambda number: self.trees[number].average_impurity())
-        return tf.reduce_mean(tf.stack(impurities))  # type: ignore[no-any-return]
+        return tf.reduce_mean(tf.stack(impurities))
 
     def feature_importances(self) -> Tensor:
         """Return the share of tests that each feature has, float64 [features]."""
         counts = [tree.feature_usage_counts() for tree in self.trees[: self.params.num_trees]]
         total = tf.reduce_sum(tf.stack(counts, 0), 0)
-        return total / tf.reduce_sum(total)  # type: ignore[no-any-return]
+        return total / tf.reduce_sum(total)
 
 
 @export("contrib.tensor_forest.tensor_forest.RandomTreeGraphs")

@@ -32,7 +32,7 @@ class FakeSummaryWriter:
         if cls._replaced:
             raise ValueError("FakeSummaryWriter already installed.")
         cls._replaced = writer.FileWriter
-        writer.FileWriter = FakeSummaryWriter  # type: ignore[misc, assignment]
+        writer.FileWriter = FakeSummaryWriter  # type: ignore[assignment]
 
     @classmethod
     def uninstall(cls) -> None:
@@ -43,7 +43,7 @@ class FakeSummaryWriter:
         """
         if not cls._replaced:
             raise ValueError("FakeSummaryWriter not installed.")
-        writer.FileWriter = cls._replaced  # type: ignore[misc]
+        writer.FileWriter = cls._replaced
         cls._replaced = None
 
     def __init__(self, logdir: Any, graph: Any = None) -> None:

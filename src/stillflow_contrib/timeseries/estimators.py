@@ -160,7 +160,7 @@ class ARRegressor(TimeSeriesRegressor):
             model = AnomalyMixtureARModel(
                 **settings,
                 anomaly_prior_probability=anomaly_prior_probability,
-                anomaly_distribution=anomaly_distribution,  # type: ignore[arg-type]
+                anomaly_distribution=anomaly_distribution,
             )
         super().__init__(model, FilteringOnlyStateManager(), optimizer, model_dir, config)
 

@@ -147,7 +147,7 @@ class TimeSeriesRegressionHead(Head):
         required = (PredictionFeatures.TIMES, PredictionFeatures.STATE_TUPLE)
         check_predict_features(features, required, {PredictionFeatures.STATE_TUPLE})
 
-    def create_estimator_spec(  # type: ignore[override]
+    def create_estimator_spec(
         self, features: _Features, mode: str, labels: Any = None
     ) -> EstimatorSpec:
         """Return the `EstimatorSpec` of a mode; a state in numbered parts asks for signatures.

@@ -24,14 +24,14 @@ class _Places:
         self.names = variables, composites
 
     def variables(self) -> Values:
-        return self.get()[: self.count]  # type: ignore[no-any-return]
+        return self.get()[: self.count]
 
     def set_variables(self, values: Values) -> None:
         if self.count:
             self.set_((*values, *self.get()[self.count :]))
 
     def state(self) -> Values:
-        return self.get()[self.count :]  # type: ignore[no-any-return]
+        return self.get()[self.count :]
 
     def set_state(self, state: Values) -> None:
         if state:

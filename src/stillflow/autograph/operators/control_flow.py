@@ -83,7 +83,7 @@ def while_stmt(
     while test(*values):
         with watch:
             values = body(*values)
-    return values  # type: ignore[no-any-return]
+    return values
 
 
 def try_out(test: Block, *values: Any) -> Any:

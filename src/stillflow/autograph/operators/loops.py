@@ -51,7 +51,7 @@ def staged(
         **(opts or {}),
     )  # fmt: skip
     set_state(final[count:])
-    return final[:count]  # type: ignore[no-any-return]
+    return final[:count]
 
 
 def _and_then(main: Any, extra_test: Block | None, values: Values) -> Any:
@@ -145,7 +145,7 @@ def over_iterator(
         return _and_then(has_next, extra_test, values)
 
     _, final = staged(loop_test, loop_body, get_state, set_state, (True, init_vars), None)
-    return final  # type: ignore[no-any-return]
+    return final
 
 
 # ---- datasets
@@ -194,7 +194,7 @@ def _scanned(
     states = dataset.apply(scan(start, scan_body)).apply(take_while(take_while_predicate))
     final, final_state = states.reduce(start, reduce_body)
     set_state(final_state)
-    return final  # type: ignore[no-any-return]
+    return final
 
 
 def _reduced(

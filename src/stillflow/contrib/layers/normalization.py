@@ -170,10 +170,10 @@ def _checked_axes(inputs: Any, groups: int, channels_axis: int, axes: Sequence[i
 
 def _group_moments(inputs: Any, axes: list[int], close_to_zero: bool) -> tuple[Any, Any]:
     if not close_to_zero:
-        return tf.nn.moments(inputs, axes, keep_dims=True)  # type: ignore[no-any-return]
+        return tf.nn.moments(inputs, axes, keep_dims=True)
     # No shift by an estimate of the mean.
     *sufficient, _ = tf.nn.sufficient_statistics(inputs, axes, keep_dims=True)
-    return tf.nn.normalize_moments(*sufficient, shift=None)  # type: ignore[no-any-return]
+    return tf.nn.normalize_moments(*sufficient, shift=None)
 
 
 @export("contrib.layers.group_norm", "contrib.slim.group_norm")

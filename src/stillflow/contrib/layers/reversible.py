@@ -180,7 +180,7 @@ class RevBlock(Layer):
         # The places of each layer's variables among all of them.
         places: dict[tuple[int, str], list[int]] = {}
         for place, variable in enumerate(variables):
-            layer, function = _LAYER.match(variable.name).groups()  # type: ignore[union-attr]
+            layer, function = _LAYER.match(variable.name).groups()
             places.setdefault((int(layer), function), []).append(place)
 
         variable_grads: list[Any] = [None] * len(variables)

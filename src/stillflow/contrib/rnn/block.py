@@ -82,7 +82,7 @@ class LSTMBlockCell(_LSTMVariables, LayerRNNCell):
             raise ValueError(f"Expecting inputs_shape[1] to be set: {inputs_shape}")
         self._make_variables(inputs_shape.dims[1].value)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         peepholes = self._peepholes(self.dtype)
@@ -110,7 +110,7 @@ class LSTMBlockWrapper(Layer):
         """Return the memories and the outputs of all time steps."""
         raise NotImplementedError
 
-    def call(  # type: ignore[override]
+    def call(
         self,
         inputs: Any,
         initial_state: Any = None,
@@ -271,7 +271,7 @@ class GRUBlockCell(LayerRNNCell):
         self._candidate_bias = self.add_weight(names[3], [size], initializer=zero)
         self.built = True
 
-    def call(self, inputs: Any, h_prev: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, h_prev: Any) -> Any:
         size = h_prev.get_shape().with_rank(2)[1]
         if size != self._cell_size:
             raise ValueError(f"Shape of h_prev[1] incorrect: cell_size {self._cell_size} vs {size}")

@@ -62,7 +62,7 @@ class ConvLSTMCell(RNNCell):
     def state_size(self) -> Any:
         return self._state_size
 
-    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         before, hidden = state
         features = 4 * self._output_channels
         joined = convolve([inputs, hidden], self._kernel_shape, features, self._use_bias)

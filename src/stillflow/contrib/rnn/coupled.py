@@ -86,7 +86,7 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
     def _normed(self, value: Any, scope: str) -> Any:
         return layer_norm(value, *self._norm, scope, None) if self._layer_norm else value
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         units, dtype = self._num_units, inputs.dtype
         if self._state_is_tuple:
             c_prev, m_prev = state
@@ -168,7 +168,7 @@ class TimeFreqLSTMCell(RNNCell):
             for k in range(count)
         ]
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         units, dtype = self._num_units, inputs.dtype
         windows = self._windows(inputs)
         rows = windows[0].get_shape().as_list()[1] + 2 * units

@@ -55,7 +55,7 @@ class UGRNNCell(_Units, RNNCell):
         self._forget_bias, self._activation = forget_bias, activation
         self._linear = Linears()
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         known_input_size(inputs)
         with tf.variable_scope(tf.get_variable_scope(), initializer=self._initializer):
             both = self._linear("gates", tf.concat([inputs, state], 1), 2 * self._num_units)
@@ -94,7 +94,7 @@ class IntersectionRNNCell(_Units, RNNCell):
         self._y_activation = y_activation
         self._linear = Linears()
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         input_size, n = known_input_size(inputs), self._num_units
         with tf.variable_scope(tf.get_variable_scope(), initializer=self._initializer):
             if input_size != n:
@@ -150,7 +150,7 @@ class SRUCell(_Units, LayerRNNCell):
         self._bias = self.add_weight(BIAS, shape=[2 * units], initializer=tf.zeros_initializer)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         new, *gates, highway = tf.split(tf.matmul(inputs, self._kernel), 4, axis=1)
         opened = tf.sigmoid(tf.nn.bias_add(tf.concat(gates, 1), self._bias))
         forget, reset = tf.split(opened, 2, axis=1)
@@ -215,7 +215,7 @@ class IndRNNCell(_Units, _Independent):
         self._w, self._u, self._b = self._variables(names, known_depth(inputs_shape), 1, zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         product = tf.matmul(inputs, self._w) + state * self._u
         output = self._activation(tf.nn.bias_add(product, self._b))
         return output, output
@@ -254,7 +254,7 @@ class IndyGRUCell(_Units, _Independent):
         self._candidate = self._variables(names, depth, 1, zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         w, u, b = self._gates
         product = tf.matmul(inputs, w) + tf.tile(state, [1, 2]) * u
         gates = tf.sigmoid(tf.nn.bias_add(product, b))
@@ -306,7 +306,7 @@ class IndyLSTMCell(_Independent):
         self._w, self._u, self._b = self._variables(names, known_depth(inputs_shape), 4, zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         cell, output = state
         axis = tf.constant(1, dtype=tf.int32)
         product = tf.matmul(inputs, self._w) + tf.tile(output, [1, 4]) * self._u

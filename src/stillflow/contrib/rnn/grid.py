@@ -125,7 +125,7 @@ class GridLSTMCell(RNNCell):
             for part in "cm"
         ]
         kind = f"{type(self).__name__.removesuffix('Cell')}StateTuple"
-        self._state_tuple_type = collections.namedtuple(kind, names) if state_is_tuple else None  # type: ignore[misc]
+        self._state_tuple_type = collections.namedtuple(kind, names) if state_is_tuple else None
         self._state_size: Any = num_units * total * 2
         if self._state_tuple_type is not None:
             self._state_size = self._state_tuple_type(*[num_units] * (2 * total))
@@ -144,7 +144,7 @@ class GridLSTMCell(RNNCell):
         """The named tuple of states; None if the state is one tensor."""
         return self._state_tuple_type
 
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         batch = dimension_value(inputs.shape[0]) or tf.shape(inputs)[0]
         shown, held = self._through(self._pieces(inputs), state, batch, "")
         if self._state_tuple_type is not None:
@@ -309,7 +309,7 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
         )  # fmt: skip
         self._backward_slice_offset = int(backward_slice_offset)
 
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         batch = dimension_value(inputs.shape[0]) or tf.shape(inputs)[0]
         up = down = self._pieces(inputs)
         if self._backward_slice_offset:

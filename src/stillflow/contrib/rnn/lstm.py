@@ -88,7 +88,7 @@ class LayerNormBasicLSTMCell(_Sizes, RNNCell):
             return out
         return tf.nn.bias_add(out, tf.get_variable("bias", [columns], dtype=args.dtype))
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         c, h = state
         args = tf.concat([inputs, h], 1)
         gates = tf.split(value=self._linear(args), num_or_size_splits=4, axis=1)
@@ -141,7 +141,7 @@ class LayerNormLSTMCell(_Sizes, RNNCell):
     def _norm(self, value: Any, scope: str) -> Any:
         return layer_norm(value, self._norm_gain, self._norm_shift, scope, None)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         c_prev, m_prev = state
         known_input_size(inputs)
         scope = tf.get_variable_scope()
@@ -220,7 +220,7 @@ class NASCell(_Sizes, LayerRNNCell):
             self.projection_weights = add("projection_weights", [self._num_units, self._num_proj])
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         c_prev, m_prev = state
         from_state = tf.matmul(m_prev, self.recurrent_kernel)
         from_inputs = tf.matmul(inputs, self.kernel)
@@ -289,7 +289,7 @@ class GLSTMCell(_Sizes, RNNCell):
         name = f"GLSTM_group{number}_input_generation"
         return tf.slice(inputs, begin=[0, number * size], size=[rows, size], name=name)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         c_prev, m_prev = state
         rows = dimension_value(inputs.shape[0]) or tf.shape(inputs)[0]
         input_size = dimension_value(inputs.shape[1])

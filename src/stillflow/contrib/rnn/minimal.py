@@ -59,7 +59,7 @@ class MinimalRNNCell(_Cell):
         self.bias = self._add(BIAS, [self.units], self.bias_initializer)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         sizes = [known_input_size(inputs), 2 * self.units]
         forward, gate = tf.split(value=self.kernel, num_or_size_splits=sizes, axis=0)
         forward = self.activation(tf.matmul(inputs, forward))
@@ -82,7 +82,7 @@ class CFNCell(_Cell):
         self.bias = self._add(BIAS, [2 * units], self.bias_initializer)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         known_input_size(inputs)
         sizes = [2 * self.units, self.units]
         v, w = tf.split(value=self.kernel, num_or_size_splits=sizes, axis=1)

@@ -109,7 +109,7 @@ class NTMCell(LayerRNNCell):
         )
         self.built = True
 
-    def call(self, x: Any, prev_state: Any) -> Any:  # type: ignore[override]
+    def call(self, x: Any, prev_state: Any) -> Any:
         batch = dimension_value(x.shape[0]) or tf.shape(x)[0]
         reads = self._from_the_start(
             prev_state.time, tf.tanh, self._first_reads, prev_state.read_vector_list, batch

@@ -63,7 +63,7 @@ class PhasedLSTMCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         c_prev, h_prev = state
         time, x = inputs
         units, both = self._num_units, [x, h_prev]

@@ -73,7 +73,7 @@ class WeightNormLSTMCell(RNNCell):
                 return result
             return tf.nn.bias_add(result, bias_variable(outer, columns, dtype))
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         c, h = state
         known_input_size(inputs)
         with tf.variable_scope(self._scope, initializer=self._initializer):

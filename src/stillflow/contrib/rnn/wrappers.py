@@ -71,7 +71,7 @@ class EmbeddingWrapper(_Wrapper):
         self._shape = [embedding_classes, embedding_size]
         self._initializer = initializer
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         with tf.device("/cpu:0"):
             initializer = self._initializer or tf.get_variable_scope().initializer
             if not initializer:
@@ -112,7 +112,7 @@ class InputProjectionWrapper(_Wrapper):
             tf_logging.warn("%s: The input_size parameter is deprecated.", self)
         self._num_proj, self._activation = num_proj, activation
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         projected = self._linear("inputs", inputs, self._num_proj)
         if self._activation:
             projected = self._activation(projected)
@@ -146,7 +146,7 @@ class OutputProjectionWrapper(_Wrapper):
     def output_size(self) -> Any:
         return self._output_size
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         output, new_state = self._cell(inputs, state)
         projected = self._linear("output", output, self._output_size)
         if self._activation:
@@ -190,7 +190,7 @@ class HighwayWrapper(RNNCell):
             transform = self._gate("transform", inputs, -self._carry_bias_init)
         return inputs * carry + outputs * transform
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         outputs, new_state = self._cell(inputs, state, scope=scope)
         nest.assert_same_structure(inputs, outputs)
         nest.map_structure(
@@ -265,7 +265,7 @@ class AttentionCellWrapper(_Wrapper):
             for start, size in zip(starts, sizes, strict=True)
         ]
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         state, attns, past = self._parts(state)
         past = tf.reshape(past, [-1, self._attn_length, self._attn_size])
         input_size = self._input_size or inputs.get_shape().as_list()[1]

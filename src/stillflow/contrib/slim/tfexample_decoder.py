@@ -279,7 +279,7 @@ class TFExampleDecoder(DataDecoder):
     def list_items(self) -> list[str]:
         return list(self._items_to_handlers)
 
-    def decode(self, serialized_example: Any, items: Any = None) -> Sequence[Any]:  # type: ignore[override]
+    def decode(self, serialized_example: Any, items: Any = None) -> Sequence[Any]:
         """Return the wanted items of a serialized example, all by default."""
         example = tf.parse_single_example(serialized_example, self._keys_to_features)
         for key, feature in sorted(self._keys_to_features.items()):

@@ -100,7 +100,7 @@ class TPUEstimatorSpec(HeadTPUEstimatorSpec):
     ) -> TPUEstimatorSpec:  # fmt: skip
         for name, call in (("eval_metrics", eval_metrics), ("host_call", host_call)):
             _check_call(name, call)
-        return super().__new__(  # type: ignore[no-any-return]
+        return super().__new__(
             cls, mode, predictions, loss, train_op, eval_metrics, export_outputs, scaffold_fn,
             host_call, training_hooks, evaluation_hooks, prediction_hooks,
         )  # fmt: skip

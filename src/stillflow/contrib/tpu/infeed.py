@@ -337,7 +337,7 @@ class InfeedQueue:
             return [tensor]
         axis = self._sharding_policies[index].shard_dimension
         with colocate_with(tensor):
-            return split(  # type: ignore[no-any-return]
+            return split(
                 tensor, self.number_of_shards, axis=axis, name=f"{self._name}/split/{index}"
             )
 

@@ -48,7 +48,7 @@ class CrossShardOptimizer(WrappingOptimizer):
         self._reduction = reduction
         self._group_assignment = group_assignment
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:
         """Return the gradients of this shard, of its part of the loss.
 
         Args:
@@ -106,7 +106,7 @@ class CrossShardOptimizer(WrappingOptimizer):
                 with colocate_with(grad):
                     grad = cross_replica_sum(grad, self._group_assignment)
             summed.append((grad, var))
-        return self._opt.apply_gradients(summed, global_step, name)  # type: ignore[no-any-return]
+        return self._opt.apply_gradients(summed, global_step, name)
 
     def variables(self) -> Any:
         """Its variables."""

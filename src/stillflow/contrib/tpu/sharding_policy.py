@@ -103,7 +103,7 @@ class ShardingPolicy:
             raise ValueError(f"shard_index {shard_index}, but must be in [0,{count}).")
         shape = as_shape(shape)
         if count == 1:
-            return shape  # type: ignore[no-any-return]
+            return shape
         dims, axis = self._dims(shape)
         if dims[axis] is None:
             raise ValueError(
@@ -113,7 +113,7 @@ class ShardingPolicy:
         if dims[axis] % count:
             raise ValueError(f"shape {dims} cannot be sharded {count} ways along dimension {axis}")
         dims[axis] //= count
-        return as_shape(dims)  # type: ignore[no-any-return]
+        return as_shape(dims)
 
     def _dims(self, shape: TensorShape) -> tuple[list[Any], int]:
         """Return the dimensions of a shape that has the axis."""
@@ -127,10 +127,10 @@ class ShardingPolicy:
     def _unshard_shape(self, shape: Any) -> TensorShape:
         shape = as_shape(shape)
         if self._number_of_shards == 1:
-            return shape  # type: ignore[no-any-return]
+            return shape
         dims, axis = self._dims(shape)
         dims[axis] *= self._number_of_shards
-        return as_shape(dims)  # type: ignore[no-any-return]
+        return as_shape(dims)
 
     def get_unsharded_shape(self, shapes: Sequence[Any]) -> TensorShape:
         """Return the shape of the tensor that has shards of these shapes.

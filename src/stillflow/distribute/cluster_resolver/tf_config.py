@@ -50,7 +50,7 @@ class TFConfigClusterResolver(ClusterResolver):
     def task_id(self) -> Any:
         """Its index; None if nothing says it."""
         if self._task_type is not None:
-            return int(self._task_id)  # type: ignore[arg-type]
+            return int(self._task_id)
         found = tf_config().get("task", {}).get("index")
         return None if found is None else int(found)
 

@@ -95,7 +95,7 @@ class BinaryClassHead(LogitsHead):
             metrics.update(self._means(regularization_losses))
             return {**metrics, **metrics_at(self._thresholds, self._summary_key)}
 
-    def update_metrics(  # type: ignore[override] # as TF's, it takes no mode
+    def update_metrics(  # as TF's, it takes no mode
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip

@@ -76,7 +76,7 @@ class MultiClassHead(LogitsHead):
             means = self._means(regularization_losses, MetricKeys.LOSS_MEAN)
             return {**means, self._summary_key(key): tf.keras.metrics.Accuracy(name=key)}
 
-    def update_metrics(  # type: ignore[override] # as TF's, it takes no mode
+    def update_metrics(  # as TF's, it takes no mode
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip

@@ -126,7 +126,7 @@ class MultiHead(Head):
                 metrics[key] = mean(name=key)
         return metrics
 
-    def update_metrics(  # type: ignore[override] # as TF's, it takes no mode
+    def update_metrics(  # as TF's, it takes no mode
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip

@@ -128,7 +128,7 @@ class MultiLabelHead(LogitsHead):
             for by_id, by_word in _OF_CLASS
         ]
 
-    def update_metrics(  # type: ignore[override] # as TF's, it takes no mode
+    def update_metrics(  # as TF's, it takes no mode
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip

@@ -72,7 +72,7 @@ class RegressionHead(LogitsHead):
                 regularization_losses, keys.LOSS_MEAN, keys.PREDICTION_MEAN, keys.LABEL_MEAN
             )
 
-    def update_metrics(  # type: ignore[override] # as TF's, it takes no mode
+    def update_metrics(  # as TF's, it takes no mode
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip

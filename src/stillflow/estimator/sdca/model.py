@@ -82,10 +82,10 @@ class LinearModel:
             raise ValueError("symmetric_l1_regularization should be non-negative.")
 
     def _l1(self) -> float:
-        return self._options["symmetric_l1_regularization"]  # type: ignore[no-any-return]
+        return self._options["symmetric_l1_regularization"]
 
     def _l2(self) -> float:
-        return self._options["symmetric_l2_regularization"]  # type: ignore[no-any-return]
+        return self._options["symmetric_l2_regularization"]
 
     def _num_table_shards(self) -> int:
         shards = self._options.get("num_table_shards")

@@ -35,7 +35,7 @@ def is_float(column: Any) -> bool:
     if isinstance(column, (*_CATEGORICAL, BucketizedColumn, IndicatorColumn)):
         return False
     if isinstance(column, _DENSE):
-        return bool(column.dtype.is_floating)  # type: ignore[union-attr]
+        return bool(column.dtype.is_floating)
     raise ValueError(f"Encountered unexpected column {column}")
 
 
@@ -177,7 +177,7 @@ def _indicated(features: Any, column: Any, value: Any) -> list[Any]:
             f"Rank of indicator column must be no more than 2, but column `{name}` got: "
             f"{features[name].shape}"
         )
-    return unstack(tensor, axis=1)  # type: ignore[no-any-return]
+    return unstack(tensor, axis=1)
 
 
 def _dense(column: Any, value: Any, boundaries: Any) -> list[Any]:

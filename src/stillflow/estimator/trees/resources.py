@@ -110,20 +110,16 @@ class QuantileAccumulator(_Resource):
         add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self._saveable)
 
     def _create_resource(self) -> Tensor:
-        return quantiles.quantile_handle_op(  # type: ignore[no-any-return]
-            container="", shared_name=self._name, name=self._name
-        )
+        return quantiles.quantile_handle_op(container="", shared_name=self._name, name=self._name)
 
     def _initialize(self) -> Operation:
-        return quantiles.create_quantile_stream_resource_op(  # type: ignore[no-any-return]
+        return quantiles.create_quantile_stream_resource_op(
             self._resource_handle, self._eps, self._num_streams
         )
 
     def is_initialized(self) -> Tensor:
         """Return True if it was made, a scalar bool."""
-        return quantiles.is_quantile_resource_initialized_op(  # type: ignore[no-any-return]
-            self.resource_handle
-        )
+        return quantiles.is_quantile_resource_initialized_op(self.resource_handle)
 
     @property
     def saveable(self) -> SaveableObject:
@@ -138,19 +134,15 @@ class QuantileAccumulator(_Resource):
           example_weights: the examples' weights, or one for all.
         """
         summaries = quantiles.make_quantile_summaries_op(float_columns, example_weights, self._eps)
-        return quantiles.quantile_add_summaries_op(  # type: ignore[no-any-return]
-            self.resource_handle, summaries
-        )
+        return quantiles.quantile_add_summaries_op(self.resource_handle, summaries)
 
     def flush(self) -> Operation:
         """Compute the boundaries, and start again."""
-        return quantiles.quantile_flush_op(  # type: ignore[no-any-return]
-            self.resource_handle, self._num_quantiles
-        )
+        return quantiles.quantile_flush_op(self.resource_handle, self._num_quantiles)
 
     def get_bucket_boundaries(self) -> list[Tensor]:
         """Return the boundaries of each feature; none until they are found."""
-        return quantiles.get_bucket_boundaries_op(  # type: ignore[no-any-return]
+        return quantiles.get_bucket_boundaries_op(
             self.resource_handle, num_features=self._num_streams
         )
 
@@ -203,27 +195,23 @@ class TreeEnsemble(_Resource):
             )
 
     def _create_resource(self) -> Tensor:
-        return states.ensemble_handle_op(  # type: ignore[no-any-return]
-            container="", shared_name=self._name, name=self._name
-        )
+        return states.ensemble_handle_op(container="", shared_name=self._name, name=self._name)
 
     def _initialize(self) -> Operation:
-        return states.create_ensemble_op(  # type: ignore[no-any-return]
+        return states.create_ensemble_op(
             self._resource_handle, self._stamp_token, self._serialized_proto
         )
 
     def is_initialized(self) -> Tensor:
         """Return True if it was made, a scalar bool."""
-        return states.is_ensemble_initialized_op(  # type: ignore[no-any-return]
-            self.resource_handle
-        )
+        return states.is_ensemble_initialized_op(self.resource_handle)
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {} if self._is_local else {"tree_ensemble": self._saveable}
 
     def get_stamp_token(self) -> Tensor:
         """Return the number of its state."""
-        return states.get_ensemble_states_op(self.resource_handle)[0]  # type: ignore[no-any-return]
+        return states.get_ensemble_states_op(self.resource_handle)[0]
 
     def get_states(self) -> tuple[Tensor, ...]:
         """Stamp, numbers of trees, of finalized ones and of layers tried, nodes of the last layer.
@@ -246,6 +234,4 @@ class TreeEnsemble(_Resource):
           stamp_token: the state's number.
           serialized_proto: the state, a string.
         """
-        return states.deserialize_ensemble_op(  # type: ignore[no-any-return]
-            self.resource_handle, stamp_token, serialized_proto
-        )
+        return states.deserialize_ensemble_op(self.resource_handle, stamp_token, serialized_proto)

@@ -53,7 +53,7 @@ def linux_distribution(*arguments: Any, **options: Any) -> tuple[str, str, str]:
 dist = linux_distribution
 
 
-class ByteString(Sequence):  # type: ignore[type-arg]
+class ByteString(Sequence):
     """Abstract base class of ``bytes`` and ``bytearray``."""
 
     __slots__ = ()

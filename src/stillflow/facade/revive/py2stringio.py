@@ -28,10 +28,10 @@ class StringIO:  # type: ignore[no-redef]
         """Write bytes or text; the first bytes make all that is written bytes."""
         of_text = isinstance(self._file, io.StringIO)
         if isinstance(data, str):
-            return self._file.write(data if of_text else data.encode())  # type: ignore[no-any-return]
+            return self._file.write(data if of_text else data.encode())
         if of_text:
             self._turn_into_bytes()
-        return self._file.write(data)  # type: ignore[no-any-return]
+        return self._file.write(data)
 
     def _turn_into_bytes(self) -> None:
         text = self._file.getvalue()

@@ -114,7 +114,7 @@ def _tool(packaged: bool) -> Any:
 def _refactoring_tool(base: type[Any]) -> type[Any]:
     """Return 2to3 without renamed imports of these modules: `StringIO` may have a variable `io`."""
 
-    class Tool(base):  # type: ignore[misc, valid-type]
+    class Tool(base):
         def get_fixers(self) -> Any:
             fixers = super().get_fixers()
             for fixer in [*fixers[0], *fixers[1]]:

@@ -241,7 +241,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return inside or (not self._is_graph_network and self._dynamic)
 
     @property
-    def stateful(self) -> bool:  # type: ignore[override]
+    def stateful(self) -> bool:
         return any(getattr(layer, "stateful", False) for layer in self.layers)
 
     def reset_states(self) -> None:

@@ -105,7 +105,7 @@ class RandomFourierFeatures(Layer):
             return tf.constant_initializer(np.tan(np.pi * (uniform - 0.5)))
         return self.kernel_initializer
 
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any) -> Any:
         """Return the features, float32 [examples, output_dim]."""
         inputs = tf.convert_to_tensor(inputs, dtype=self.dtype)
         inputs = tf.raw_ops.Cast(x=inputs, DstT=tf.float32)

@@ -75,7 +75,7 @@ class Metric(Layer):
         """Set the variables to 0."""
         batch_set_value([(v, np.zeros(v.shape.as_list())) for v in self.variables])
 
-    def add_weight(  # type: ignore[override]
+    def add_weight(
         self,
         name: str,
         shape: Any = (),
@@ -206,9 +206,7 @@ class MeanMetricWrapper(Mean):
         super().__init__(name=name, dtype=dtype)
         self._fn, self._fn_kwargs = fn, kwargs
 
-    def update_state(  # type: ignore[override]
-        self, y_true: Any, y_pred: Any, sample_weight: Any = None
-    ) -> Any:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Add the function's values, each with a weight that is broadcast to them."""
         given = [tf.cast(values, self._dtype) for values in (y_true, y_pred)]
         flat, weight = ragged_assert_compatible_and_get_flat_values(given, sample_weight)

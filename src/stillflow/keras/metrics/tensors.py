@@ -30,9 +30,7 @@ class MeanRelativeError(Mean):
         super().__init__(name=name, dtype=dtype)
         self.normalizer = tf.cast(normalizer, self._dtype)
 
-    def update_state(  # type: ignore[override]
-        self, y_true: Any, y_pred: Any, sample_weight: Any = None
-    ) -> Any:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Add relative errors, each with a weight that is broadcast to them."""
         targets, predictions = (tf.cast(values, self._dtype) for values in (y_true, y_pred))
         aligned, targets = align_targets(predictions, targets)

@@ -47,7 +47,7 @@ class WideDeepModel(Model):
         several = isinstance(given, (tuple, list))
         models = (self.linear_model, self.dnn_model)
         return [
-            (given[i] if several else given, lambda model=model: model.trainable_weights)  # type: ignore[misc]
+            (given[i] if several else given, lambda model=model: model.trainable_weights)
             for i, model in enumerate(models)
         ]
 

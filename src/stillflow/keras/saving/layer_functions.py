@@ -156,7 +156,7 @@ class LayerFunctions:
 
         stand_in = tf_decorator.make_decorator(self._call, call, decorator_argspec=self._spec)
         stand_in.__module__ = __name__  # nothing for AutoGraph
-        return stand_in  # type: ignore[no-any-return]
+        return stand_in
 
     def _call_function(self, run: Any, inputs: Any, args: Any, kwargs: Any) -> Any:
         if not self._in_training:

@@ -77,7 +77,7 @@ def _loader() -> Any:
     """Return the safe loader with tuples and the plain types as Python 2 and 3 tag them."""
     yaml = _yaml()
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
+    class Loader(yaml.SafeLoader):  # type: ignore[name-defined]
         """PyYAML's safe loader, which knows tuples as well."""
 
     def tuple_of(loader: Any, node: Any) -> Any:

@@ -157,7 +157,7 @@ class Dropping(Wrapping):
             function = function_from_config(config, custom_objects, *_FUNCTION_KEYS)
             del config["dropout_fn"]
             config["dropout_state_filter_visitor"] = function
-        return super().from_config(config, custom_objects)  # type: ignore[misc]
+        return super().from_config(config, custom_objects)
 
 
 @export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")

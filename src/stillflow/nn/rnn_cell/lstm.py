@@ -119,7 +119,7 @@ class BasicLSTMCell(_KernelCell):
         self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         check_dtypes(inputs, state)
         axis = tf.constant(1, dtype=tf.int32)
         joined = not self._state_is_tuple
@@ -230,7 +230,7 @@ class LSTMCell(_KernelCell):
             name, shape=shape, initializer=self._initializer, partitioner=partitioner
         )
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         check_dtypes(inputs, state)
         c_prev, m_prev = state if self._state_is_tuple else self._split_state(state)
         if inputs.get_shape().with_rank(2).dims[1].value is None:

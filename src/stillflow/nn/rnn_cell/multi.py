@@ -91,7 +91,7 @@ class MultiRNNCell(RNNCell):
         frozen = [] if self.trainable else self._of_cells("trainable_weights")
         return frozen + self._of_cells("non_trainable_weights")
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         new_states: list[Any] = []
         output, start = inputs, 0
         for i, cell in enumerate(self._cells):

@@ -82,7 +82,7 @@ class BasicRNNCell(UnitsCell):
         self._bias = self.add_weight(BIAS, shape=[units], initializer=zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         check_dtypes(inputs, state)
         product = tf.matmul(tf.concat([inputs, state], 1), self._kernel)
         output = self._activation(tf.nn.bias_add(product, self._bias))
@@ -148,7 +148,7 @@ class GRUCell(UnitsCell):
         initializer = self._bias_initializer or bias(dtype=self.dtype)
         return kernel, self.add_weight(f"{name}/{BIAS}", shape=[columns], initializer=initializer)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any) -> Any:
         check_dtypes(inputs, state)
         gates = tf.matmul(tf.concat([inputs, state], 1), self._gate_kernel)
         gates = tf.sigmoid(tf.nn.bias_add(gates, self._gate_bias))

@@ -50,7 +50,7 @@ class Wrapping:
 
     def _config(self, **own: Any) -> dict[str, Any]:
         inside = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
-        base: dict[str, Any] = super().get_config()  # type: ignore[misc]
+        base: dict[str, Any] = super().get_config()
         return {**base, "cell": inside, **own}
 
 
@@ -64,7 +64,7 @@ class CellWrapper(Wrapping, RNNCell):
         if isinstance(cell, Trackable):
             self._track_trackable(cell, name="cell")
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """Return the output and the next state; arguments as of `RNNCell`."""
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
@@ -119,7 +119,7 @@ class Residual(Wrapping):
             config["residual_fn"] = function_from_config(
                 config, custom_objects, "residual_fn", "residual_fn_type", "residule_fn_module"
             )
-        return super().from_config(config, custom_objects)  # type: ignore[misc]
+        return super().from_config(config, custom_objects)
 
 
 @export("nn.rnn_cell.ResidualWrapper", "contrib.rnn.ResidualWrapper")

@@ -76,7 +76,7 @@ def broadcast_to_value(node: Node) -> Any:
     wanted = node.value(1)
     if value is None or wanted is None or dims is None or None in dims:
         return None
-    if min(wanted.ravel(), default=0) < 0 or prod(dims) > MAX_ELEMENTS:  # type: ignore[arg-type]
+    if min(wanted.ravel(), default=0) < 0 or prod(dims) > MAX_ELEMENTS:
         return None
     return np.broadcast_to(value, dims) if _broadcastable(value.shape, dims) else None
 
@@ -140,7 +140,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: if a size other than 1 is known not to match.
     """
-    return broadcast_to_op(input, shape, name=name)  # type: ignore[no-any-return]
+    return broadcast_to_op(input, shape, name=name)
 
 
 # ---- BroadcastArgs, BroadcastGradientArgs
@@ -263,7 +263,7 @@ def broadcast_gradient_args_samples() -> Iterator[Any]:
 @export("broadcast_dynamic_shape")
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """Return the shape to which two tensors are broadcast; both shapes are integer vectors."""
-    return broadcast_args_op(shape_x, shape_y)  # type: ignore[no-any-return]
+    return broadcast_args_op(shape_x, shape_y)
 
 
 @export("broadcast_static_shape")

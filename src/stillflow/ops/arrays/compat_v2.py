@@ -44,13 +44,13 @@ size = export("compat.v2.size")(
 @export("compat.v2.zeros_like")
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """See `tf.zeros_like`."""
-    return fill.zeros_like(input, dtype, name)  # type: ignore[no-any-return]
+    return fill.zeros_like(input, dtype, name)
 
 
 @export("compat.v2.ones_like")
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """See `tf.ones_like`."""
-    return fill.ones_like(input, dtype, name)  # type: ignore[no-any-return]
+    return fill.ones_like(input, dtype, name)
 
 
 gather = export("compat.v2.gather")(
@@ -102,10 +102,10 @@ space_to_depth = export("compat.v2.nn.space_to_depth")(
 @export("compat.v2.space_to_batch", "compat.v2.nn.space_to_batch")
 def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """See `tf.space_to_batch_nd`."""
-    return space.space_to_batch_nd(input, block_shape, paddings, name)  # type: ignore[no-any-return]
+    return space.space_to_batch_nd(input, block_shape, paddings, name)
 
 
 @export("compat.v2.batch_to_space")
 def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """See `tf.batch_to_space_nd`."""
-    return space.batch_to_space_nd(input, block_shape, crops, name)  # type: ignore[no-any-return]
+    return space.batch_to_space_nd(input, block_shape, crops, name)

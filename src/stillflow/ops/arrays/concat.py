@@ -67,7 +67,7 @@ def concat_shape(node: Node) -> Any:
     if axis is None:
         return None if node.planning else _some_rank(parts)
     if node.planning and all(dims_lib.is_known(dims) for dims in parts):
-        return joined_shape(parts, int(axis))  # type: ignore[arg-type]
+        return joined_shape(parts, int(axis))
     return _merged(parts, int(axis))
 
 
@@ -207,7 +207,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
             scalar = convert_to_tensor(axis, name="concat_dim", dtype=dtypes.int32)
             scalar.get_shape().assert_has_rank(0)
             return identity(values[0], name=name)
-    return concat_v2_op(values, axis, name=name)  # type: ignore[no-any-return]
+    return concat_v2_op(values, axis, name=name)
 
 
 forward_declarations.concat.provide(concat)
@@ -259,10 +259,10 @@ def concat_offset_value(node: Node) -> Any:
     values = [node.value(index) for index in range(node.N + 1)]
     if any(value is None for value in values):
         return None
-    if [value.ndim for value in values] != [0, *[1] * node.N]:  # type: ignore[union-attr]
+    if [value.ndim for value in values] != [0, *[1] * node.N]:
         return None
     try:
-        found = concat_offsets(int(values[0]), [value.tolist() for value in values[1:]])  # type: ignore[arg-type,union-attr]
+        found = concat_offsets(int(values[0]), [value.tolist() for value in values[1:]])
     except ValueError:
         return None
     return [int_array(offset, dtypes.int32) for offset in found]
@@ -320,8 +320,8 @@ def parallel_concat_shape(node: Node) -> Any:
         current = dims_lib.in_context(
             f"From merging shape {index} with other shapes.", dims_lib.merge, dims, current
         )
-    if node.planning and shape[0] != node.N:  # type: ignore[index]
-        raise ValueError(f"The shape has {shape[0]} rows for {node.N} values")  # type: ignore[index]
+    if node.planning and shape[0] != node.N:
+        raise ValueError(f"The shape has {shape[0]} rows for {node.N} values")
     return shape
 
 
@@ -349,4 +349,4 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
         first = convert_to_tensor(values[0])
         shape = TensorShape([len(values)]).concatenate(first.get_shape())
         parts = [expand_dims(value, 0) for value in values]
-        return parallel_concat_op(parts, shape=shape)  # type: ignore[no-any-return]
+        return parallel_concat_op(parts, shape=shape)

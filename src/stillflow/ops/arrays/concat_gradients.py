@@ -41,8 +41,8 @@ def _output_context(op: Operation) -> Any:
 
 def _dense(grad: Tensor, values: Sequence[Tensor], axis: Tensor) -> list[Tensor]:
     if grad.holds_value and axis.holds_value:
-        where = int(axis)  # type: ignore[call-overload]
-        return split(grad, [value._dims[where] for value in values], where)  # type: ignore[index]
+        where = int(axis)
+        return split(grad, [value._dims[where] for value in values], where)
     if (
         not axis.holds_value
         and axis.op.type == "Const"
@@ -50,7 +50,7 @@ def _dense(grad: Tensor, values: Sequence[Tensor], axis: Tensor) -> list[Tensor]
     ):
         # A constant of another loop is made again here instead of being carried in.
         axis = constant(static_value(axis), dtype=axis.dtype)
-    positive: Any = axis % rank(values[0])  # type: ignore[operator]
+    positive: Any = axis % rank(values[0])
     sizes = _shapes(values)
     if len(sizes) > MAX_SLICES:
         column = slice_(stack(sizes, axis=1), [positive, 0], [1, -1])
@@ -71,7 +71,7 @@ def _shapes(values: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _sparse(grad: IndexedSlices, values: Sequence[Tensor], axis: Tensor) -> list[IndexedSlices]:
-    positive: Any = axis % rank(values[0])  # type: ignore[operator]
+    positive: Any = axis % rank(values[0])
     known = static_value(axis)
     if known is None:
         raise ValueError("Can only compute IndexedSlices gradient with statically-known concat_dim")
@@ -101,7 +101,7 @@ def _sparse_columns(grad: IndexedSlices, sizes: Sequence[Tensor], axis: Any) -> 
     for size in sizes:
         extent = concat([[-1], slice_(size, [1], [-1])], 0)
         grads.append(IndexedSlices(slice_(grad.values, begin, extent), grad.indices, size))
-        begin = add(begin, size * mask)  # type: ignore[operator]
+        begin = add(begin, size * mask)
     return grads
 
 

@@ -48,7 +48,7 @@ def dynamic_partition_shape(node: Node) -> Any:
     if partitions is None:
         return [None] * node.num_partitions
     if node.planning and dims_lib.is_known(data) and dims_lib.is_known(partitions):
-        _check_prefix(data, partitions)  # type: ignore[arg-type]
+        _check_prefix(data, partitions)
     dims_lib.merge_prefix(data, partitions)
     result = dims_lib.concat((None,), dims_lib.subshape(data, len(partitions)))
     return [result] * node.num_partitions
@@ -133,9 +133,7 @@ def dynamic_partition(
       num_partitions: how many results there are.
       name: of the operation.
     """
-    return dynamic_partition_op(  # type: ignore[no-any-return]
-        data, partitions, num_partitions=num_partitions, name=name
-    )
+    return dynamic_partition_op(data, partitions, num_partitions=num_partitions, name=name)
 
 
 # ---- DynamicStitch, ParallelDynamicStitch
@@ -162,7 +160,7 @@ def stitch_shape(node: Node) -> Any:
             top = max(top, int(value.max()))
     if node.planning and known:
         sizes = [node.value(number) for number in range(count)]
-        top = max([-1, *(int(value.max()) for value in sizes if value.size)])  # type: ignore[union-attr]
+        top = max([-1, *(int(value.max()) for value in sizes if value.size)])
     return dims_lib.concat((top + 1 if known else None,), extra)
 
 
@@ -270,11 +268,11 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
       data: tensors whose shapes begin with those of their indices and go on alike.
       name: of the operation.
     """
-    return dynamic_stitch_op(indices, data, name=name)  # type: ignore[no-any-return]
+    return dynamic_stitch_op(indices, data, name=name)
 
 
 def parallel_dynamic_stitch(
     indices: Sequence[Any], data: Sequence[Any], name: str | None = None
 ) -> Tensor:
     """`dynamic_stitch` for indices that occur only once."""
-    return parallel_dynamic_stitch_op(indices, data, name=name)  # type: ignore[no-any-return]
+    return parallel_dynamic_stitch_op(indices, data, name=name)

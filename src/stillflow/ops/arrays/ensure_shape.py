@@ -71,4 +71,4 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
       shape: a shape, in which sizes may be unknown.
       name: of the operation.
     """
-    return ensure_shape_op(x, shape=as_shape(shape), name=name)  # type: ignore[no-any-return]
+    return ensure_shape_op(x, shape=as_shape(shape), name=name)

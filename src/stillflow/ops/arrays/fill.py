@@ -128,7 +128,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
       [[7 7 7]
        [7 7 7]]
     """
-    return fill_op(dims, value, name=name)  # type: ignore[no-any-return]
+    return fill_op(dims, value, name=name)
 
 
 # ---- ZerosLike, OnesLike
@@ -217,7 +217,7 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str) -> Tensor:
     """Return a constant where that is small, else a Fill. The name is a scope, with its slash."""
     graph = get_default_graph()
     if graph.runs_at_once and (dims := _whole(shape)) is not None:
-        return graph.filled(value, dims, dtype)  # type: ignore[attr-defined, no-any-return]
+        return graph.filled(value, dims, dtype)  # type: ignore[attr-defined]
     if not isinstance(shape, Tensor):
         try:
             if _is_small(shape):
@@ -256,7 +256,7 @@ def _is_small(shape: Any) -> bool:
     """
     if isinstance(shape, TensorShape):
         dims = shape._dims
-        return dims is not None and None not in dims and prod(dims) < MAX_CONSTANT_ELEMENTS  # type: ignore[arg-type]
+        return dims is not None and None not in dims and prod(dims) < MAX_CONSTANT_ELEMENTS
     try:
         if not isinstance(shape, (list, tuple)):
             return bool(np.prod(shape) < MAX_CONSTANT_ELEMENTS)
@@ -335,7 +335,7 @@ def zeros_like(
             return zeros(tensor.shape, dtype=dtype or tensor.dtype, name=scope)
         if dtype is not None and dtype != tensor.dtype and dtype != dtypes.variant:
             return zeros(shape_internal(tensor, optimize=optimize), dtype=dtype, name=scope)
-        return zeros_like_op(tensor, name=scope)  # type: ignore[no-any-return]
+        return zeros_like_op(tensor, name=scope)
 
 
 @export("ones_like")

@@ -252,7 +252,7 @@ def gather_v2_kernel(node: Node) -> Any:
     ranks = [dims_lib.rank(node.dims(index)) for index in (0, 1)]
     one = _gather_kernel(node.Tparams)
     if value is not None and None not in ranks:
-        axis, batch_dims = _check_axes(ranks[0], ranks[1], int(value), batch_dims)  # type: ignore[arg-type]
+        axis, batch_dims = _check_axes(ranks[0], ranks[1], int(value), batch_dims)
         if batch_dims:
             batched = moving(node.Tparams, take_in_batches)
             return node.call(batched, params, indices, axis, batch_dims)
@@ -305,7 +305,7 @@ def _shape_in_place(params: Tensor) -> Tensor:
     from stillflow.ops.math.cast import cast
 
     with get_default_graph().colocate_with(params):
-        return cast(shape(params, out_type=dtypes.int64), dtypes.int32)  # type: ignore[no-any-return]
+        return cast(shape(params, out_type=dtypes.int64), dtypes.int32)
 
 
 @gather_op.gradient
@@ -352,7 +352,7 @@ def _along_axis(
     values_dims, axis_dims = size(values_shape), size(outer)
     batches = range(batch_dims)
     between: Any = range(batch_dims, axis_dims)
-    after = range(axis_dims + 1, values_dims)  # type: ignore[operator]
+    after = range(axis_dims + 1, values_dims)
     values = reshape_quietly(grad, values_shape)
     moved = transpose(values, concat([batches, [axis_dims], between, after], 0))
     limit = slice_helper(params_shape, axis)
@@ -382,7 +382,7 @@ def _sum_rows(
     result = unsorted_segment_sum(values, indices, limit)
     if batch_dims:
         result = reshape(result, concat([outer, flat_shape], 0))
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _with_offsets(
@@ -459,9 +459,9 @@ def gather(
     known = static_value(axis)
     if known is not None and known == 0:
         with contextlib.suppress(AttributeError):  # of tensors, and variables that are read whole
-            return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
+            return params.sparse_read(indices, name=name)
         batch_dims = 0
-    return gather_v2_op(params, indices, axis, batch_dims=batch_dims, name=name)  # type: ignore[no-any-return]
+    return gather_v2_op(params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 @export("batch_gather")

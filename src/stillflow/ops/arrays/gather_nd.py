@@ -194,9 +194,9 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     if batch_dims != 0:
         return batch_gather_nd(params, indices, batch_dims=batch_dims, name=name)
     try:
-        return params.gather_nd(indices, name=name)  # type: ignore[no-any-return]
+        return params.gather_nd(indices, name=name)
     except AttributeError:
-        return gather_nd_op(params, indices, name=name)  # type: ignore[no-any-return]
+        return gather_nd_op(params, indices, name=name)
 
 
 def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None = None) -> Tensor:
@@ -228,7 +228,7 @@ def _in_batches(params: Any, indices: Any, batch_dims: int) -> Tensor:
     params_shape, indices_shape = shape(params), shape(indices)
     batch_shape = slice_helper(params_shape, slice(None, batch_dims))
     batch_size = prod_op(batch_shape, [0])
-    inner_rank = rank(indices) - batch_dims - 1  # type: ignore[operator]
+    inner_rank = rank(indices) - batch_dims - 1
     inner_shape = slice_helper(indices_shape, slice(batch_dims, -1))
     grid = transpose(stack(_coordinates(batch_shape, indices.dtype), axis=0))
     grid_shape = shape(grid)

@@ -90,7 +90,7 @@ def all_dimensions(x: Any) -> Tensor:
         return constant(np.arange(len(x._dims)), dtype=dtypes.int32)
     if isinstance(x, SparseTensor) and x.dense_shape.get_shape().is_fully_defined():
         return constant(np.arange((x.dense_shape._dims or (0,))[0]), dtype=dtypes.int32)
-    return range_op(0, rank(x), 1)  # type: ignore[no-any-return]
+    return range_op(0, rank(x), 1)
 
 
 @export("sequence_mask")
@@ -134,7 +134,7 @@ def sequence_mask(
         result: Tensor = row < column
         if dtype is None or result.dtype.base_dtype == dtypes.as_dtype(dtype).base_dtype:
             return result
-        return cast_op(result, DstT=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]
+        return cast_op(result, DstT=dtypes.as_dtype(dtype))
 
 
 # ---- repeat
@@ -147,7 +147,7 @@ def to_integers(value: Any, name: str, dtype: Any = dtypes.int32) -> Tensor:
     tensor = convert_to_tensor(value, name=name, preferred_dtype=dtype)
     if not tensor.dtype.is_integer:
         raise TypeError(f"{name} must be an integer tensor; dtype={tensor.dtype}")
-    return cast_op(tensor, DstT=dtype)  # type: ignore[no-any-return]
+    return cast_op(tensor, DstT=dtype)
 
 
 def positive_axis(axis: Any, count: int | None) -> int:
@@ -180,7 +180,7 @@ def _at_least_vector(data: Tensor) -> Tensor:
     if data._dims is None:
         data_shape, data_rank = shape(data), rank(data)
         longer = concat([[1], data_shape], axis=0)
-        return reshape(data, slice_helper(longer, slice(-data_rank, None)))  # type: ignore[operator]
+        return reshape(data, slice_helper(longer, slice(-data_rank, None)))
     return data if data._dims else stack([data])
 
 
@@ -227,7 +227,7 @@ def _repeat_each(data: Tensor, data_shape: Tensor, counts: Tensor, axis: int) ->
 
     if counts.shape.ndims != axis + 1:
         counts_shape, counts_rank = shape(counts), rank(counts)
-        outer = slice_helper(data_shape, slice(None, axis + 1 - counts_rank))  # type: ignore[operator]
+        outer = slice_helper(data_shape, slice(None, axis + 1 - counts_rank))
         counts = broadcast_to(counts, concat([outer, counts_shape], axis=0))
         counts.set_shape([None] * (axis + 1))
     most = maximum_op(0, max_op(counts, all_dimensions(counts)))

@@ -184,4 +184,4 @@ def one_hot(
             raise TypeError(
                 f"dtype {on_type} of on_value does not match dtype {off_type} of off_value"
             )
-        return one_hot_op(indices, depth, on_value, off_value, axis=axis, name=scope)  # type: ignore[no-any-return]
+        return one_hot_op(indices, depth, on_value, off_value, axis=axis, name=scope)

@@ -131,7 +131,7 @@ def _offset(node: Node) -> int:
 
 def _run_time_pairs(paddings: Any, x: Any, comma: str = "") -> Pairs:
     _check_ranks(tuple(x.shape), tuple(paddings.shape), comma)
-    return paddings.tolist()  # type: ignore[no-any-return]
+    return paddings.tolist()
 
 
 def torch_order(pairs: Pairs) -> list[int]:
@@ -368,5 +368,5 @@ def _partly_padded(paddings: Any, dims: Sequence[int | None]) -> tuple[int | Non
     sizes: list[int | None] = []
     for pair, dim in zip(paddings, dims, strict=False):
         unknown = pair is None or dim is None or any(number is None for number in pair)
-        sizes.append(None if unknown else int(sum(pair)) + dim)  # type: ignore[operator]
+        sizes.append(None if unknown else int(sum(pair)) + dim)
     return tuple(sizes)

@@ -45,10 +45,10 @@ def _check_rank(dims: Any) -> None:
 def reverse_shape(node: Node) -> Any:
     (count,) = dims_lib.with_rank(node.dims(1), 1)
     dims = node.dims(0)
-    if node.planning and None not in (dims, count) and len(dims) != count:  # type: ignore[arg-type]
+    if node.planning and None not in (dims, count) and len(dims) != count:
         raise ValueError(
             "'dims' must have the same number of values as 'input' has dimensions. 'input' has "
-            f"{len(dims)}'dims' has {count} values"  # type: ignore[arg-type]
+            f"{len(dims)}'dims' has {count} values"
         )
     if count is not None:
         dims = dims_lib.with_rank(dims, count)
@@ -140,7 +140,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
       [[2 1]
        [4 3]]
     """
-    return reverse_v2_op(tensor, axis, name=name)  # type: ignore[no-any-return]
+    return reverse_v2_op(tensor, axis, name=name)
 
 
 # ---- ReverseSequence
@@ -269,7 +269,7 @@ def reverse_sequence(
     """
     seq_axis = renamed_argument("seq_axis", seq_axis, "seq_dim", seq_dim)
     batch_axis = renamed_argument("batch_axis", batch_axis, "batch_dim", batch_dim)
-    return reverse_sequence_op(  # type: ignore[no-any-return]
+    return reverse_sequence_op(
         input, seq_lengths, seq_dim=seq_axis, batch_dim=batch_axis, name=name
     )
 
@@ -330,7 +330,7 @@ def roll_kernel(node: Node) -> Any:
 @roll_op.gradient
 def roll_gradient(node: Node, grad: Any) -> Any:
     _, shift, axis = node.inputs
-    return [roll(grad, -shift, axis), None, None]  # type: ignore[operator]
+    return [roll(grad, -shift, axis), None, None]
 
 
 @roll_op.samples
@@ -352,4 +352,4 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
       axis: a dimension or several; one named twice is moved by both shifts.
       name: of the operation.
     """
-    return roll_op(input, shift, axis, name=name)  # type: ignore[no-any-return]
+    return roll_op(input, shift, axis, name=name)

@@ -170,7 +170,7 @@ def scatter_nd_shape(node: Node) -> Any:
     if node.planning and all(
         dims_lib.is_known(dims) for dims in (target, node.dims(0), node.dims(1))
     ):
-        check_nd_at_run_time(target, node.dims(0), node.dims(1))  # type: ignore[arg-type]
+        check_nd_at_run_time(target, node.dims(0), node.dims(1))
         return target
     check_nd_dims(target, node.dims(0), node.dims(1), "output")
     return target
@@ -221,7 +221,7 @@ def _tensor_shape(node: Node) -> Any:
     if node.planning and all(map(dims_lib.is_known, all_dims)):
         as_variable = node.op.type == "ScatterNdNonAliasingAdd"
         check = check_nd_of_variable if as_variable else check_nd_at_run_time
-        check(*all_dims)  # type: ignore[arg-type]
+        check(*all_dims)
         return all_dims[0]
     input_name = "input" if node.op.type == "ScatterNdNonAliasingAdd" else "output"
     if input_name == "output":
@@ -318,7 +318,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
       shape: of the result.
       name: of the operation.
     """
-    return scatter_nd_op(indices, updates, shape, name=name)  # type: ignore[no-any-return]
+    return scatter_nd_op(indices, updates, shape, name=name)
 
 
 @export("tensor_scatter_update", "tensor_scatter_nd_update")
@@ -326,16 +326,16 @@ def tensor_scatter_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
     """Return a copy of `tensor` with slices replaced; of several for one place, the last counts."""
-    return tensor_scatter_update_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return tensor_scatter_update_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_add", "tensor_scatter_nd_add")
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Return a copy of `tensor` to which slices are added."""
-    return tensor_scatter_add_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return tensor_scatter_add_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_sub", "tensor_scatter_nd_sub")
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Return a copy of `tensor` from which slices are subtracted."""
-    return tensor_scatter_sub_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return tensor_scatter_sub_op(tensor, indices, updates, name=name)

@@ -205,4 +205,4 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     Returns:
       One row for each dimension of the array.
     """
-    return unravel_index_op(indices, dims, name=name)  # type: ignore[no-any-return]
+    return unravel_index_op(indices, dims, name=name)

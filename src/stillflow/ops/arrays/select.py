@@ -105,7 +105,7 @@ def select_kernel(node: Node) -> Any:
         return node.same(1 if known else 2)
     moved = _choose_strings if is_object(node, 1) else moving(node.T, _choose, 2)
     if all(map(dims_lib.is_known, dims)):
-        if len(dims[0]) == 1 and len(dims[1]) > 1:  # type: ignore[arg-type]
+        if len(dims[0]) == 1 and len(dims[1]) > 1:
             if moved is _choose:
                 return node.call(choose_rows, condition, x, y)
             return lambda c, t, e: moved(t, e, _aligned(c, t))
@@ -267,7 +267,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return _positions(condition, name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return select_op(condition, x, y, name=name)  # type: ignore[no-any-return]
+    return select_op(condition, x, y, name=name)
 
 
 @export("where_v2", "compat.v2.where")
@@ -281,10 +281,10 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
         return _positions(condition, name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return select_v2_op(condition, x, y, name=name)  # type: ignore[no-any-return]
+    return select_v2_op(condition, x, y, name=name)
 
 
 def _positions(condition: Any, name: str | None) -> Tensor:
     with name_scope(name, "Where", [condition]) as scope:
         condition = convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition")
-        return where_op(condition, name=scope)  # type: ignore[no-any-return]
+        return where_op(condition, name=scope)

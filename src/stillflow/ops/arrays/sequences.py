@@ -165,7 +165,7 @@ def range(
             assert all(item.dtype in _TYPES for item in given)
             widest = max((item.dtype for item in given), key=_TYPES.index)
             start, limit, delta = [cast(item, widest) for item in given]
-        return range_op(start, limit, delta, name=scope)  # type: ignore[no-any-return]
+        return range_op(start, limit, delta, name=scope)
 
 
 # ---- LinSpace
@@ -235,4 +235,4 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
       num: how many, int32 or int64, at least 1.
       name: of the operation.
     """
-    return lin_space_op(start, stop, num, name=name)  # type: ignore[no-any-return]
+    return lin_space_op(start, stop, num, name=name)

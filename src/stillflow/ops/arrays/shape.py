@@ -162,12 +162,12 @@ def shape_internal(
         if is_sparse(input):
             from stillflow.ops.math.cast import cast_op
 
-            return cast_op(input.dense_shape, DstT=dtypes.as_dtype(out_type))  # type: ignore[no-any-return]
+            return cast_op(input.dense_shape, DstT=dtypes.as_dtype(out_type))
         tensor = convert_to_tensor(input)
         dims = tensor._dims
         if optimize and dims is not None and None not in dims:
             return constant(list(dims), out_type, name=scope)
-        return shape_op(tensor, out_type=out_type, name=scope)  # type: ignore[no-any-return]
+        return shape_op(tensor, out_type=out_type, name=scope)
 
 
 @export("size")
@@ -196,12 +196,12 @@ def size_internal(
             from stillflow.ops.math.cast import cast_op
 
             sizes = cast_op(input.dense_shape, DstT=dtypes.as_dtype(out_type))
-            return prod_op.value(sizes, 0, name=scope)  # type: ignore[no-any-return]
+            return prod_op.value(sizes, 0, name=scope)
         tensor = convert_to_tensor(input)
         dims = tensor._dims
         if optimize and dims is not None and (None not in dims or 0 in dims):
             return constant(dims_lib.num_elements(dims), out_type, name=scope)
-        return size_op(tensor, out_type=out_type, name=scope)  # type: ignore[no-any-return]
+        return size_op(tensor, out_type=out_type, name=scope)
 
 
 @export("rank")
@@ -227,11 +227,11 @@ def rank_internal(input: Any, name: str | None = None, optimize: bool = True) ->
     """See `rank`; without `optimize` it is never a constant."""
     with name_scope(name, "Rank", [input]) as scope:
         if is_sparse(input):
-            return size_op(input.dense_shape, name=scope)  # type: ignore[no-any-return]
+            return size_op(input.dense_shape, name=scope)
         tensor = convert_to_tensor(input)
         if optimize and tensor._dims is not None:
             return constant(len(tensor._dims), dtypes.int32, name=scope)
-        return rank_op(tensor, name=scope)  # type: ignore[no-any-return]
+        return rank_op(tensor, name=scope)
 
 
 # ---- Reshape
@@ -397,7 +397,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
       [[0 1 2]
        [3 4 5]]
     """
-    return reshape_op(tensor, shape, name=name)  # type: ignore[no-any-return]
+    return reshape_op(tensor, shape, name=name)
 
 
 # ---- ExpandDims, Squeeze
@@ -485,7 +485,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     axis = renamed_argument("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
-    return expand_dims_op(input, axis, name=name)  # type: ignore[no-any-return]
+    return expand_dims_op(input, axis, name=name)
 
 
 squeeze_op = op(
@@ -585,4 +585,4 @@ def squeeze(
     axis = renamed_argument("axis", axis, "squeeze_dims", squeeze_dims)
     if np.isscalar(axis):
         axis = [axis]
-    return squeeze_op(input, squeeze_dims=axis, name=name)  # type: ignore[no-any-return]
+    return squeeze_op(input, squeeze_dims=axis, name=name)

@@ -57,4 +57,4 @@ def shape_n(
     input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
     """Return the shapes of several tensors, by one operation."""
-    return shape_n_op(input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return shape_n_op(input, out_type=out_type, name=name)

@@ -132,7 +132,7 @@ def slice_value(node: Node) -> Any:
     value, begin, dims = node.value(0), node.value(1), node.out_dims()
     if value is None or begin is None or dims is None or None in dims:
         return None
-    return value[_extent_index(begin.tolist(), dims)]  # type: ignore[arg-type]
+    return value[_extent_index(begin.tolist(), dims)]
 
 
 def _slice_numbers(x: Any, begin: Any, sizes: Any) -> Any:
@@ -159,7 +159,7 @@ def slice_kernel(node: Node) -> Any:
     start = begin.tolist()
     if extent == dims:
         return node.same(0)
-    index = _extent_index(start, extent)[:-1]  # type: ignore[arg-type]
+    index = _extent_index(start, extent)[:-1]
     return node.call(operator.getitem, node.inputs[0], index[0] if len(index) == 1 else index)
 
 
@@ -173,7 +173,7 @@ def slice_gradient(node: Node, grad: Any) -> Any:
     extent = shape(node.outputs[0])
     column = stack([input_rank, 1])
     before = reshape(begin, column)
-    after = reshape(shape(x) - extent - begin, column)  # type: ignore[operator]
+    after = reshape(shape(x) - extent - begin, column)
     return [pad(grad, concat([before, after], 1)), None, None]
 
 
@@ -204,7 +204,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
       [[2 3]
        [5 6]]
     """
-    return slice_op(input_, begin, size, name=name)  # type: ignore[no-any-return]
+    return slice_op(input_, begin, size, name=name)
 
 
 # ---- StridedSlice
@@ -398,7 +398,7 @@ def strided_slice_grad_kernel(node: Node) -> Any:
     if found is not None and dims_lib.is_known(node.dims(4)):
         assert dims is not None
         _check_dy(found, node.dims(4))
-        simple = _spread_one(node, found, dims)  # type: ignore[arg-type]
+        simple = _spread_one(node, found, dims)
         return simple or node.call(_spread, node.inputs[4], found, dims)
     masks = Masks.of(node)
 
@@ -466,7 +466,7 @@ def strided_slice(
     result = strided_slice_op(input_, begin, end, strides, name=name, **masks)
     given = {"begin": begin, "end": end, "strides": strides, **masks}
     result.assign = functools.partial(_assign_slice, var, name, given)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _assign_slice(var: Any, scope: str | None, given: Any, value: Any, name: Any = None) -> Any:

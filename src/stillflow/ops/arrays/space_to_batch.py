@@ -314,13 +314,13 @@ def space_to_batch_nd(
       paddings: zeros added before and after each spatial dimension first, `[n, 2]`.
       name: of the operation.
     """
-    return space_to_batch_nd_op(input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
+    return space_to_batch_nd_op(input, block_shape, paddings, name=name)
 
 
 @export("batch_to_space_nd", "manip.batch_to_space_nd")
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """Return the inverse of `space_to_batch_nd`, after which `crops` are cut off."""
-    return batch_to_space_nd_op(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
+    return batch_to_space_nd_op(input, block_shape, crops, name=name)
 
 
 @export("space_to_batch", "nn.space_to_batch")

@@ -151,7 +151,7 @@ def split_v_shape(node: Node) -> Any:
     dims, count = node.dims(0), node.num_split
     sizes = node.value(1)
     given = node.dims(1)
-    if node.planning and dims_lib.is_known(given) and len(given) != 1:  # type: ignore[arg-type]
+    if node.planning and dims_lib.is_known(given) and len(given) != 1:
         raise ValueError(
             "size of the split_tensor must be 1-D and have the same elements as outputs got "
             f"{dims_lib.rank(given)} -D and {dims_lib.num_elements(given)} elements"
@@ -166,7 +166,7 @@ def split_v_shape(node: Node) -> Any:
     if sizes is None:
         return [dims_lib.replace_dim(dims, axis, None)] * count
     if node.planning and dims[axis] is not None:
-        parts: Sequence[Any] = run_time_sizes(sizes.tolist(), count, dims[axis])  # type: ignore[arg-type]
+        parts: Sequence[Any] = run_time_sizes(sizes.tolist(), count, dims[axis])
     else:
         parts = _static_sizes(sizes.tolist(), count, dims[axis])
     return [dims_lib.replace_dim(dims, axis, size) for size in parts]
@@ -301,11 +301,11 @@ def split(
       [[4, 2], [4, 2], [4, 2]]
     """
     if type(num_or_size_splits) is int and get_default_graph().runs_at_once:
-        return split_op(axis, value, num_split=num_or_size_splits, name=name)  # type: ignore[no-any-return]
+        return split_op(axis, value, num_split=num_or_size_splits, name=name)
     sizes = convert_to_tensor(num_or_size_splits)
     if isinstance(num_or_size_splits, (int, Dimension)):
         count = int(num_or_size_splits)
-        return split_op(axis, value, num_split=count, name=name)  # type: ignore[no-any-return]
+        return split_op(axis, value, num_split=count, name=name)
     if sizes._dims == ():
         raise ValueError(
             "Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
@@ -315,7 +315,7 @@ def split(
         num = sizes._dims[0] if sizes._dims else None
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return split_v_op(value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return split_v_op(value, sizes, axis, num_split=num, name=name)
 
 
 # ---- Unpack
@@ -433,4 +433,4 @@ def unstack(
             num = dims[axis]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.get_shape()}")
-    return unpack_op(value, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+    return unpack_op(value, num=num, axis=axis, name=name)

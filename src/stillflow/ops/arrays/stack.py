@@ -77,7 +77,7 @@ def pack_value(node: Node) -> Any:
     values = [node.value(index) for index in range(node.N)]
     if any(value is None for value in values):
         return None
-    return np.stack(values, axis=node.axis)  # type: ignore[arg-type]
+    return np.stack(values, axis=node.axis)
 
 
 def _handles(*values: Any) -> np.ndarray:
@@ -148,7 +148,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
         rank = len(dims) + 1
         if not -rank <= axis < rank:
             raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
-    return pack_op(values, axis=axis, name=name)  # type: ignore[no-any-return]
+    return pack_op(values, axis=axis, name=name)
 
 
 # ---- Lists that hold tensors
@@ -191,4 +191,4 @@ def autopack(values: Any, inside: Any, dtype: Any, name: str | None) -> Tensor:
             return item
 
         values = nest.map_structure(matching, values)
-    return _pack_list(values, dtype, name or "packed")  # type: ignore[no-any-return]
+    return _pack_list(values, dtype, name or "packed")

@@ -58,7 +58,7 @@ def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
     known = [node.value(index) for index in (1, 2, 3)]
     bounds = None
     if all(bound is not None for bound in known):
-        bounds = [bound.tolist() for bound in known]  # type: ignore[union-attr]
+        bounds = [bound.tolist() for bound in known]
 
     def assign(target: Any, begin: Any, end: Any, strides: Any, value: Any) -> None:
         check_vectors([begin.shape, end.shape, strides.shape])

@@ -39,7 +39,7 @@ def tile_shape(node: Node) -> Any:
     value = node.value(1)
     if node.planning and value is not None and dims_lib.is_known(dims):
         assert dims is not None
-        return tiled_dims(dims, value.tolist())  # type: ignore[arg-type]
+        return tiled_dims(dims, value.tolist())
     dims_lib.with_rank(node.dims(1), 1)
     if dims is not None:
         multiples = dims_lib.with_rank(multiples, len(dims))
@@ -158,7 +158,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
       [[1 2 1 2]
        [1 2 1 2]]
     """
-    return tile_op(input, multiples, name=name)  # type: ignore[no-any-return]
+    return tile_op(input, multiples, name=name)
 
 
 # ---- the sum over the copies, as graphs before version 3 have it

@@ -141,7 +141,7 @@ def _largest_by_blocks(keys: Any, count: int) -> tuple[Any, Any]:
     size = keys.shape[-1]
     whole = size - size % _WIDTH
     if 4 * count * _WIDTH > size:
-        return torch.topk(keys, count, -1)  # type: ignore[no-any-return]
+        return torch.topk(keys, count, -1)
     maxima = keys[..., :whole].unflatten(-1, (-1, _WIDTH)).amax(-1)
     best = torch.topk(maxima, count, -1, sorted=False)[1]
     offsets = torch.arange(_WIDTH, device=keys.device)
@@ -200,9 +200,9 @@ def top_k_gradient(node: Node, grad: Any, _: Any) -> Any:
     found = node.outputs[1]
     in_shape: Any = shape(node.inputs[0])
     found_shape: Any = shape(found)
-    columns = gather(cast(found_shape, dtypes.int64), size(found_shape) - 1)  # type: ignore[operator]
+    columns = gather(cast(found_shape, dtypes.int64), size(found_shape) - 1)
     table: Any = reshape(found, stack([-1, columns]))
-    width: Any = gather(cast(in_shape, dtypes.int64), size(in_shape) - 1)  # type: ignore[operator]
+    width: Any = gather(cast(in_shape, dtypes.int64), size(in_shape) - 1)
     rows = slice_helper(shape(table), 0)
     starts = range_of(0, cast(rows, dtypes.int64) * width, width)
     flat = reshape(table + cast(expand_dims(starts, -1), dtypes.int32), [-1])
@@ -337,7 +337,7 @@ def nth_element_samples() -> Iterator[Any]:
 @export("contrib.nn.nth_element")
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
     """Return the element of rank `n` (from 0) of the last dimension, in ascending order."""
-    return nth_element_op(input, n, reverse=reverse, name=name)  # type: ignore[no-any-return]
+    return nth_element_op(input, n, reverse=reverse, name=name)
 
 
 # ---- Sorting
@@ -397,8 +397,8 @@ def _sorted(values: Any, axis: Any, direction: str, positions: bool) -> Tensor:
     values = convert_to_tensor(values, name="values")
     if direction == "DESCENDING":
         return _descending(values, int(known), positions)
-    negated = _descending(-values, int(known), positions)  # type: ignore[operator]
-    return negated if positions else -negated  # type: ignore[operator,return-value]
+    negated = _descending(-values, int(known), positions)
+    return negated if positions else -negated
 
 
 def _descending(values: Any, axis: int, positions: bool) -> Tensor:
@@ -411,7 +411,7 @@ def _descending(values: Any, axis: int, positions: bool) -> Tensor:
         values = transpose(values, order)
     found, indices = top_k(values, count)
     result = indices if positions else found
-    return result if order is None else transpose(result, order)  # type: ignore[no-any-return]
+    return result if order is None else transpose(result, order)
 
 
 def _swapped(axis: Any, static_rank: int | None, values_rank: Any) -> Tensor:

@@ -227,7 +227,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
       x: an integer vector that holds each of `0 ... n - 1` once.
       name: of the operation.
     """
-    return invert_permutation_op(x, name=name)  # type: ignore[no-any-return]
+    return invert_permutation_op(x, name=name)
 
 
 # ---- Public functions
@@ -261,7 +261,7 @@ def transpose(
         if conjugate and a.dtype.is_complex:
             card = conjugate_transpose_op
         if perm is not None:
-            return card(a, perm, name=scope)  # type: ignore[no-any-return]
+            return card(a, perm, name=scope)
         a = convert_to_tensor(a, name="a")
         order: Any
         if not a._dims:

@@ -172,7 +172,7 @@ def _queue(node: Any) -> bytes:
 
 @batch_op.kernel
 def batch_kernel(node: Node) -> Any:
-    batcher, waits, queue = _batcher(node, "batches"), node.waits(), _queue(node)  # type: ignore[attr-defined]
+    batcher, waits, queue = _batcher(node, "batches"), node.waits(), _queue(node)
 
     def compute(batch: Batch) -> list[Any]:
         count = len(batch.tasks[0].inputs)
@@ -197,14 +197,14 @@ def batch_kernel(node: Node) -> Any:
 
 @batch_function_op.kernel
 def batch_function_kernel(node: Node) -> Any:
-    batcher, waits, queue = _batcher(node, "batched calls"), node.waits(), _queue(node)  # type: ignore[attr-defined]
+    batcher, waits, queue = _batcher(node, "batched calls"), node.waits(), _queue(node)
     count = len(node.op.attrs["Tin"])
     wanted = len(node.outputs)
     called: list[Any] = []  # the compiled function
 
     def run(*values: Any) -> Any:
         if not called:
-            called.append(node.function(node.f))  # type: ignore[attr-defined]
+            called.append(node.function(node.f))
 
         def compute(batch: Batch) -> list[Any]:
             inputs = [_padded(batch, batcher.limits, index) for index in range(count)]
@@ -248,8 +248,8 @@ def _shares(batch: Batch, outputs: Sequence[Any]) -> list[Any]:
 
 @unbatch_op.kernel
 def unbatch_kernel(node: Node) -> Any:
-    waits = node.waits()  # type: ignore[attr-defined]
-    parts: Parts = node.resource(lambda: Parts(node.timeout_micros), kind="parts of batches")  # type: ignore[attr-defined]
+    waits = node.waits()
+    parts: Parts = node.resource(lambda: Parts(node.timeout_micros), kind="parts of batches")
 
     def run(value: Any, index: Any, key: Any) -> Any:
         if len(index) > len(value):
@@ -277,8 +277,8 @@ def unbatch_kernel(node: Node) -> Any:
 
 @unbatch_grad_op.kernel
 def unbatch_grad_kernel(node: Node) -> Any:
-    waits = node.waits()  # type: ignore[attr-defined]
-    gathering: Gathering = node.resource(Gathering, kind="gradients of batches")  # type: ignore[attr-defined]
+    waits = node.waits()
+    gathering: Gathering = node.resource(Gathering, kind="gradients of batches")
 
     def run(value: Any, index: Any, grad: Any, key: Any) -> Any:
         has_batch = bool(value.size if isinstance(value, np.ndarray) else value.numel())

@@ -233,5 +233,5 @@ def _again(error: Exception) -> Exception:
     """Return an error to be raised in one more thread."""
     if isinstance(error, errors.OpError):
         kind: Any = type(error)
-        return kind(None, None, error.message)  # type: ignore[no-any-return]
+        return kind(None, None, error.message)
     return error

@@ -107,7 +107,7 @@ def number(value: Any, name: str) -> Any:
 
 def string(value: Any, name: str) -> bytes:
     """Return a scalar argument that is a string."""
-    return array(value, name, 0)[()]  # type: ignore[no-any-return]
+    return array(value, name, 0)[()]
 
 
 def tensor(values: Any, dtype: Any) -> Any:

@@ -81,7 +81,7 @@ def _pair(value: Any) -> list[int]:
                   "node_id_range must be a vector, received shape ").tolist()  # fmt: skip
     if len(found) != 2:
         raise refused(f"node_id_range should have 2 entries, got: {len(found)}")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 # ---- CalculateBestGainsPerFeature: one logit, one dimension of each feature

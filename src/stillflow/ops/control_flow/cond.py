@@ -58,7 +58,7 @@ def cond(
     if calls_functions(get_default_graph()) and not executing_eagerly():
         from stillflow.ops.functional import branches
 
-        return branches.cond(pred, true_fn, false_fn, name)  # type: ignore[arg-type]
+        return branches.cond(pred, true_fn, false_fn, name)
     if_true = _given("true_fn", true_fn, "fn1", fn1)
     if_false = _given("false_fn", false_fn, "fn2", fn2)
     for argument, function in (("true_fn", if_true), ("false_fn", if_false)):

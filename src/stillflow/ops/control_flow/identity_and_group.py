@@ -213,7 +213,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     result = identity_op(input, name=name)
     if getattr(input, "is_distributed", False):
         input.get()  # which TensorFlow reads twice
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def ref_identity(data: Any, name: str | None = None) -> Any:
@@ -229,7 +229,7 @@ def ref_identity(data: Any, name: str | None = None) -> Any:
 @export("identity_n")
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """Tensors with the values of a list of tensors, handed on by one operation."""
-    return identity_n_op(input, name=name)  # type: ignore[no-any-return]
+    return identity_n_op(input, name=name)
 
 
 @export("stop_gradient")
@@ -248,27 +248,27 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
       >>> print(*tf.Session().run(tf.gradients(x * tf.stop_gradient(x), x)))
       3.0
     """
-    return stop_gradient_op(input, name=name)  # type: ignore[no-any-return]
+    return stop_gradient_op(input, name=name)
 
 
 def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Tensor:
     """Return a tensor with the value of `input`; a gradient through it raises LookupError."""
-    return prevent_gradient_op(input, message=message, name=name)  # type: ignore[no-any-return]
+    return prevent_gradient_op(input, message=message, name=name)
 
 
 @export("guarantee_const")
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """Return a tensor with the value of `input`, which the caller promises never changes."""
-    return guarantee_const_op(input, name=name)  # type: ignore[no-any-return]
+    return guarantee_const_op(input, name=name)
 
 
 def _group_on(device: str, dependencies: Sequence[Any], name: str | None = None) -> Operation:
     graph = get_default_graph()
     with graph.control_dependencies(dependencies):
         if not device:
-            return no_op(name=name)  # type: ignore[no-any-return]
+            return no_op(name=name)
         with graph.device(device):
-            return no_op(name=name)  # type: ignore[no-any-return]
+            return no_op(name=name)
 
 
 @export("group")
@@ -296,7 +296,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
         return None  # all called functions have run
     with name_scope(name, "group_deps", inputs) as scope:
         if not inputs:
-            return no_op(name=scope)  # type: ignore[no-any-return]
+            return no_op(name=scope)
         by_device: dict[str, list[Any]] = {}
         for item in nest.flatten(inputs, expand_composites=True):
             if not hasattr(item, "device"):
@@ -310,7 +310,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
             return _group_on(device, dependencies, name=scope)
         groups = [_group_on(device, by_device[device]) for device in sorted(by_device)]
         with get_default_graph().control_dependencies(groups):
-            return no_op(name=scope)  # type: ignore[no-any-return]
+            return no_op(name=scope)
 
 
 def with_dependencies(
@@ -355,7 +355,7 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
       TypeError: if `control_inputs` holds anything but operations and tensors.
     """
     if executing_eagerly():
-        return tensors  # type: ignore[no-any-return]
+        return tensors
     with name_scope(name, "tuple", tensors):
         tensors = [
             t if t is None or isinstance(t, Operation) or is_tensor(t) else convert_to_tensor(t)

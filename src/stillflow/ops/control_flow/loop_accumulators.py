@@ -99,7 +99,7 @@ def add_backprop_counter(context: Any, count: Tensor, outer_state: Any) -> Tenso
             # One run of an inner loop pops before its next run does.
             outer_state.grad_sync._add_control_input(final.op)
         context.ExitResult([final])
-    return following  # type: ignore[no-any-return]
+    return following
 
 
 def add_accumulator(context: Any, op: Operation, grad: Tensor) -> Tensor:

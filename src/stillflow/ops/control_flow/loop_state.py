@@ -198,7 +198,7 @@ class LoopGradState:
             if name in state.history:
                 return state.history[name]
             state = state.outer_grad_state
-        return branch_context.pred  # type: ignore[no-any-return]
+        return branch_context.pred
 
     def real_value(self, value: Tensor) -> Tensor:
         """Return the stand-in of a loop's value in the loop of its gradient.

@@ -154,7 +154,7 @@ class LoopState:
         if outer is None:
             if known:
                 return zeros(value.shape.dims, value.dtype)
-            return zeros_like(value, optimize=False)  # type: ignore[no-any-return]
+            return zeros_like(value, optimize=False)
         if known:
             with inside(outer.grad_context):
                 return zeros(value.shape.dims, value.dtype)
@@ -229,11 +229,11 @@ def _zero_gradient(state: LoopGradState, first: Tensor) -> Tensor:
     if first.shape.is_fully_defined():
         with inside(state.grad_context):
             value = constant(0, dtype=first.dtype, shape=first.shape)
-            return next_iteration(value)  # type: ignore[no-any-return]
+            return next_iteration(value)
     with inside(state.grad_context.outer_context):
         value = zeros(shape_internal(first.op._inputs[0], optimize=False))
     with inside(state.grad_context):
-        return next_iteration(value)  # type: ignore[no-any-return]
+        return next_iteration(value)
 
 
 # ---- gradient functions of loops' operations

@@ -187,7 +187,7 @@ class Runner:
             return self._run_any(values)
         frames = self._ready.get(tuple([value.shape for value in values]))
         try:
-            frame = frames.pop()  # type: ignore[union-attr]
+            frame = frames.pop()
         except (AttributeError, IndexError):
             return self._run_any(values)
         kept: Any = None
@@ -215,7 +215,7 @@ class Runner:
         finally:
             if frame.allocated:
                 frame.allocated = {}
-            frames.append(frame)  # type: ignore[union-attr]
+            frames.append(frame)
         return outputs[0] if len(outputs) == 1 else outputs or None
 
     def _run_any(self, values: Sequence[Any]) -> Any:

@@ -55,7 +55,7 @@ def _stack(values: Sequence[Any], component: int) -> Any:
     first = values[0]
     if isinstance(first, torch.Tensor):
         try:
-            return torch.stack(values)  # type: ignore[arg-type]
+            return torch.stack(values)
         except RuntimeError:
             _check_shapes(values, component)
             raise
@@ -96,7 +96,7 @@ class Batching(Walk):
             self.ended = True
             if self.drop or not elements:
                 raise StopIteration
-        return self.stack(elements)  # type: ignore[no-any-return]
+        return self.stack(elements)
 
     def collect(self) -> Sequence[Element]:
         """Return the elements of the next batch."""

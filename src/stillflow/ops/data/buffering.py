@@ -93,7 +93,7 @@ class _MemoryCache(Walk):
                 self.shared.setdefault("all", self.kept)
                 raise
             self.kept.append(element)
-            return element  # type: ignore[no-any-return]
+            return element
         if self.place >= len(self.kept):
             raise StopIteration
         element = self.kept[self.place]

@@ -61,7 +61,7 @@ class Taking(Walk):
             raise StopIteration
         element = next(self.source)
         self.taken += 1
-        return element  # type: ignore[no-any-return]
+        return element
 
 
 @take_dataset_op.kernel
@@ -102,7 +102,7 @@ class _Skipping(Walk):
         while self.skipped < self.count:
             next(self.source)
             self.skipped += 1
-        return next(self.source)  # type: ignore[no-any-return]
+        return next(self.source)
 
 
 @skip_dataset_op.kernel
@@ -142,7 +142,7 @@ class _Repeating(Walk):
                 self._end_epoch()
                 continue
             self.fresh = False
-            return element  # type: ignore[no-any-return]
+            return element
         raise StopIteration
 
     def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
@@ -327,7 +327,7 @@ class _Chained(Walk):
     def __next__(self) -> Element:
         while True:
             try:
-                return next(self.current)  # type: ignore[no-any-return]
+                return next(self.current)
             except StopIteration:
                 if self.place + 1 >= len(self.starts):
                     raise

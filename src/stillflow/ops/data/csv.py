@@ -294,7 +294,7 @@ def _selected(columns: Any, count: int) -> list[int]:
 
 @csv_dataset_op.kernel
 def csv_dataset_kernel(node: Node) -> Any:
-    types, shapes = list(node.output_types), component_dims(node)  # type: ignore[attr-defined]
+    types, shapes = list(node.output_types), component_dims(node)
 
     def run(
         filenames: Any, compression_type: Any, buffer_size: Any, header: Any, field_delim: Any,

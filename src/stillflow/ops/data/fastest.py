@@ -70,7 +70,7 @@ class _Fastest(Walk):
         if self.tried >= self.experiments:
             if self.fastest < 0:
                 self._choose()
-            return next(self.walks[0])  # type: ignore[no-any-return]
+            return next(self.walks[0])
         self.tried += 1
         found = [_timed(walk, row) for walk, row in zip(self.walks, self.times, strict=True)]
         if self.tried == self.experiments:
@@ -176,7 +176,7 @@ class _Borrowed(Walk):
         self.source = source
 
     def __next__(self) -> Element:
-        return next(self.source)  # type: ignore[no-any-return]
+        return next(self.source)
 
 
 def _borrowed(source: Elements, like: Dataset, most: int | None) -> Dataset:
@@ -230,7 +230,7 @@ class _Branching(Walk):
             if self.current is None:
                 self.fastest = _fastest([row[1:] for row in self.times])  # the first is an outlier
                 self.current = self._open()
-            return next(self.current)  # type: ignore[no-any-return]
+            return next(self.current)
         if self.current is None:
             self.current = self._open()
         element, error = _timed(self.current, self.times[self.branch])

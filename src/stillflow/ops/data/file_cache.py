@@ -60,7 +60,7 @@ class FileCache(Walk):
         return _READ if gfile.file_exists(index_path(self.name)) else _WRITE
 
     def __next__(self) -> Element:
-        return next(self.inner or self._begin(self._mode()))  # type: ignore[no-any-return]
+        return next(self.inner or self._begin(self._mode()))
 
     def save(self, state: State) -> None:
         inner = self.inner or self._begin(self._mode())

@@ -53,7 +53,7 @@ class _Generated(Unsaved):
             self._finalizer = weakref.finalize(self, _give_up, self.finish, self.state)
             self._finalizer.atexit = False
         try:
-            return self.advance(self.state)  # type: ignore[no-any-return]
+            return self.advance(self.state)
         except errors.OutOfRangeError:
             self.ended = True
             self._finalizer.detach()

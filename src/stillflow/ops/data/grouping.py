@@ -67,7 +67,7 @@ class _Grouping(Walk):
     def __next__(self) -> Element:
         while True:
             try:
-                return next(self.current)  # type: ignore[no-any-return]
+                return next(self.current)
             except StopIteration:
                 if self.making is not None:
                     del self.groups[self.making]
@@ -204,7 +204,7 @@ class _Reducing(Walk):
         if self.place >= len(self.keys):
             raise StopIteration
         self.place += 1
-        return self.finalize(self.states[self.keys[self.place - 1]])  # type: ignore[no-any-return]
+        return self.finalize(self.states[self.keys[self.place - 1]])
 
     def _take(self, element: Element) -> None:
         (key,) = self.key(element)
@@ -270,7 +270,7 @@ class _Distinct(Walk):
             key = repr(element[0].tolist())
             if key not in self.seen:
                 self.seen[key] = element[0]
-                return element  # type: ignore[no-any-return]
+                return element
 
     def save(self, state: State) -> None:
         super().save(state)

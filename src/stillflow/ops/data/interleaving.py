@@ -75,7 +75,7 @@ class FlatMapping(Walk):
         while True:
             if self.current is not None:
                 try:
-                    return next(self.current)  # type: ignore[no-any-return]
+                    return next(self.current)
                 except StopIteration:
                     self.current = None
             element = next(self.source)
@@ -163,7 +163,7 @@ class Interleaving(Walk):
                 self.given += 1
                 if self.given == self.block:
                     self._advance()
-                return element  # type: ignore[no-any-return]
+                return element
             if self.ended:
                 self._advance()
             else:
@@ -386,7 +386,7 @@ class _Directed(Walk):
             if source is None:
                 continue
             try:
-                return next(source)  # type: ignore[no-any-return]
+                return next(source)
             except StopIteration:
                 self.sources[index] = None
         raise StopIteration

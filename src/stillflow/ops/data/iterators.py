@@ -88,7 +88,7 @@ class IteratorResource:
         with self._lock:
             if self.elements is None:
                 raise errors.failed_precondition(_UNSET)
-            return next(self.elements)  # type: ignore[no-any-return]
+            return next(self.elements)
 
     def save(self) -> State:
         """Return the position.

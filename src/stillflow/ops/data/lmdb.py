@@ -41,7 +41,7 @@ def _entry(pair: tuple[bytes, bytes]) -> Element:
 
 @lmdb_dataset_op.kernel
 def lmdb_dataset_kernel(node: Node) -> Any:
-    types, shapes = list(node.output_types), component_dims(node)  # type: ignore[attr-defined]
+    types, shapes = list(node.output_types), component_dims(node)
     if types != [dtypes.string, dtypes.string]:
         raise invalid("An LMDB database gives pairs of strings.")
 

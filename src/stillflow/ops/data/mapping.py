@@ -187,13 +187,13 @@ class Mapping(Walk):
         super().save(state)
         for index, found in enumerate(self.waiting):
             error = found if isinstance(found, Exception) else None
-            self.put_result(state, f"waiting[{index}]", error, None if error else found)  # type: ignore[arg-type]
+            self.put_result(state, f"waiting[{index}]", error, None if error else found)
 
     def restore(self, state: State) -> None:
         super().restore(state)
         while self.has(state, f"waiting[{len(self.waiting)}].code"):
             error, element = self.get_result(state, f"waiting[{len(self.waiting)}]")
-            self.waiting.append(error or element)  # type: ignore[arg-type]
+            self.waiting.append(error or element)
 
 
 @map_dataset_op.kernel
@@ -303,7 +303,7 @@ class _Filtering(Walk):
             if self.stats is not None:
                 self._report(held)
             if held:
-                return element  # type: ignore[no-any-return]
+                return element
 
     def _report(self, held: bool) -> None:
         if held:
@@ -392,7 +392,7 @@ class _Scanning(Walk):
         results = self.call((*self.state, *element))
         count = len(self.state)
         self.state = results[:count]
-        return results[count:]  # type: ignore[no-any-return]
+        return results[count:]
 
     def save(self, state: State) -> None:
         super().save(state)

@@ -90,7 +90,7 @@ class MultiDeviceIterator:
             found = waiting.popleft()
         if isinstance(found, errors.OpError):
             raise found
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _pull(self) -> Any:
         """Return the next element, or the error that took its place."""

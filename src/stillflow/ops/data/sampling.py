@@ -91,7 +91,7 @@ class _Sleeping(Walk):
             time.sleep(self.seconds)
         else:
             self._sleep()
-        return next(self.source)  # type: ignore[no-any-return]
+        return next(self.source)
 
     def _sleep(self) -> None:
         over = threading.Lock()

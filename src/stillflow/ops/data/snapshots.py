@@ -272,7 +272,7 @@ class _Snapshot(Walk):
     def __next__(self) -> Element:
         if self.inner is None:
             self.inner = self._begin()
-        return next(self.inner)  # type: ignore[no-any-return]
+        return next(self.inner)
 
     def _begin(self) -> Walk:
         settings, types = self.settings, self.source.types

@@ -96,7 +96,7 @@ class _Rows(Walk):
 
 def _failure(error: sqlite3.Error) -> errors.OpError:
     kind: Any = errors.UnavailableError if "locked" in str(error) else errors.UnknownError
-    return kind(None, None, str(error))  # type: ignore[no-any-return]
+    return kind(None, None, str(error))
 
 
 def _number(value: Any) -> float:
@@ -108,7 +108,7 @@ def _number(value: Any) -> float:
             return float(value)
         except ValueError:
             return 0
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _component(value: Any, dtype: Any) -> Any:
@@ -132,7 +132,7 @@ _KINDS = (
 
 @sql_dataset_op.kernel
 def sql_dataset_kernel(node: Node) -> Any:
-    types, shapes = list(node.output_types), component_dims(node)  # type: ignore[attr-defined]
+    types, shapes = list(node.output_types), component_dims(node)
     for dtype in types:
         if dtype not in _KINDS:
             raise invalid(

@@ -214,7 +214,7 @@ class _Recorded(Walk):
         self.source = source
 
     def __next__(self) -> Element:
-        return next(self.source)  # type: ignore[no-any-return]
+        return next(self.source)
 
     def save(self, state: State) -> None:
         from stillflow import errors

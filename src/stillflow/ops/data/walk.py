@@ -158,7 +158,7 @@ class Walk:
         kind = errors.exception_type_from_error_code(code)
         text = self.get(state, f"{name}.error_message")
         message = text if isinstance(text, bytes) else text.item()
-        return kind(None, None, message.decode())  # type: ignore[no-any-return]
+        return kind(None, None, message.decode())
 
     def put_result(
         self, state: State, name: str, error: BaseException | None, element: Element | None

@@ -194,6 +194,6 @@ def assert_near(
             text = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
             values = f"x ({described(x)}) = ", x, f"y ({described(y)}) = ", y
             data = [message or "", text, *values]
-        tolerance: Any = absolute + relative * abs_(y)  # type: ignore[operator]
-        is_near = comparison.less(abs_(x - y), tolerance)  # type: ignore[operator]
+        tolerance: Any = absolute + relative * abs_(y)
+        is_near = comparison.less(abs_(x - y), tolerance)
         return Assert(reduce_all(is_near), data, summarize)

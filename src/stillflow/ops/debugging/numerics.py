@@ -81,7 +81,7 @@ def check_numerics(tensor: Any, message: Any, name: str | None = None) -> Tensor
       message: begins the error message.
       name: of the operation.
     """
-    return check_numerics_op(tensor, message=message, name=name)  # type: ignore[no-any-return]
+    return check_numerics_op(tensor, message=message, name=name)
 
 
 @export("debugging.assert_all_finite", "verify_tensor_all_finite")
@@ -102,7 +102,7 @@ def verify_tensor_all_finite(
         x = convert_to_tensor(x, name="x")
         with get_default_graph().colocate_with(x):
             checked = check_numerics(x, message=message)
-            return with_dependencies([checked], x)  # type: ignore[no-any-return]
+            return with_dependencies([checked], x)
 
 
 @export("add_check_numerics_ops")

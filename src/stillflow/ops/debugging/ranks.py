@@ -110,7 +110,7 @@ def _one(
         value = static_value(rank)
         try:
             return _check(
-                x, [rank], lambda actual: static(actual, int(value)),  # type: ignore[arg-type]
+                x, [rank], lambda actual: static(actual, int(value)),
                 lambda actual: compare(actual, rank), data, summarize,
             )  # fmt: skip
         except _Refused as refused:
@@ -237,7 +237,7 @@ def _sizes(x: Any) -> Any:
     if x._dims == ():
         return (1,)
     if x._dims is not None:
-        return [dynamic[i] if size is None else size for i, size in enumerate(x._dims)]  # type: ignore[index]
+        return [dynamic[i] if size is None else size for i, size in enumerate(x._dims)]
     is_scalar = comparison.equal(rank_of(x), 0)
     return cond(is_scalar, lambda: constant([1]), lambda: dynamic)
 

@@ -91,7 +91,7 @@ def _monotonic(x: Any, compare: Callable[..., Any]) -> Any:
     if not is_numeric_tensor(x):
         raise TypeError(f"Expected x to be numeric, instead found: {x}")
     is_short = comparison.less(size(x), 2)
-    length: Any = shape(x) - 1  # type: ignore[operator]
+    length: Any = shape(x) - 1
     difference = cond(
         is_short,
         lambda: convert_to_tensor([], dtype=x.dtype),

@@ -229,8 +229,8 @@ def _caller(node: Node, named: Any) -> Callable[..., Sequence[Any]]:
 
     def call(*values: Any) -> Sequence[Any]:
         if not compiled:
-            compiled.append(node.function(named))  # type: ignore[attr-defined]
-        return compiled[0](*values)  # type: ignore[no-any-return]
+            compiled.append(node.function(named))
+        return compiled[0](*values)
 
     return call
 
@@ -257,7 +257,7 @@ def symbolic_gradient_kernel(node: Node) -> Any:
     def call(*values: Any) -> Any:
         if not body:
             body.append(gradient_body(node.op.graph, node.f, len(node.outputs)))
-        return _bare(node.function(body[0])(*values))  # type: ignore[attr-defined]
+        return _bare(node.function(body[0])(*values))
 
     return call
 

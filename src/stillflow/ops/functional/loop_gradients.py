@@ -121,7 +121,7 @@ class _GradientBody(WhileBodyFuncGraph):
         captured = super().capture(self._accumulator(tensor), name)
         rest, value = tensor_list_pop_back(captured, tensor.dtype)
         self.rests[captured] = rest
-        return value  # type: ignore[no-any-return]
+        return value
 
     def _accumulator(self, tensor: Tensor) -> Tensor:
         """Return the list in which the loop that is differentiated keeps a tensor of its body."""

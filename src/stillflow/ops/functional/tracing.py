@@ -64,7 +64,7 @@ def within(graph: TracedGraph, tensor: Tensor) -> Tensor:
 
 def _as_tensor(value: Any, function: Any) -> Tensor:
     try:
-        return convert_to_tensor(value)  # type: ignore[no-any-return]
+        return convert_to_tensor(value)
     except (TypeError, ValueError):
         raise TypeError(
             "To be compatible with tf.contrib.eager.defun, Python functions must return zero or "

@@ -431,7 +431,7 @@ class Backprop:
             if x.dtype == dtypes.resource:
                 from stillflow.ops.variables.resource import variable_shape
 
-                return zeros(variable_shape(x), dtype=zeros_dtype(x))  # type: ignore[no-any-return]
+                return zeros(variable_shape(x), dtype=zeros_dtype(x))
             return zeros_like(x)
         grad = slots[x.value_index]
         assert not isinstance(grad, list), "gradients list should have been aggregated by now."

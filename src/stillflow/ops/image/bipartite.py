@@ -114,6 +114,4 @@ def bipartite_match(
     Returns:
       For each row its column, and for each column its row, or -1.
     """
-    return bipartite_match_op(  # type: ignore[no-any-return]
-        distance_mat, num_valid_rows, top_k=top_k, name=name
-    )
+    return bipartite_match_op(distance_mat, num_valid_rows, top_k=top_k, name=name)

@@ -92,9 +92,7 @@ def non_max_suppression(
     """
     with name_scope(name, "non_max_suppression"):
         thresholds = _thresholds(iou_threshold, score_threshold)
-        return non_max_suppression_v3_op(  # type: ignore[no-any-return]
-            boxes, scores, max_output_size, *thresholds
-        )
+        return non_max_suppression_v3_op(boxes, scores, max_output_size, *thresholds)
 
 
 @export("image.non_max_suppression_with_scores")
@@ -162,7 +160,7 @@ def non_max_suppression_with_overlaps(
     """`non_max_suppression` given how much boxes overlap, `[boxes, boxes]`."""
     with name_scope(name, "non_max_suppression_overlaps"):
         threshold = convert_to_tensor(overlap_threshold, name="overlap_threshold")
-        return non_max_suppression_with_overlaps_op(  # type: ignore[no-any-return]
+        return non_max_suppression_with_overlaps_op(
             overlaps, scores, max_output_size, threshold, score_threshold
         )
 

@@ -229,7 +229,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
       images: `[..., 3]`, floating point: red, green and blue in [0, 1].
       name: of the operation.
     """
-    return rgb_to_hsv_op(images, name=name)  # type: ignore[no-any-return]
+    return rgb_to_hsv_op(images, name=name)
 
 
 @export("image.hsv_to_rgb")
@@ -240,4 +240,4 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
       images: floating point.
       name: of the operation.
     """
-    return hsv_to_rgb_op(images, name=name)  # type: ignore[no-any-return]
+    return hsv_to_rgb_op(images, name=name)

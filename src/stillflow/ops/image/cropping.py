@@ -382,7 +382,7 @@ def crop_and_resize(
       `[boxes, crop height, crop width, channels]`, single precision.
     """
     indices = renamed_argument("box_indices", box_indices, "box_ind", box_ind)
-    return crop_and_resize_op(  # type: ignore[no-any-return]
+    return crop_and_resize_op(
         image, boxes, indices, crop_size, method=method,
         extrapolation_value=extrapolation_value, name=name,
     )  # fmt: skip

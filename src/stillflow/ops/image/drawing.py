@@ -177,7 +177,5 @@ def draw_bounding_boxes(
       colors: `[colours, depth]`, taken in turn; ten of TensorFlow's own if left out.
     """
     if colors is None:
-        return draw_bounding_boxes_op(images, boxes, name=name)  # type: ignore[no-any-return]
-    return draw_bounding_boxes_v2_op(  # type: ignore[no-any-return]
-        images, boxes, colors, name=name
-    )
+        return draw_bounding_boxes_op(images, boxes, name=name)
+    return draw_bounding_boxes_v2_op(images, boxes, colors, name=name)

@@ -144,7 +144,7 @@ def extract_glimpse(
         largest value; otherwise they are normal, with each channel's mean and deviation.
       name: of the operation.
     """
-    return extract_glimpse_op(  # type: ignore[no-any-return]
+    return extract_glimpse_op(
         input, size, offsets, centered=centered, normalized=normalized,
         uniform_noise=uniform_noise, name=name,
     )  # fmt: skip

@@ -276,7 +276,7 @@ def decode_jpeg(
       >>> tf.Session().run(tf.image.decode_jpeg(data, channels=3)).shape
       (4, 6, 3)
     """
-    return decode_jpeg_op(  # type: ignore[no-any-return]
+    return decode_jpeg_op(
         contents, channels=channels, ratio=ratio, fancy_upscaling=fancy_upscaling,
         try_recover_truncated=try_recover_truncated, acceptable_fraction=acceptable_fraction,
         dct_method=dct_method, name=name,
@@ -304,7 +304,7 @@ def decode_and_crop_jpeg(
         `tf.image.decode_jpeg` has them.
       name: of the operation.
     """
-    return decode_and_crop_jpeg_op(  # type: ignore[no-any-return]
+    return decode_and_crop_jpeg_op(
         contents, crop_window, channels=channels, ratio=ratio, fancy_upscaling=fancy_upscaling,
         try_recover_truncated=try_recover_truncated, acceptable_fraction=acceptable_fraction,
         dct_method=dct_method, name=name,
@@ -322,9 +322,7 @@ def extract_jpeg_shape(
       output_type: int32 or int64.
       name: of the operation.
     """
-    return extract_jpeg_shape_op(  # type: ignore[no-any-return]
-        contents, output_type=output_type, name=name
-    )
+    return extract_jpeg_shape_op(contents, output_type=output_type, name=name)
 
 
 @export("image.encode_jpeg", "io.encode_jpeg")
@@ -355,7 +353,7 @@ def encode_jpeg(
       xmp_metadata: embedded as it is.
       name: of the operation.
     """
-    return encode_jpeg_op(  # type: ignore[no-any-return]
+    return encode_jpeg_op(
         image, format=format, quality=quality, progressive=progressive,
         optimize_size=optimize_size, chroma_downsampling=chroma_downsampling,
         density_unit=density_unit, x_density=x_density, y_density=y_density,

@@ -193,7 +193,7 @@ def _jacobian_product(
 def extract_image_patches_gradient(node: Node, grad: Any) -> Any:
     sizes = shape(node.inputs[0], out_type=dtypes.int64)
     batch, rows, columns, channels = [slice_helper(sizes, index) for index in range(4)]
-    total: Any = 1 + rows * columns  # type: ignore[operator]
+    total: Any = 1 + rows * columns
     numbers = reshape(range_of(1, total, dtype=dtypes.int64), (1, rows, columns, 1))
     seen = extract_image_patches_op(
         numbers, ksizes=node.ksizes, strides=node.strides, rates=node.rates,
@@ -258,7 +258,7 @@ def extract_patches(
     Returns:
       `[batch, out rows, out columns, patch rows * patch columns * depth]`.
     """
-    return extract_image_patches_op(  # type: ignore[no-any-return]
+    return extract_image_patches_op(
         images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name
     )
 
@@ -278,7 +278,7 @@ def extract_image_patches(
     `ksizes` is the older name of `sizes`.
     """
     ksizes = renamed_argument("sizes", sizes, "ksizes", ksizes)
-    return extract_image_patches_op(  # type: ignore[no-any-return]
+    return extract_image_patches_op(
         images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name
     )
 
@@ -296,6 +296,6 @@ def extract_volume_patches(
       padding: "VALID" or "SAME".
       name: of the operation.
     """
-    return extract_volume_patches_op(  # type: ignore[no-any-return]
+    return extract_volume_patches_op(
         input, ksizes=ksizes, strides=strides, padding=padding, name=name
     )

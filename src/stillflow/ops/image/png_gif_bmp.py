@@ -209,9 +209,7 @@ def decode_png(
       >>> tf.Session().run(tf.image.decode_png(data)).tolist()
       [[[9], [250]]]
     """
-    return decode_png_op(  # type: ignore[no-any-return]
-        contents, channels=channels, dtype=dtype, name=name
-    )
+    return decode_png_op(contents, channels=channels, dtype=dtype, name=name)
 
 
 @export("image.decode_gif", "io.decode_gif")
@@ -222,7 +220,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
       contents: a scalar string.
       name: of the operation.
     """
-    return decode_gif_op(contents, name=name)  # type: ignore[no-any-return]
+    return decode_gif_op(contents, name=name)
 
 
 @export("image.decode_bmp", "io.decode_bmp")
@@ -234,7 +232,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
       channels: 1, 3 or 4, which the file must have, or 0.
       name: of the operation.
     """
-    return decode_bmp_op(contents, channels=channels, name=name)  # type: ignore[no-any-return]
+    return decode_bmp_op(contents, channels=channels, name=name)
 
 
 @export("image.encode_png")
@@ -246,4 +244,4 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
       compression: 0 to 9, or -1 for the default.
       name: of the operation.
     """
-    return encode_png_op(image, compression=compression, name=name)  # type: ignore[no-any-return]
+    return encode_png_op(image, compression=compression, name=name)

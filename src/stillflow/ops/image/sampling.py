@@ -65,7 +65,7 @@ def sample_distorted_bounding_box_check(node: Node) -> None:
         return
     if size != (3,):
         raise ValueError(f"image_size must contain 3 elements{dims_lib.to_string(size)}")
-    if boxes[-1] != 4:  # type: ignore[index]
+    if boxes[-1] != 4:
         shown = dims_lib.to_string(boxes)
         raise ValueError(f"bounding boxes must have shape [4] or [*, 4], got {shown}")
     if len(node.inputs) == 3:

@@ -262,7 +262,7 @@ def single_image_random_dot_stereograms(
     Returns:
       `[height, width, channels]`, bytes.
     """
-    return single_image_random_dot_stereograms_op(  # type: ignore[no-any-return]
+    return single_image_random_dot_stereograms_op(
         depth_values, hidden_surface_removal=hidden_surface_removal,
         convergence_dots_size=convergence_dots_size, dots_per_inch=dots_per_inch,
         eye_separation=eye_separation, mu=mu, normalize=normalize, normalize_max=normalize_max,

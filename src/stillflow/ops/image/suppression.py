@@ -95,11 +95,11 @@ def suppression_check(node: Node) -> None:
     found, scores = node.dims(0), node.dims(1)
     if not (node.planning and dims_lib.is_known(found) and dims_lib.is_known(scores)):
         return
-    if boxes == "boxes" and found[1] != 4:  # type: ignore[index]
+    if boxes == "boxes" and found[1] != 4:
         raise ValueError("boxes must have 4 columns")
-    if boxes == "overlaps" and found[0] != found[1]:  # type: ignore[index]
+    if boxes == "overlaps" and found[0] != found[1]:
         raise ValueError(f"overlaps must be square{dims_lib.to_string(found)}")
-    if found[0] != scores[0]:  # type: ignore[index]
+    if found[0] != scores[0]:
         raise ValueError("scores has incompatible shape")
 
 

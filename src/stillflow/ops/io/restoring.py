@@ -110,4 +110,4 @@ def _values(octets: Any, begins: list[int], like: Any) -> Sequence[Any]:
     if end - begins[0] != like.nbytes * len(begins):  # something lies between them
         return [_values(octets, [begin], like)[0] for begin in begins]
     memory = torch.frombuffer(bytearray(octets[begins[0] : end]), dtype=like.dtype)
-    return memory.view(len(begins), *like.shape).unbind(0)  # type: ignore[no-any-return]
+    return memory.view(len(begins), *like.shape).unbind(0)

@@ -123,7 +123,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
       >>> tf.Session().run(tf.read_file("note.txt"))
       b'text'
     """
-    return read_file_op(filename, name=name)  # type: ignore[no-any-return]
+    return read_file_op(filename, name=name)
 
 
 @export("io.write_file", "write_file")
@@ -135,7 +135,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
       contents: a string.
       name: of the operation.
     """
-    return write_file_op(filename, contents, name=name)  # type: ignore[no-any-return]
+    return write_file_op(filename, contents, name=name)
 
 
 @export("io.matching_files", "matching_files")
@@ -149,4 +149,4 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     Returns:
       Strings, a vector.
     """
-    return matching_files_op(pattern, name=name)  # type: ignore[no-any-return]
+    return matching_files_op(pattern, name=name)

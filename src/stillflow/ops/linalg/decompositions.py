@@ -129,11 +129,11 @@ def cholesky_gradient(node: Node, grad: Tensor) -> Any:
     from stillflow.ops.linalg.solvers import matrix_triangular_solve
 
     factor: Any = node.outputs[0]
-    rows, batch = shape(factor)[-1], shape(factor)[:-2]  # type: ignore[index]
+    rows, batch = shape(factor)[-1], shape(factor)[:-2]
     identity = eye(rows, batch_shape=batch, dtype=factor.dtype)
     inverse = matrix_triangular_solve(factor, identity)
     middle = matmul(factor, grad, adjoint_a=True)
-    middle = matrix_set_diag(middle, 0.5 * matrix_diag_part(middle))  # type: ignore[operator]
+    middle = matrix_set_diag(middle, 0.5 * matrix_diag_part(middle))
     middle = matrix_band_part(middle, -1, 0)
     result: Any = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
     result += adjoint(result, name=None)
@@ -395,15 +395,15 @@ def self_adjoint_eig_v2_gradient(node: Node, grad_e: Any, grad_v: Any) -> Any:
     with control_dependencies([grad_e, grad_v]):
         if node.compute_v:
             v = node.outputs[1]
-            gaps: Any = expand_dims(e, -2) - expand_dims(e, -1)  # type: ignore[operator]
+            gaps: Any = expand_dims(e, -2) - expand_dims(e, -1)
             f: Any = matrix_set_diag(reciprocal(gaps), zeros_like(e))
-            inner: Any = matrix_diag(grad_e) + f * matmul(v, grad_v, adjoint_a=True)  # type: ignore[operator]
+            inner: Any = matrix_diag(grad_e) + f * matmul(v, grad_v, adjoint_a=True)
             result: Any = matmul(v, matmul(inner, v, adjoint_b=True))
         else:
             _, v = self_adjoint_eig(node.inputs[0])
             result = matmul(v, matmul(matrix_diag(grad_e), v, adjoint_b=True))
         result = matrix_band_part(result + adjoint(result), -1, 0)
-        return matrix_set_diag(result, 0.5 * matrix_diag_part(result))  # type: ignore[operator]
+        return matrix_set_diag(result, 0.5 * matrix_diag_part(result))
 
 
 @self_adjoint_eig_v2_op.samples
@@ -541,7 +541,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
     with name_scope(name, "logdet", [matrix]):
         factor = cholesky_op(matrix)
         diagonal = log(real(matrix_diag_part(factor)))
-        return 2.0 * reduce_sum(diagonal, axis=[-1])  # type: ignore[operator]
+        return 2.0 * reduce_sum(diagonal, axis=[-1])
 
 
 @export("linalg.adjoint")
@@ -586,7 +586,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Return the eigenvalues of Hermitian matrices, ascending."""
     values, _ = self_adjoint_eig_v2_op(tensor, compute_v=False, name=name)
-    return values  # type: ignore[no-any-return]
+    return values
 
 
 @export("linalg.svd", "svd")

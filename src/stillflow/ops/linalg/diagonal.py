@@ -49,7 +49,7 @@ def matrix_diag(
       k, num_rows, num_cols, padding_value: ignored, as TF 1.15 ignores them.
     """
     del k, num_rows, num_cols, padding_value
-    return matrix_diag_op(diagonal, name=name)  # type: ignore[no-any-return]
+    return matrix_diag_op(diagonal, name=name)
 
 
 @export("linalg.diag_part", "matrix_diag_part")
@@ -65,7 +65,7 @@ def matrix_diag_part(
       k, padding_value: ignored, as TF 1.15 ignores them.
     """
     del k, padding_value
-    return matrix_diag_part_op(input, name=name)  # type: ignore[no-any-return]
+    return matrix_diag_part_op(input, name=name)
 
 
 @export("linalg.set_diag", "matrix_set_diag")
@@ -79,7 +79,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 
       k: ignored, as TF 1.15 ignores it.
     """
     del k
-    return matrix_set_diag_op(input, diagonal, name=name)  # type: ignore[no-any-return]
+    return matrix_set_diag_op(input, diagonal, name=name)
 
 
 # ---- Gradients
@@ -101,13 +101,13 @@ def _is_main(k: Tensor) -> bool:
 def _part(grad: Any, k: Tensor) -> Tensor:
     if _is_main(k):
         return matrix_diag_part(grad)
-    return matrix_diag_part_v2_op(grad, k, _zero(grad))  # type: ignore[no-any-return]
+    return matrix_diag_part_v2_op(grad, k, _zero(grad))
 
 
 def _with_diagonal(matrix: Any, diagonal: Any, k: Tensor) -> Tensor:
     if _is_main(k):
         return matrix_set_diag(matrix, diagonal)
-    return matrix_set_diag_v2_op(matrix, diagonal, k)  # type: ignore[no-any-return]
+    return matrix_set_diag_v2_op(matrix, diagonal, k)
 
 
 @matrix_diag_op.gradient
@@ -151,12 +151,12 @@ def matrix_set_diag_gradient(node: Node, grad: Any) -> Any:
     sizes = whole[-2:]
     diagonal_shape: Any
     if batch.is_fully_defined() and sizes.is_fully_defined():
-        diagonal_shape = [*batch.as_list(), min(sizes.as_list())]  # type: ignore[type-var]
+        diagonal_shape = [*batch.as_list(), min(sizes.as_list())]
     else:
         with get_default_graph().colocate_with(grad):
             grad_shape, grad_rank = shape(grad), rank(grad)
-            outer = slice_(grad_shape, [0], [grad_rank - 2])  # type: ignore[operator]
-            inner = slice_(grad_shape, [grad_rank - 2], [2])  # type: ignore[operator]
+            outer = slice_(grad_shape, [0], [grad_rank - 2])
+            inner = slice_(grad_shape, [grad_rank - 2], [2])
             diagonal_shape = concat([outer, [reduce_min(inner)]], 0)
     blank = zeros(diagonal_shape, dtype=grad.dtype)
     return [matrix_set_diag(grad, blank), matrix_diag_part(grad)]

@@ -79,8 +79,8 @@ _SAME: tuple[tuple[str, Card], ...] = (
 
 def _old_card(text: str, today: Card) -> Card:
     card = op(text, view=today.view, apple=today.apple, numbers=today.numbers)
-    card.shape(today.shape_part)  # type: ignore[type-var]
-    card.kernel(today.kernel_part)  # type: ignore[type-var]
+    card.shape(today.shape_part)
+    card.kernel(today.kernel_part)
     if today.check_part is not None:
         card.check(today.check_part)
     card.samples(_without_gradients(today))

@@ -157,7 +157,7 @@ def matrix_diag_v2_shape(node: Node) -> Any:
                 "The number of diagonals provided in the input does not match the "
                 "lower_diag_index and upper_diag_index range."
             )
-    size = _matrix_size(dims[-1], lower, upper, int(rows), int(columns))  # type: ignore[arg-type]
+    size = _matrix_size(dims[-1], lower, upper, int(rows), int(columns))
     return (*(dims[:-1] if lower == upper else dims[:-2]), *size)
 
 

@@ -296,7 +296,7 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
     with tf.name_scope(name, "matrix_exponential", [input]):
         given: Any = convert_to_tensor(input, name="input")
         if given.shape[-2:] == [0, 0]:
-            return given  # type: ignore[no-any-return]
+            return given
         batch = given.shape[:-2]
         if not batch.is_fully_defined():
             batch = tf.shape(given)[:-2]
@@ -309,7 +309,7 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
             sizes = batch.concatenate(result.shape[-2:])
         else:
             sizes = tf.concat((batch, tf.shape(result)[-2:]), axis=0)
-        return tf.reshape(result, sizes)  # type: ignore[no-any-return]
+        return tf.reshape(result, sizes)
 
 
 def _one_norm(matrices: Any) -> Any:

@@ -66,7 +66,7 @@ def _terms(
     squares: Any = square(s)
     s_shape: Any = shape(s)
     identity = eye(s_shape[-1], batch_shape=s_shape[:-1], dtype=s.dtype)
-    gaps: Any = expand_dims(squares, -2) - expand_dims(squares, -1) + identity  # type: ignore[operator]
+    gaps: Any = expand_dims(squares, -2) - expand_dims(squares, -1) + identity
     f: Any = matrix_set_diag(reciprocal(gaps), zeros_like(s))
     s_inverse = matrix_diag(reciprocal(s))
     v1, grad_v1 = v[..., :, :m], grad_v[..., :, :m]

@@ -118,10 +118,10 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
        [0 2 0]
        [0 0 3]]
     """
-    return diag_op(diagonal, name=name)  # type: ignore[no-any-return]
+    return diag_op(diagonal, name=name)
 
 
 @export("linalg.tensor_diag_part", "diag_part")
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     """Return the diagonal of a tensor of even rank whose two halves of dimensions are equal."""
-    return diag_part_op(input, name=name)  # type: ignore[no-any-return]
+    return diag_part_op(input, name=name)

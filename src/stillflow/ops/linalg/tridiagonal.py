@@ -317,11 +317,11 @@ def tridiagonal_solve(
 
     if len(rhs.shape) == len(diagonals.shape) - 1:
         rhs = tf.conj(rhs) if conjugate_rhs else rhs
-        return tf.squeeze(solve(tf.expand_dims(rhs, -1)), -1)  # type: ignore[no-any-return]
+        return tf.squeeze(solve(tf.expand_dims(rhs, -1)), -1)
     if transpose_rhs:
         right = tf.linalg.matrix_transpose(rhs, conjugate=conjugate_rhs)
-        return tf.linalg.matrix_transpose(solve(right))  # type: ignore[no-any-return]
-    return solve(tf.conj(rhs) if conjugate_rhs else rhs)  # type: ignore[no-any-return]
+        return tf.linalg.matrix_transpose(solve(right))
+    return solve(tf.conj(rhs) if conjugate_rhs else rhs)
 
 
 def _check_shapes(diagonals: Any, rhs: Any) -> None:
@@ -355,7 +355,7 @@ def tridiagonal_matmul(
     else:
         raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
     upper, main, lower = [tf.expand_dims(diagonal, -2) for diagonal in three]
-    return tridiagonal_mat_mul_op(upper, main, lower, rhs, name=name)  # type: ignore[no-any-return]
+    return tridiagonal_mat_mul_op(upper, main, lower, rhs, name=name)
 
 
 def _diagonals_of(matrix: Any) -> list[Any]:

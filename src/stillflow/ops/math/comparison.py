@@ -112,7 +112,7 @@ def _compare(node: Node, function: Any, in_numpy: Callable[..., Any]) -> Any:
         try:
             np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
         except ValueError:
-            return torch.tensor(in_numpy is np.not_equal, device=node.device)  # type: ignore[attr-defined]
+            return torch.tensor(in_numpy is np.not_equal, device=node.device)
         return compare(x, y)
 
     return or_one_answer

@@ -87,7 +87,7 @@ def count_nonzero(
     name: str | None = None,
 ) -> Tensor:
     """See `tf.math.count_nonzero`."""
-    return reductions.count_nonzero(input, axis, bool(keepdims), dtype, name)  # type: ignore[no-any-return]
+    return reductions.count_nonzero(input, axis, bool(keepdims), dtype, name)
 
 
 scalar_mul = export("compat.v2.scalar_mul", "compat.v2.math.scalar_mul")(

@@ -255,7 +255,7 @@ def bucketize_shape(node: Node) -> Any:
 
 @bucketize_op.kernel
 def bucketize_kernel(node: Node) -> Any:
-    boundaries = torch.tensor(node.boundaries, dtype=torch.float32, device=node.device)  # type: ignore[attr-defined]
+    boundaries = torch.tensor(node.boundaries, dtype=torch.float32, device=node.device)
     return node.call(torch.bucketize, node.inputs[0], boundaries, out_int32=True, right=True)
 
 

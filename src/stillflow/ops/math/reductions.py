@@ -264,7 +264,7 @@ def reduction_axes(x: Any, axis: Any, older_axis: Any = None) -> Any:
     if axis is not None:
         return axis
     if isinstance(x, Tensor) and x.holds_value:
-        return tuple(range(len(x._dims)))  # type: ignore[arg-type]
+        return tuple(range(len(x._dims)))
     if isinstance(x, Tensor) and x._dims is not None:
         return constant(np.arange(len(x._dims)), dtype=dtypes.int32)
     if isinstance(x, SparseTensor) and dims.is_known(x.dense_shape._dims):

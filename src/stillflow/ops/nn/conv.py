@@ -144,7 +144,7 @@ def convolution_kernel(node: Node, slide: Slide) -> Any:
     if dims.num_elements(output) == 0 and dims.is_known(output):
         return node.call(kernels.zeros, image, output)
     if dims.is_known(sizes) and dims.is_known(window):
-        return node.call(run, image, filter, slide.geometry(sizes, window))  # type: ignore[arg-type]
+        return node.call(run, image, filter, slide.geometry(sizes, window))
 
     def convolve(image: Any, filter: Any) -> Any:
         counts = slide.counts(image.shape, filter.shape)
@@ -270,7 +270,7 @@ def input_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fal
     sizes, known = _target(node, 0, like), (node.dims(1), node.dims(2))
     if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
         check_backprop(label, slide, sizes, *known)
-        return node.call(run, filter, grad, sizes, slide.geometry(sizes, known[0]))  # type: ignore[arg-type]
+        return node.call(run, filter, grad, sizes, slide.geometry(sizes, known[0]))
 
     def gradient(sizes: Any, filter: Any, grad: Any) -> Any:
         target = target_now(sizes, like)
@@ -290,7 +290,7 @@ def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fa
     sizes, known = _target(node, 1, like), (node.dims(0), node.dims(2))
     if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
         check_backprop(label, slide, known[0], sizes, known[1])
-        return node.call(run, image, grad, sizes, slide.geometry(known[0], sizes))  # type: ignore[arg-type]
+        return node.call(run, image, grad, sizes, slide.geometry(known[0], sizes))
 
     def gradient(image: Any, sizes: Any, grad: Any) -> Any:
         target = target_now(sizes, like)

@@ -79,7 +79,7 @@ class Slide(NamedTuple):
                 sum(self.explicit[2 * axis : 2 * axis + 2]), running=True,
             )
             for i, axis in enumerate(spatial_axes(self.data_format))
-        ]  # type: ignore[misc]  # fmt: skip
+        ]  # fmt: skip
 
 
 @lru_cache(1024)

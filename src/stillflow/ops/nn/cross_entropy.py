@@ -404,7 +404,7 @@ def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> bool:
     """Raise an error for static shapes that do not fit; return True if they are fully known."""
     if logits._rank == 0:
         raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
-    if None not in (logits._rank, labels._rank) and labels._rank != logits._rank - 1:  # type: ignore[operator]
+    if None not in (logits._rank, labels._rank) and labels._rank != logits._rank - 1:
         raise ValueError(
             f"Rank mismatch: Rank of labels (received {labels._rank}) should equal rank of logits "
             f"minus 1 (received {logits._rank})."

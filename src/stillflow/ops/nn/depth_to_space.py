@@ -157,9 +157,7 @@ def space_to_depth(
       name: of the operation.
       data_format: "NHWC" or "NCHW".
     """
-    return space_to_depth_op(  # type: ignore[no-any-return]
-        input, block_size=block_size, data_format=data_format, name=name
-    )
+    return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
 @export("depth_to_space", "nn.depth_to_space")
@@ -167,6 +165,4 @@ def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: Any = "NHWC"
 ) -> Tensor:
     """Return the inverse of `space_to_depth`: moves channels to square blocks of an image."""
-    return depth_to_space_op(  # type: ignore[no-any-return]
-        input, block_size=block_size, data_format=data_format, name=name
-    )
+    return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)

@@ -178,7 +178,7 @@ def depthwise_conv2d_native_kernel(node: Node) -> Any:
     slide, run = _slide(node), precise_on_cpu(node, _convolve, 2)
     image, filter = node.dims(0), node.dims(1)
     if dims.is_known(image) and dims.is_known(filter):
-        geometry = _geometry(slide, image, filter)  # type: ignore[arg-type]
+        geometry = _geometry(slide, image, filter)
         return node.call(run, *node.inputs, geometry, node.out_dims(0))
 
     def convolve(image: Any, filter: Any) -> Any:
@@ -244,7 +244,7 @@ def depthwise_conv2d_native_backprop_input_kernel(node: Node) -> Any:
     sizes, window, last = node.shape_value(0), node.dims(1), node.dims(2)
     if dims.is_known(sizes) and dims.is_known(window) and dims.is_known(last):
         _check_backprop(label, slide, sizes, window, last)
-        return node.call(run, *node.inputs[1:], sizes, _geometry(slide, sizes, window))  # type: ignore[arg-type]
+        return node.call(run, *node.inputs[1:], sizes, _geometry(slide, sizes, window))
 
     def gradient(sizes: Any, filter: Any, grad: Any) -> Any:
         target = target_now(sizes)
@@ -304,7 +304,7 @@ def depthwise_conv2d_native_backprop_filter_kernel(node: Node) -> Any:
     image, sizes, last = node.dims(0), node.shape_value(1), node.dims(2)
     if dims.is_known(sizes) and dims.is_known(image) and dims.is_known(last):
         _check_backprop(label, slide, image, sizes, last)
-        geometry = _geometry(slide, image, sizes)  # type: ignore[arg-type]
+        geometry = _geometry(slide, image, sizes)
         return node.call(run, node.inputs[0], node.inputs[2], sizes, geometry)
 
     def gradient(image: Any, sizes: Any, grad: Any) -> Any:

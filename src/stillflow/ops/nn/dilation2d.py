@@ -189,11 +189,11 @@ def dilation2d_shape(node: Node) -> Any:
     for axis in (1, 2):
         size, count = image[axis], filter[axis - 1]
         rate, step = node.rates[axis], node.strides[axis]
-        effective = count + (count - 1) * (rate - 1)  # type: ignore[operator]
+        effective = count + (count - 1) * (rate - 1)
         if step <= 0:
             raise ValueError(f"Stride must be > 0, but got {step}")
-        room = size if node.padding == b"SAME" else size - effective + 1  # type: ignore[operator]
-        found = (room + step - 1) // step  # type: ignore[operator]
+        room = size if node.padding == b"SAME" else size - effective + 1
+        found = (room + step - 1) // step
         if found < 0:
             raise ValueError(
                 f"Computed output size would be negative: {found} [input_size: {size}, "

@@ -200,7 +200,7 @@ def _sequences(node: Node) -> Any:
     seeds = (node.seed, node.seed2)
     if node.deterministic and not any(seeds):
         fixed = Philox.from_seeds(0, 0)
-        seeds = node.own_state(lambda: tuple(int(word) for word in fixed.words(2)))  # type: ignore[attr-defined]
+        seeds = node.own_state(lambda: tuple(int(word) for word in fixed.words(2)))
 
     def draw(image: Any) -> list[np.ndarray]:
         for axis, (size, ratio) in enumerate(zip(image.shape, ratios)):

@@ -36,7 +36,7 @@ def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
         return torch.zeros(targets.shape, dtype=torch.bool, device=targets.device)
     if native_calls.take(predictions) and native_calls.reach(targets):
         hits = torch.empty(targets.shape, dtype=torch.bool)
-        native.library().are_in_top(  # type: ignore[union-attr]
+        native.library().are_in_top(
             predictions.data_ptr(),
             len(hits),
             classes,

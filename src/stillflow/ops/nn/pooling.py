@@ -120,7 +120,7 @@ def over_images(
     if ksize is not None and strides is not None:
         check_window(node, ksize, strides, depth)
         if dims.is_known(node.dims(0)):
-            geometry = geometry_of(node, node.dims(0), ksize, strides)  # type: ignore[arg-type]
+            geometry = geometry_of(node, node.dims(0), ksize, strides)
             return node.call(function, *[node.inputs[i] for i in tensors], geometry)
 
     def pool(*inputs: Any) -> Any:
@@ -482,7 +482,7 @@ def check_average_gradient(node: Node, rank: int, strides: str, sizes: str) -> N
     if grad is not None and len(grad) != rank:
         raise ValueError(f"out_backprop must be {rank}-dimensional")
     if dims.is_known(grad) and dims.is_known(target) and min(target, default=0) > 0:
-        check_gradient_sizes(node, grad, target)  # type: ignore[arg-type]
+        check_gradient_sizes(node, grad, target)
 
 
 def check_gradient_sizes(node: Node, grad: Sequence[int], target: Sequence[int]) -> None:
@@ -530,7 +530,7 @@ def avg_pool_grad_kernel(node: Node) -> Any:
     check_window(node, node.ksize, node.strides, False)
     sizes = node.shape_value(0)
     if dims.is_known(sizes):
-        geometry = geometry_of(node, sizes, node.ksize, node.strides)  # type: ignore[arg-type]
+        geometry = geometry_of(node, sizes, node.ksize, node.strides)
         return node.call(kernels.avg_pool_grad, node.inputs[1], sizes, geometry)
 
     def spread(sizes: Any, grad: Any) -> Any:

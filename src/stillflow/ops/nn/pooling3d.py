@@ -65,7 +65,7 @@ def _geometry(node: Node, image: Sequence[int]) -> PoolGeometry:
 
 def _over_volumes(node: Node, function: Any, tensors: Sequence[int]) -> Any:
     if dims.is_known(node.dims(0)):
-        geometry = _geometry(node, node.dims(0))  # type: ignore[arg-type]
+        geometry = _geometry(node, node.dims(0))
         return node.call(function, *[node.inputs[i] for i in tensors], geometry)
     return lambda *inputs: function(*[inputs[i] for i in tensors], _geometry(node, inputs[0].shape))
 
@@ -261,7 +261,7 @@ def avg_pool3d_grad_kernel(node: Node) -> Any:
     run = precise_on_cpu(node, kernels.avg_pool_grad, 1)
     sizes = node.shape_value(0)
     if dims.is_known(sizes):
-        return node.call(run, node.inputs[1], sizes, _geometry(node, sizes))  # type: ignore[arg-type]
+        return node.call(run, node.inputs[1], sizes, _geometry(node, sizes))
 
     def spread(sizes: Any, grad: Any) -> Any:
         target = tuple(sizes.tolist())

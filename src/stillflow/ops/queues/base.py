@@ -25,7 +25,7 @@ def named(reference: Any) -> str:
     """Return the name of the operation that made a queue; that of the scope in eager execution."""
     if reference.holds_value:
         return get_default_graph().get_name_scope() or "Empty"
-    return reference.op.name  # type: ignore[no-any-return]
+    return reference.op.name
 
 
 def shared(name: str | None) -> str | None:

@@ -60,7 +60,7 @@ def joined(parts: Sequence[Sequence[Tuple]]) -> Sequence[Tuple]:
 
 
 def _joined(column: Sequence[Any]) -> Any:
-    return np.concatenate(column) if isinstance(column[0], np.ndarray) else torch.cat(column)  # type: ignore[arg-type]
+    return np.concatenate(column) if isinstance(column[0], np.ndarray) else torch.cat(column)
 
 
 def _rows(batch: Any) -> list[Any]:
@@ -85,7 +85,7 @@ def stacked(elements: Sequence[Tuple | Stacked]) -> Tuple:
     parts: list[Tuple] = []
     for done, group in itertools.groupby(elements, lambda part: type(part) is Stacked):
         some = list(group)
-        parts += [part.components for part in some] if done else [stacked(some)]  # type: ignore[union-attr]
+        parts += [part.components for part in some] if done else [stacked(some)]
     if len(parts) == 1:
         return parts[0]
     return tuple(_joined(column) for column in zip(*parts, strict=True))

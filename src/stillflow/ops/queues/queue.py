@@ -122,11 +122,11 @@ class Queue:
                 f"{self.kind}'s {what} the components to have specified shapes."
             )
         if count == 0:
-            return elements_lib.empty(self.dtypes, self.shapes, self.device)  # type: ignore[arg-type]
+            return elements_lib.empty(self.dtypes, self.shapes, self.device)
         take = _Take(self, count, batch=True, fewer=fewer)
         self.attempts.submit(take, self.attempts.taking, waits)
         if self.pads:
-            return elements_lib.padded(take.taken, self.shapes)  # type: ignore[arg-type]
+            return elements_lib.padded(take.taken, self.shapes)
         return elements_lib.stacked(take.taken)
 
     def close(self, cancel_pending: bool, waits: Any) -> None:

@@ -72,7 +72,7 @@ def _places(indices: Any) -> list[int]:
     """Return the positions of values, as numbers."""
     if indices.ndim != 1:
         raise ValueError(f"indices must be a vector, got shape {shape_text(indices.shape)}")
-    return indices.tolist()  # type: ignore[no-any-return]
+    return indices.tolist()
 
 
 def _map_stage(node: Any) -> Any:

@@ -34,7 +34,7 @@ def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
     sizes = node.shape_value(index)
     if sizes is None or None in sizes:
         return None
-    require_room(sizes, dtypes.half)  # type: ignore[arg-type]
+    require_room(sizes, dtypes.half)
     return sizes  # type: ignore[return-value]
 
 

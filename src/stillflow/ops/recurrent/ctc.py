@@ -46,11 +46,11 @@ def _check_batch(node: Node, lengths: int, kind: Any) -> None:
     kernel_ranks((lengths, 1, "sequence_length is not a vector"))(node)
     if not (node.planning and dims.is_known(logits) and dims.is_known(given)):
         return
-    if logits[1] != given[0]:  # type: ignore[index]
+    if logits[1] != given[0]:
         raise kind(
             node.op.node_def, node.op,
             "len(sequence_length) != batch_size.  len(sequence_length):  "
-            f"{given[0]} batch_size: {logits[1]}",  # type: ignore[index]
+            f"{given[0]} batch_size: {logits[1]}",
         )  # fmt: skip
 
 

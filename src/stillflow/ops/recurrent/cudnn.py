@@ -207,9 +207,7 @@ def _forward_kernel(node: Node) -> Any:
     trains, extra = node.is_training, len(node.outputs) - 4
     generator = None
     if any(seeds):
-        generator = node.own_state(  # type: ignore[attr-defined]
-            lambda: torch.Generator().manual_seed(hash(seeds) & 0x7FFFFFFF)
-        )
+        generator = node.own_state(lambda: torch.Generator().manual_seed(hash(seeds) & 0x7FFFFFFF))
 
     def run(x: Any, h: Any, c: Any, params: Any, lengths: Any = None) -> Any:
         network = _network(node, x, h, c, params)

@@ -295,8 +295,8 @@ def _block_check(node: Node) -> None:
         raise ValueError("cs_prev must be 2D")
     if not (dims.is_known(x) and dims.is_known(c_prev)):
         return
-    _, batch, inputs = x  # type: ignore[misc]
-    _check_cell(node, 1, batch, inputs, c_prev[1], _PEEPHOLES)  # type: ignore[arg-type,index]
+    _, batch, inputs = x
+    _check_cell(node, 1, batch, inputs, c_prev[1], _PEEPHOLES)
 
 
 def _block_shape(node: Node) -> Any:

@@ -59,9 +59,9 @@ def check_operands(
         found = node.dims(position)
         if not dims.is_known(found):
             continue
-        if len(found) != len(wanted):  # type: ignore[arg-type]
+        if len(found) != len(wanted):
             raise ValueError(f"{name} must be {len(wanted)}D")
         for axis, expression in enumerate(wanted):
-            size, value = found[axis], _computed(expression, sizes)  # type: ignore[index]
+            size, value = found[axis], _computed(expression, sizes)
             if size != value:
                 raise ValueError(f"{name}.{called}({axis}) != {expression}: {size} vs. {value}")

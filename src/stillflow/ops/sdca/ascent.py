@@ -104,7 +104,7 @@ def _move(problem: Problem, number: int, step: Any) -> None:
 
 def shuffled(problem: Problem) -> np.ndarray:
     """Return all examples, in a new random order each time."""
-    return torch.randperm(len(problem.labels)).numpy()  # type: ignore[no-any-return]
+    return torch.randperm(len(problem.labels)).numpy()
 
 
 def drawn(problem: Problem, state: np.ndarray) -> np.ndarray:

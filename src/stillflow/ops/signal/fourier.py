@@ -24,7 +24,7 @@ from stillflow.ops.samples import Bad, Sample
 
 def transform_size(x: Any, rank: int) -> Tensor:
     """Return the number of elements that one transform is over."""
-    return reduce_prod(shape(x)[-rank:])  # type: ignore[index]
+    return reduce_prod(shape(x)[-rank:])
 
 
 # ---- complex to complex
@@ -172,7 +172,7 @@ rfft3d_op, irfft3d_op = _real_op("RFFT3D", 3), _real_op("IRFFT3D", 3)
 
 def _public(card: Card, text: str) -> Callable[..., Tensor]:
     def transform(input: Any, name: str | None = None) -> Tensor:
-        return card(input, name=name)  # type: ignore[no-any-return]
+        return card(input, name=name)
 
     transform.__name__ = transform.__qualname__ = card.name.lower()
     transform.__doc__ = text

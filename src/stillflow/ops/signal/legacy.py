@@ -26,8 +26,8 @@ def _samples(rank: int) -> Callable[[], Any]:
 
 def _old_card(today: Card, rank: int) -> Card:
     card = op(f"Batch{today.name}(input: complex64) -> output: complex64")
-    card.shape(today.shape_part)  # type: ignore[type-var]
-    card.kernel(today.kernel_part)  # type: ignore[type-var]
+    card.shape(today.shape_part)
+    card.kernel(today.kernel_part)
     card.samples(_samples(rank))
     return card
 

@@ -35,10 +35,10 @@ reduce_join = export("compat.v2.strings.reduce_join")(
 @export("compat.v2.strings.to_hash_bucket")
 def string_to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """See `tf.strings.to_hash_bucket`."""
-    return elementwise.string_to_hash_bucket(input, num_buckets, name)  # type: ignore[no-any-return]
+    return elementwise.string_to_hash_bucket(input, num_buckets, name)
 
 
 @export("compat.v2.strings.to_number")
 def string_to_number(input: Any, out_type: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """See `tf.strings.to_number`."""
-    return text_numbers.string_to_number(input, out_type, name)  # type: ignore[no-any-return]
+    return text_numbers.string_to_number(input, out_type, name)

@@ -48,7 +48,7 @@ def substr_shape(node: Node) -> Any:
         return dims_lib.broadcast(x, pos)
     if not (dims_lib.is_known(x) and dims_lib.is_known(pos)):
         return None
-    return _joined_shape(x, pos)  # type: ignore[arg-type]
+    return _joined_shape(x, pos)
 
 
 def _joined_shape(x: Sequence[int], pos: Sequence[int]) -> tuple[int, ...]:

@@ -100,6 +100,6 @@ def unsorted_segment_join(
       separator: text between the strings.
       name: of the operation.
     """
-    return unsorted_segment_join_op(  # type: ignore[no-any-return]
+    return unsorted_segment_join_op(
         inputs, segment_ids, num_segments, separator=separator, name=name
     )

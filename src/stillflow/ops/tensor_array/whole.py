@@ -49,7 +49,7 @@ def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dim
     if not indices:
         if not shapes.is_known(element):
             raise _unknown_element("element shape", element, "packing")
-        return _empty((0, *element), dtype)  # type: ignore[misc]
+        return _empty((0, *element), dtype)
     values = [store.read(index) for index in indices]
     first = tuple(values[0].shape)
     if not shapes.is_compatible(element, first):
@@ -96,7 +96,7 @@ def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
     if not size:
         if not shapes.is_known(element):
             raise _unknown_element("element_shape_except0", element, "concatenating")
-        return _empty((0, *element), dtype), _lengths([])  # type: ignore[misc]
+        return _empty((0, *element), dtype), _lengths([])
     values = [store.read(index) for index in range(size)]
     rest: tuple[int, ...] = ()
     for number, value in enumerate(values):

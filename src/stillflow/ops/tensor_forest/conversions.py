@@ -61,7 +61,7 @@ def reinterpret_string_to_float(input_data: Any, name: str | None = None) -> Ten
     Returns:
       A float32 tensor of the same shape.
     """
-    return reinterpret_string_to_float_op(input_data, name=name)  # type: ignore[no-any-return]
+    return reinterpret_string_to_float_op(input_data, name=name)
 
 
 @scatter_add_ndim_op.kernel
@@ -105,4 +105,4 @@ def scatter_add_ndim(input: Any, indices: Any, deltas: Any, name: str | None = N
     Raises:
       InvalidArgumentError: when run with other shapes or indices.
     """
-    return scatter_add_ndim_op(input, indices, deltas, name=name)  # type: ignore[no-any-return]
+    return scatter_add_ndim_op(input, indices, deltas, name=name)

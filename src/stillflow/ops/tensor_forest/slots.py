@@ -105,7 +105,7 @@ class Slots:
             slot.node_id, slot.depth = node, growth.depth
             if self.parameters.checkpoint_stats:
                 growth.write(slot)
-        return message.SerializeToString()  # type: ignore[no-any-return]
+        return message.SerializeToString()
 
     # ---- examples
 

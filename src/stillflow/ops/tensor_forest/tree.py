@@ -110,7 +110,7 @@ class Tree:
         for number, node in enumerate(self._message.decision_tree.nodes):
             if self._nodes[number]["is_leaf"]:
                 self.leaves.write(number, node.leaf)
-        return self._message.SerializeToString()  # type: ignore[no-any-return]
+        return self._message.SerializeToString()
 
     def paths(self, leaves: Any) -> list[bytes]:
         """`TreePath` messages: the nodes from the root to each of some leaves."""
@@ -128,7 +128,7 @@ class Tree:
             way.append(int(parents[way[-1]]))
         path = _PATHS["TreePath"]()
         path.nodes_visited.extend(self._message.decision_tree.nodes[each] for each in way[::-1])
-        return path.SerializeToString()  # type: ignore[no-any-return]
+        return path.SerializeToString()
 
     def feature_counts(self, features: int) -> Any:
         """Return the number of tests of each feature, int32 [features]."""

@@ -148,7 +148,7 @@ def stored_message(value: Any, described: str) -> bytes:
     """Return a scalar argument that is a message; InvalidArgumentError for other ranks."""
     if value.ndim:
         raise refused(f"{described} must be a scalar.")
-    return value[()]  # type: ignore[no-any-return]
+    return value[()]
 
 
 create_tree_variable_op.kernel(creating_kernel(Tree, "Tree config"))

@@ -293,7 +293,7 @@ def _pop_kernel(node: Node) -> Any:
                     "Trying to read an uninitialized tensor but element_shape is not fully "
                     f"defined.{shape_text(element)}"
                 )
-            value = zeros(element, dtype, device)  # type: ignore[arg-type]
+            value = zeros(element, dtype, device)
         return rest, value
 
     return pop
@@ -335,7 +335,7 @@ def _get_kernel(node: Node) -> Any:
                 "Trying to read an uninitialized tensor but element_shape is not fully defined: "
                 f"{shape_text(element)} and no list element is set."
             )
-        return zeros(element, dtype, device)  # type: ignore[arg-type]
+        return zeros(element, dtype, device)
 
     return get
 

@@ -141,10 +141,10 @@ def concat(
         )
     lengths = _lengths(items, first, leading)
     parts = [
-        zeros((length, *rest), dtype, device) if item is None else item  # type: ignore[misc]
+        zeros((length, *rest), dtype, device) if item is None else item
         for item, length in zip(items, lengths, strict=True)
     ]
-    empty = zeros((0, *rest), dtype, device)  # type: ignore[misc]
+    empty = zeros((0, *rest), dtype, device)
     value = whole.together(parts, dtype, False) if parts else empty
     return value, torch.tensor(lengths, dtype=torch.int64)
 

@@ -126,7 +126,7 @@ def infeed_dequeue(dtype: Any, shape: Any, name: str | None = None) -> Tensor:
       TypeError: for a type that cannot be handed in.
     """
     _check_type(dtype)
-    return infeed_dequeue_op(dtype=dtype, shape=shape, name=name)  # type: ignore[no-any-return]
+    return infeed_dequeue_op(dtype=dtype, shape=shape, name=name)
 
 
 @export("contrib.tpu.infeed_dequeue_tuple")
@@ -145,9 +145,7 @@ def infeed_dequeue_tuple(
     """
     for dtype in dtypes:
         _check_type(dtype)
-    return infeed_dequeue_tuple_op(  # type: ignore[no-any-return]
-        dtypes=dtypes, shapes=shapes, name=name
-    )
+    return infeed_dequeue_tuple_op(dtypes=dtypes, shapes=shapes, name=name)
 
 
 @export("contrib.tpu.infeed_enqueue")
@@ -164,7 +162,7 @@ def infeed_enqueue(
       device_ordinal: which device; -1 where the operation itself is on one.
       name: of the operation.
     """
-    return infeed_enqueue_op(  # type: ignore[no-any-return]
+    return infeed_enqueue_op(
         input, shape=shape, layout=layout, device_ordinal=device_ordinal, name=name
     )
 
@@ -183,7 +181,7 @@ def infeed_enqueue_tuple(
       device_ordinal: which device; -1 where the operation itself is on one.
       name: of the operation.
     """
-    return infeed_enqueue_tuple_op(  # type: ignore[no-any-return]
+    return infeed_enqueue_tuple_op(
         inputs, shapes=shapes, layouts=layouts, device_ordinal=device_ordinal, name=name
     )
 
@@ -200,9 +198,7 @@ def outfeed_dequeue(
       device_ordinal: which device; -1 where the operation itself is on one.
       name: of the operation.
     """
-    return outfeed_dequeue_op(  # type: ignore[no-any-return]
-        dtype=dtype, shape=shape, device_ordinal=device_ordinal, name=name
-    )
+    return outfeed_dequeue_op(dtype=dtype, shape=shape, device_ordinal=device_ordinal, name=name)
 
 
 @export("contrib.tpu.outfeed_dequeue_tuple")
@@ -218,7 +214,7 @@ def outfeed_dequeue_tuple(
       device_ordinal: which device; -1 where the operation itself is on one.
       name: of the operation.
     """
-    return outfeed_dequeue_tuple_op(  # type: ignore[no-any-return]
+    return outfeed_dequeue_tuple_op(
         dtypes=dtypes, shapes=shapes, device_ordinal=device_ordinal, name=name
     )
 
@@ -231,7 +227,7 @@ def outfeed_enqueue(input: Any, name: str | None = None) -> Operation:
       input: the tensor.
       name: of the operation.
     """
-    return outfeed_enqueue_op(input, name=name)  # type: ignore[no-any-return]
+    return outfeed_enqueue_op(input, name=name)
 
 
 @export("contrib.tpu.outfeed_enqueue_tuple")
@@ -242,4 +238,4 @@ def outfeed_enqueue_tuple(inputs: Sequence[Any], name: str | None = None) -> Ope
       inputs: the tensors.
       name: of the operation.
     """
-    return outfeed_enqueue_tuple_op(inputs, name=name)  # type: ignore[no-any-return]
+    return outfeed_enqueue_tuple_op(inputs, name=name)

@@ -50,7 +50,7 @@ def cross_replica_sum_gradient(node: Node, grad: Tensor) -> Any:
 
 @collective_permute_op.gradient
 def collective_permute_gradient(node: Node, grad: Tensor) -> Any:
-    backwards = node.inputs[1][:, ::-1]  # type: ignore[index]
+    backwards = node.inputs[1][:, ::-1]
     return [collective_permute_op(grad, backwards), None]
 
 
@@ -120,7 +120,7 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
       A tensor like `x`.
     """
     groups = _everyone() if group_assignment is None else group_assignment
-    return cross_replica_sum_op(x, groups, name=name)  # type: ignore[no-any-return]
+    return cross_replica_sum_op(x, groups, name=name)
 
 
 def all_to_all(
@@ -133,7 +133,7 @@ def all_to_all(
     of each], None for all in one group.
     """
     groups = _everyone() if group_assignment is None else group_assignment
-    return all_to_all_op(  # type: ignore[no-any-return]
+    return all_to_all_op(
         x, groups, concat_dimension=concat_dimension, split_dimension=split_dimension,
         split_count=split_count, name=name,
     )  # fmt: skip
@@ -141,4 +141,4 @@ def all_to_all(
 
 def collective_permute(x: Any, source_target_pairs: Any, name: str | None = None) -> Tensor:
     """Send replicas' tensors by pairs of numbers, int32 [pairs, 2]; the others receive zeros."""
-    return collective_permute_op(x, source_target_pairs, name=name)  # type: ignore[no-any-return]
+    return collective_permute_op(x, source_target_pairs, name=name)

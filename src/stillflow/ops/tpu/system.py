@@ -52,7 +52,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> T
     """
     config = b"" if embedding_config is None else embedding_config.SerializeToString()
     with device(_system_device(job)):
-        return configure_distributed_tpu_op(embedding_config=config)  # type: ignore[no-any-return]
+        return configure_distributed_tpu_op(embedding_config=config)
 
 
 def initialize_system_for_tpu_embedding(embedding_config: Any, job: str | None = None) -> Operation:
@@ -62,9 +62,7 @@ def initialize_system_for_tpu_embedding(embedding_config: Any, job: str | None =
     None.
     """
     with device(_system_device(job)):
-        return configure_tpu_embedding_op(  # type: ignore[no-any-return]
-            config=embedding_config.SerializeToString()
-        )
+        return configure_tpu_embedding_op(config=embedding_config.SerializeToString())
 
 
 @export("tpu.shutdown_system", "contrib.tpu.shutdown_system")
@@ -75,7 +73,7 @@ def shutdown_system(job: str | None = None) -> Operation:
       job: the job that has the devices; the only one if None.
     """
     with device(_system_device(job)):
-        return shutdown_distributed_tpu_op()  # type: ignore[no-any-return]
+        return shutdown_distributed_tpu_op()
 
 
 @export("tpu.core", "contrib.tpu.core")

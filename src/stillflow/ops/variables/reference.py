@@ -159,7 +159,7 @@ def assign_shape(node: Node) -> Any:
         return dims.merge(kept, given)
     kept, given = node.dims(0), node.dims(1)
     if node.planning and kept is not None and kept != given:
-        node.reshape_variable(0)  # type: ignore[attr-defined]
+        node.reshape_variable(0)
     return given
 
 

@@ -101,7 +101,7 @@ def assign_variable_shape(node: Node) -> Any:
         return []
     declared, given = node.variable_dims(0), node.dims(1)
     if node.planning and not dims.is_compatible(declared, given):
-        node.reshape_variable(0)  # type: ignore[attr-defined]
+        node.reshape_variable(0)
     else:
         dims.merge(declared, given)
     return []
@@ -112,7 +112,7 @@ def assign_variable_kernel(node: Node) -> Any:
     def assign(handle: Any, value: Any) -> None:
         handle.value = value
 
-    state = node.state(0) if node.planning else None  # type: ignore[attr-defined]
+    state = node.state(0) if node.planning else None
     if state is not None and not isinstance(state, Buffer):
         raise ValueError("Trying to access resource using the wrong type for AssignVariableOp")
     declared = node.variable_dims(0)
@@ -122,7 +122,7 @@ def assign_variable_kernel(node: Node) -> Any:
     def assign_any(handle: Any, value: Any) -> None:
         handle.value = value
         if not dims.is_compatible(declared, tuple(value.shape)):
-            node.reshape_variable(0)  # type: ignore[attr-defined]
+            node.reshape_variable(0)
 
     return assign_any
 

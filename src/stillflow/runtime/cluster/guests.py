@@ -114,7 +114,7 @@ class GuestPart:
             self._forget_plans()
         shapes = tuple(array.shape for array in arrays)
         plan = self._plans.find(shapes) or self._plans.get(shapes, self._make_plan)
-        return self._fetches.build(plan(*arrays))[: len(self._tensors)]  # type: ignore[no-any-return]
+        return self._fetches.build(plan(*arrays))[: len(self._tensors)]
 
     def traced(self, arrays: Sequence[np.ndarray], options: Any) -> tuple[list[Any], Any]:
         """Run as a `RunOptions` message says; give fetched values, and a `RunMetadata`."""

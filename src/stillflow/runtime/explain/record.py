@@ -248,7 +248,7 @@ def _timed(emitter: Any, report: PlanReport) -> Any:
         report.lines[number].seconds += now - last
         last = now
 
-    class Timed(emitter):  # type: ignore[misc]
+    class Timed(emitter):
         """Emitter that adds a clock call behind every step."""
 
         def __init__(self, *args: Any) -> None:

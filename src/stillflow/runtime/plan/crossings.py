@@ -69,7 +69,7 @@ def send(tracer: Tracer, op: Operation) -> None:
 
 
 def _key(op: Operation) -> str:
-    return op.attrs["tensor_name"].decode()  # type: ignore[no-any-return]
+    return op.attrs["tensor_name"].decode()
 
 
 def _send(device: str, key: str, dtype: DType, value: Any) -> None:

@@ -125,7 +125,7 @@ class Fetches:
             names = [field.name for field in type(fetch).__attrs_attrs__]
             parts = [self._plan(getattr(fetch, name)) for name in names]
             kind = type(fetch)
-            return lambda values: kind(*[part(values) for part in parts])  # type: ignore[call-arg]
+            return lambda values: kind(*[part(values) for part in parts])
         return self._element(fetch, fetch)
 
     def _sequence(self, fetch: Sequence[Any]) -> Callable[[list[Any]], Any]:

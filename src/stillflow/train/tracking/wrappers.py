@@ -30,7 +30,7 @@ _CHANGED_OUTSIDE = (
 )
 
 
-class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[misc, metaclass]
+class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metaclass]
     """A list as an attribute of an object that can be saved.
 
     It shares its elements with the list that was assigned; changes are visible in both. As a plain
@@ -199,7 +199,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
             wrapped_dict[key] = self._tracked_at(key, value)
         self._update_snapshot()
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> type:  # an ordered one is ordered
         return type(self.__wrapped__)
 

@@ -37,6 +37,6 @@ def load_reshaped_data(
         train, test = (_made_up(count) for count in _TINY)
     else:
         name = "fashion_mnist" if use_fashion_mnist else "mnist"
-        datasets: Any = tf.keras.datasets  # type: ignore[attr-defined]
+        datasets: Any = tf.keras.datasets
         train, test = getattr(datasets, name).load_data()
     return _prepared(*train), _prepared(*test)

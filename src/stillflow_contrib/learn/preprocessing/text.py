@@ -144,7 +144,7 @@ class VocabularyProcessor:
           pickle.UnpicklingError: if the file holds anything else.
         """
         with FileIO(filename, "rb") as file:
-            return pickles.loads(file.read(), _SAVED, "a vocabulary")  # type: ignore[no-any-return]
+            return pickles.loads(file.read(), _SAVED, "a vocabulary")
 
 
 # The parts of a file, by TensorFlow's names.

@@ -17,7 +17,7 @@ class CellWrapper(Wrapping, AbstractRNNCell):
         super().__init__(*args, **kwargs)
         self.cell = cell
 
-    def call(self, inputs: Any, state: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any, **kwargs: Any) -> Any:
         """(output, new state) of a step, by the cell's `call`; `build` has built the cell."""
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.call, **kwargs)
 

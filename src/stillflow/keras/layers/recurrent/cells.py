@@ -35,7 +35,7 @@ _ROLES = ("kernel", "recurrent", "bias")
 class AbstractRNNCell(Layer):
     """The base of a program's own cells; a subclass defines `call` and both sizes."""
 
-    def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, states: Any) -> Any:
         """(output, new states)."""
         raise NotImplementedError("Abstract method")
 
@@ -253,7 +253,7 @@ class StackedRNNCells(Layer):
             for cell in self._in_state_order
         ])  # fmt: skip
 
-    def call(self, inputs: Any, states: Any, constants: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, states: Any, constants: Any = None, **kwargs: Any) -> Any:
         """(output, new states)."""
         sizes = self.state_size[::-1] if self.reverse_state_order else self.state_size
         nested = nest.pack_sequence_as(sizes, nest.flatten(states))

@@ -182,7 +182,7 @@ class ConvLSTM2DCell(MemoryCell):
         self._add_bias()
         self.built = True
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """(output, [output, memory])."""
         h, c = states[0], states[1]
         masks = self.get_dropout_mask_for_cell(inputs, training, count=4)

@@ -72,7 +72,7 @@ class _CuDNNRNN(RNN, WithKernels):
     def _initializer_of_bias(self) -> Any:
         return None
 
-    def call(  # type: ignore[override]
+    def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
         """Return the output; a list with the states if these are given.

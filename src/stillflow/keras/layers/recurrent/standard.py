@@ -49,7 +49,7 @@ class SimpleRNNCell(StandardCell):
         self.bias = self._add("bias", (self.units,)) if self.use_bias else None
         self.built = True
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """(output, [output])."""
         before = states[0]
         mask = self.get_dropout_mask_for_cell(inputs, training)
@@ -124,7 +124,7 @@ class GRUCell(StandardCell):
         part = slice(first or None, None if i == 2 else last)
         return x[:, part] if x.shape.ndims == 2 else x[part]
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """(output, [output])."""
         before = states[0]
         masks = self.get_dropout_mask_for_cell(inputs, training, count=3)
@@ -265,7 +265,7 @@ class LSTMCell(MemoryCell):
         self._add_bias()
         self.built = True
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """(output, [output, memory])."""
         h, c = states[0], states[1]
         masks = self.get_dropout_mask_for_cell(inputs, training, count=4)

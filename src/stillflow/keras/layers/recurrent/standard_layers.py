@@ -29,7 +29,7 @@ class StandardRNN(RNN):
     _inputs_rank = 3
 
     def __init__(self, **given: Any) -> None:
-        code = self.cell_type.__init__.__code__  # type: ignore[misc]
+        code = self.cell_type.__init__.__code__
         names = code.co_varnames[1 : code.co_argcount]
         cell_given = {name: given.pop(name) for name in names}
         activity_regularizer = given.pop("activity_regularizer")
@@ -43,7 +43,7 @@ class StandardRNN(RNN):
         self.activity_regularizer = regularizer_of(activity_regularizer)
         self.input_spec = [InputSpec(ndim=self._inputs_rank)]
 
-    def call(  # type: ignore[override]
+    def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
         """Return the output; a list with the states if these are given."""

@@ -39,7 +39,7 @@ class Dense(NamedTuple):
 
     @property
     def is_variable(self) -> bool:
-        return bool(self.shape) and self.shape[0] is None  # type: ignore[index]
+        return bool(self.shape) and self.shape[0] is None
 
     @property
     def size(self) -> int:
@@ -131,14 +131,13 @@ def sparse_rows(block: wire.Block) -> list[tuple[Any, Any, Any]]:
     shapes = torch.from_numpy(flat.reshape(-1, 1).copy()).unbind()
     parts = _split(places[:, None], sizes), _split(values, sizes), shapes
     return [
-        tuple(part[first : first + rows] for part in parts)  # type: ignore[misc]
-        for first in range(0, len(flat), rows)
+        tuple(part[first : first + rows] for part in parts) for first in range(0, len(flat), rows)
     ]
 
 
 def _split(values: np.ndarray, sizes: list[int]) -> Sequence[Any]:
     if values.dtype != object:
-        return as_tensor(values, values.shape).split(sizes)  # type: ignore[no-any-return]
+        return as_tensor(values, values.shape).split(sizes)
     stops = list(accumulate(sizes))
     return [values[stop - size : stop] for stop, size in zip(stops, sizes, strict=True)]
 
@@ -171,7 +170,7 @@ def dense_columns(
                 raise refuse(missing(feature, int(np.flatnonzero(~there)[0])))
             rows[~there] = filler.reshape(-1)
         values[present] = found.reshape(np.count_nonzero(present), size)
-    made = as_tensor(values, (*counts.shape, *shape))  # type: ignore[misc]
+    made = as_tensor(values, (*counts.shape, *shape))
     return list(made) if isinstance(made, np.ndarray) else made.unbind()
 
 
@@ -193,7 +192,7 @@ def variable_rows(
 ) -> Sequence[Any]:
     """Values [count, *rest] of each example, in lists; InvalidArgumentError for parts of rows."""
     _check_rows(features, block.counts, where)
-    size, rest, rows = features[0].size, features[0].shape[1:], block.counts.shape[1]  # type: ignore[index]
+    size, rest, rows = features[0].size, features[0].shape[1:], block.counts.shape[1]
     parts = [
         part.reshape(len(part) // size if size else 0, *rest)
         for part in _split(block.values, block.counts.ravel().tolist())
@@ -222,4 +221,4 @@ def _padded(feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any
     made = np.full((len(counts), longest), filler.reshape(-1)[0], dtype=filler.dtype)
     made[np.arange(longest) < counts[:, None]] = values
     rows = longest // size if size else 0
-    return as_tensor(made, (len(counts), rows, *shape[1:]))  # type: ignore[arg-type]
+    return as_tensor(made, (len(counts), rows, *shape[1:]))

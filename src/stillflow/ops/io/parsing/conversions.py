@@ -53,7 +53,7 @@ def parse_tensor_shape(node: Node) -> Any:
 
 @parse_tensor_op.kernel
 def parse_tensor_kernel(node: Node) -> Any:
-    wanted, device = node.out_type, node.device  # type: ignore[attr-defined]
+    wanted, device = node.out_type, node.device
 
     def parse_tensor(serialized: np.ndarray) -> Any:
         from stillflow.protos import TensorProto
@@ -258,5 +258,5 @@ def decode_raw(
     """
     options = {"out_type": out_type, "little_endian": little_endian, "name": name}
     if fixed_length is None:
-        return decode_raw_op(input_bytes, **options)  # type: ignore[no-any-return]
-    return decode_padded_raw_op(input_bytes, fixed_length, **options)  # type: ignore[no-any-return]
+        return decode_raw_op(input_bytes, **options)
+    return decode_padded_raw_op(input_bytes, fixed_length, **options)

@@ -90,7 +90,7 @@ def parse_example_kernel(node: Node) -> Any:
     known = [node.value(2 + i) for i in range(sparse_count + dense_count)]
     ready = None
     if all(key is not None for key in known):
-        ready = parser([key.item() for key in known])  # type: ignore[union-attr]
+        ready = parser([key.item() for key in known])
 
     def parse_example(serialized: Any, names: Any, *rest: Any) -> Any:
         made = ready or parser([key.item() for key in rest[: first - 2]])

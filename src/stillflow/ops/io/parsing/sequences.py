@@ -180,7 +180,7 @@ def _one_dense(feature: Dense, raw: bytes | None, default: Any, name: str) -> An
         raise _refused(wire.WrongKind(0, "none"), raw, feature, where)
     values = _context_values(feature, raw, name)
     _check_count(feature, len(values), 0, name)
-    return columns.as_tensor(values, feature.shape)  # type: ignore[arg-type]
+    return columns.as_tensor(values, feature.shape)
 
 
 def _check_list(feature: Dense, raws: Any, optional: Any, name: str) -> list[bytes]:
@@ -257,7 +257,7 @@ def _parse_one(
     for f, raws in zip(made.list_dense, lists[len(made.list_sparse) :], strict=True):
         rows = _check_list(f, raws, optional, name)
         values = _list_values(f, rows, name).values
-        outputs.append(columns.as_tensor(values, (len(rows), *f.shape)))  # type: ignore[misc,arg-type]
+        outputs.append(columns.as_tensor(values, (len(rows), *f.shape)))
     return outputs
 
 
@@ -415,5 +415,5 @@ def _dense_lists(
     made = np.full((len(rows), longest, feature.size), empty, dtype=kind)
     inside = np.arange(longest) < np.array(lengths, dtype=np.int64).reshape(-1, 1)
     made[inside] = found.values.reshape(-1, feature.size)
-    shaped = made.reshape(len(rows), longest, *feature.shape)  # type: ignore[misc,arg-type]
+    shaped = made.reshape(len(rows), longest, *feature.shape)
     return columns.as_tensor(shaped, shaped.shape), lengths

@@ -159,7 +159,7 @@ def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
     values = _values(feature, raw)
     if len(values) != size:
         raise refuse(f"{_where(feature)}Can't parse serialized Example.")
-    return columns.as_tensor(values, feature.shape)  # type: ignore[arg-type]
+    return columns.as_tensor(values, feature.shape)
 
 
 def _variable(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
@@ -167,5 +167,5 @@ def _variable(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
     count = len(values)
     if count % size if size else count:
         raise refuse(f"{_where(feature)}Can't parse serialized Example.")
-    shape = (count // size if size else 0, *feature.shape[1:])  # type: ignore[index]
-    return columns.as_tensor(values, shape)  # type: ignore[arg-type]
+    shape = (count // size if size else 0, *feature.shape[1:])
+    return columns.as_tensor(values, shape)

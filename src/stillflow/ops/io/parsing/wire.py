@@ -103,7 +103,7 @@ def messages() -> tuple[Any, Any]:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     found = [pool.FindMessageTypeByName(f"raw.{n}") for n in ("Example", "SequenceExample")]
-    return tuple(map(message_factory.GetMessageClass, found))  # type: ignore[return-value]
+    return tuple(map(message_factory.GetMessageClass, found))
 
 
 def example_of(text: bytes) -> Any:
