@@ -64,6 +64,8 @@ def stubs(table: dict[str, str]) -> dict[str, str]:
 
 def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
     lines = [HEADER]
+    if any((x := derived(target)) and x.returns == "_Tensor" for target in members.values()):
+        lines.append("from stillflow.graph.operation import Tensor as _Tensor\n")
     package = ".".join(filter(None, ["stillflow", space]))
     for leaf in sorted(spaces - set(members)):
         lines.append(f"from {package} import {leaf} as {leaf}\n")
@@ -75,7 +77,7 @@ def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
             home = "" if module.startswith("stillflow_contrib.") else "stillflow."
             found = derived(target)
             if found and found.kind == "def":
-                lines.append(f"def {leaf}({found.text()}) -> Any: ...\n")
+                lines.append(f"def {leaf}({found.text()}) -> {found.returns}: ...\n")
             elif found:
                 lines.append(f"from {home}{module} import {name} as _{leaf}\n")
                 lines.append(f"class {leaf}(_{leaf}):\n")

@@ -53,11 +53,13 @@ class Derived(NamedTuple):
 
     Attributes:
       doc: the docstring of a function.
+      returns: the type that a function returns.
     """
 
     kind: str
     parameters: list[Parameter]
     doc: str = ""
+    returns: str = "Any"
 
     def text(self) -> str:
         """Return the parameters, as a stub has them."""
@@ -188,7 +190,7 @@ def _layer_function(home: Source, call: ast.Call) -> Derived:
     parameters = rules.functional(_constructor(*found)[0], options.pop("call", {}), **options)
     summary = ast.literal_eval(call.args[1])
     doc = descriptions.docstring(summary, [x.name for x in parameters], given, example)
-    return Derived("def", parameters, inspect.cleandoc(doc))
+    return Derived("def", parameters, inspect.cleandoc(doc), "_Tensor")
 
 
 def _constructor(home: Source, node: ast.ClassDef) -> tuple[list[Parameter], bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from stillflow.graph import tapes
@@ -15,6 +16,7 @@ from stillflow.graph.graph import (
     innermost_devices,
 )
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.scopes import ControlScope
 
 
 def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
@@ -135,7 +137,7 @@ def device(device_name_or_function: Any) -> Any:
 
 
 @export("container")
-def container(container_name: str) -> Any:
+def container(container_name: str) -> AbstractContextManager[str]:
     """See `Graph.container`."""
     return get_default_graph().container(container_name)
 
@@ -147,7 +149,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
 
 
 @export("control_dependencies")
-def control_dependencies(control_inputs: Any) -> Any:
+def control_dependencies(control_inputs: Any) -> ControlScope:
     """See `Graph.control_dependencies`.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.layers import core
 from stillflow.layers import base
 from stillflow.layers.functional import layer_function, scoped_constructor
@@ -75,7 +76,7 @@ class Flatten(core.Flatten, base.Layer):
 
 @export("layers.flatten")
 @deprecated(None, "Use keras.layers.flatten instead.")
-def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Any:
+def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Tensor:
     """Flatten every axis except the batch axis.
 
     Args:
@@ -85,7 +86,8 @@ def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -
     Returns:
       A tensor [batch, features].
     """
-    return Flatten(name=name, data_format=data_format).apply(inputs)
+    flat: Tensor = Flatten(name=name, data_format=data_format).apply(inputs)
+    return flat
 
 
 # Their names before TensorFlow 1.0.

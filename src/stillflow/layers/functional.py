@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from stillflow.graph.operation import Tensor
 from stillflow.layers.descriptions import docstring
 from stillflow.layers.names import to_snake_case
 from stillflow.layers.signatures import (
@@ -58,5 +59,6 @@ def layer_function(
     body = f"kind({by_name(own)}{scope}).apply(inputs{named})"
     name = to_snake_case(kind.__name__)
     function = compiled(name, parameters, body, {"kind": kind}, place())
+    function.__annotations__["return"] = Tensor
     function.__doc__ = docstring(summary, [x.name for x in parameters], arguments, example)
     return deprecated(None, notice.format(kind.__name__))(function)

@@ -11,7 +11,7 @@ from stillflow.graph.api import get_collection, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import group, no_op
 
@@ -94,7 +94,7 @@ def all_saveable_objects(scope: str | None = None) -> list[Any]:
 
 
 @export("initializers.variables", "variables_initializer", "initialize_variables")
-def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """Return an operation that initializes the variables of `var_list`.
 
     Args:
@@ -117,7 +117,7 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
 
 
 @export("initializers.global_variables", "global_variables_initializer", "initialize_all_variables")
-def global_variables_initializer() -> Any:
+def global_variables_initializer() -> Operation:
     """Return an operation that initializes all global variables.
 
     Example:
@@ -129,7 +129,7 @@ def global_variables_initializer() -> Any:
 
 
 @export("initializers.local_variables", "local_variables_initializer", "initialize_local_variables")
-def local_variables_initializer() -> Any:
+def local_variables_initializer() -> Operation:
     """Return an operation that initializes all local variables.
 
     Example:
@@ -142,7 +142,7 @@ def local_variables_initializer() -> Any:
 
 
 @export("initializers.tables_initializer", "tables_initializer", "initialize_all_tables")
-def tables_initializer(name: str = "init_all_tables") -> Any:
+def tables_initializer(name: str = "init_all_tables") -> Operation:
     """Return an operation that fills all lookup tables of the graph."""
     initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
     return group(*initializers, name=name) if initializers else no_op(name=name)

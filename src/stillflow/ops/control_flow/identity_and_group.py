@@ -178,7 +178,7 @@ def deep_copy_kernel(node: Node) -> Any:
 
 
 @export("no_op")
-def no_op(name: str | None = None) -> Any:
+def no_op(name: str | None = None) -> Operation:
     """Return an operation that does nothing; a place for control dependencies.
 
     Args:
@@ -191,7 +191,7 @@ def no_op(name: str | None = None) -> Any:
       >>> tf.no_op(name="nothing").type, tf.Session().run(tf.no_op()) is None
       ('NoOp', True)
     """
-    return no_op_op(name=name)
+    return no_op_op(name=name)  # type: ignore[no-any-return]
 
 
 @export("identity")
@@ -272,7 +272,7 @@ def _group_on(device: str, dependencies: Sequence[Any], name: str | None = None)
 
 
 @export("group")
-def group(*inputs: Any, **kwargs: Any) -> Any:
+def group(*inputs: Any, **kwargs: Any) -> Operation:
     """Return an operation that is done when all `inputs` are; None where these ran already.
 
     Args:
@@ -293,7 +293,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
     if kwargs:
         raise ValueError("Unknown keyword arguments: " + ", ".join(kwargs))
     if executing_eagerly():
-        return None  # all called functions have run
+        return None  # type: ignore[return-value]  # all called functions have run
     with name_scope(name, "group_deps", inputs) as scope:
         if not inputs:
             return no_op(name=scope)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from stillflow.runtime.session.interpreter_lock import ACTIVE, in_turns
 from stillflow.runtime.session.partial_run import PartialPlans, PartialRun
 from stillflow.runtime.session.run_options import check_options, untraced
 from stillflow.runtime.session.session_plans import SessionPlans
+
+_Key = TypeVar("_Key")
 
 
 class BaseSession(SessionPlans):
@@ -76,6 +78,38 @@ class BaseSession(SessionPlans):
         self._closed = True  # now, since who waits for a task may hold the lock
         self._free()
 
+    @overload
+    def run(
+        self, fetches: Operation, feed_dict: Any = ..., options: Any = ..., run_metadata: Any = ...
+    ) -> None: ...
+    @overload
+    def run(
+        self, fetches: Tensor, feed_dict: Any = ..., options: Any = ..., run_metadata: Any = ...
+    ) -> np.ndarray[Any, Any]: ...
+    @overload
+    def run(
+        self, fetches: list[Any], feed_dict: Any = ..., options: Any = ..., run_metadata: Any = ...
+    ) -> list[Any]: ...
+    @overload
+    def run(
+        self,
+        fetches: tuple[Any, ...],
+        feed_dict: Any = ...,
+        options: Any = ...,
+        run_metadata: Any = ...,
+    ) -> tuple[Any, ...]: ...
+    @overload
+    def run(
+        self,
+        fetches: dict[_Key, Any],
+        feed_dict: Any = ...,
+        options: Any = ...,
+        run_metadata: Any = ...,
+    ) -> dict[_Key, Any]: ...
+    @overload
+    def run(
+        self, fetches: Any, feed_dict: Any = ..., options: Any = ..., run_metadata: Any = ...
+    ) -> Any: ...
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
