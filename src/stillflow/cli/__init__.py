@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "say which names of TensorFlow a program uses, and which are supported",
     "explain": "run a program and show the plan of each session.run, with times",
     "where": "say which file serves a name of TensorFlow, and which operations it makes",
+    "stubs": "write stub files, with which editors and type checkers know `import tensorflow`",
     "build-op": "compile operations written in C++ or CUDA for tf.load_op_library",
     "convert": "convert a checkpoint to safetensors or npz, and back",
     "export": "write a model as a PyTorch module, as ONNX or for torch.export",
