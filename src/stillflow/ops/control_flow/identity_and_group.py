@@ -191,7 +191,7 @@ def no_op(name: str | None = None) -> Operation:
       >>> tf.no_op(name="nothing").type, tf.Session().run(tf.no_op()) is None
       ('NoOp', True)
     """
-    return no_op_op(name=name)  # type: ignore[no-any-return]
+    return no_op_op(name=name)
 
 
 @export("identity")
