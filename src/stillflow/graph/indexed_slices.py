@@ -100,7 +100,7 @@ class IndexedSlices(TensorLike, CompositeTensor):
         return spec_of_slices(self, shape)
 
     def __neg__(self) -> IndexedSlices:
-        return IndexedSlices(-self.values, self.indices, self.dense_shape)  # type: ignore[operator]
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
 
     def __str__(self) -> str:
         shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"

@@ -100,6 +100,19 @@ class Tensor:
     _handle_dims: tuple[int | None, ...] | None = None
     _handle_dtype: DType | None = None
 
+    if TYPE_CHECKING:  # the ops layer brings them
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = __add__
+        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __add__
+        __div__ = __rdiv__ = __pow__ = __rpow__ = __add__
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
+        __abs__ = __invert__ = __neg__
+
     def __init__(self, op: Operation, value_index: int, dtype: DType) -> None:
         self.op = op
         self.value_index = value_index
