@@ -215,7 +215,7 @@ def _elide(lines: list[str], previous: list[str]) -> list[str]:
     return [lines[0], elided, *lines[shared - 1 :]]
 
 
-def _with_code(error_code: int) -> Any:
+def _with_code(error_code: int) -> Callable[..., Any]:
     """Return the constructor of a class whose errors all have one code."""
 
     def initialize(self: OpError, node_def: Any, op: Any, message: str) -> None:
@@ -407,7 +407,7 @@ _EXCEPTION_CLASS_TO_CODE = {cls: code for code, cls in _CODE_TO_EXCEPTION_CLASS.
 
 
 @export("errors.exception_type_from_error_code")
-def exception_type_from_error_code(error_code: int) -> Any:
+def exception_type_from_error_code(error_code: int) -> type[Any]:
     """Return the exception class of an error code; KeyError if there is none."""
     return _CODE_TO_EXCEPTION_CLASS[error_code]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.autograph.allowed import is_allowed
@@ -67,7 +68,7 @@ def _options(recursive: bool, features: Any) -> ConversionOptions:
     return ConversionOptions(recursive, True, True, features)
 
 
-def _function(entity: Any) -> Any:
+def _function(entity: Any) -> Callable[..., Any]:
     _, entity = tf_decorator.unwrap(entity)
     if inspect.ismethod(entity):
         entity = entity.__func__

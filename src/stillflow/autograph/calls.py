@@ -19,6 +19,7 @@ from stillflow.autograph.options import ConversionOptions
 from stillflow.autograph.verbosity import log, warn
 from stillflow.graph.autograph_status import ControlStatusCtx, Status
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util import tf_decorator
 
 _MARK = "__ag_compiled"  # set on functions that are never converted
@@ -86,7 +87,7 @@ def _keep(f: Any, options: ConversionOptions) -> Any:
     return f
 
 
-def _converted(f: Any, options: ConversionOptions) -> Any:
+def _converted(f: Any, options: ConversionOptions) -> Callable[..., Any]:
     if isinstance(f, MethodType):
         return MethodType(_converted(f.__func__, options), f.__self__)
     if not isinstance(f, FunctionType):
@@ -105,7 +106,7 @@ def _converted(f: Any, options: ConversionOptions) -> Any:
 @export("contrib.autograph.converted_call")
 def converted_call(
     f: Any, options: ConversionOptions, args: Any, kwargs: Any, caller_fn_scope: Any = None
-) -> Any:
+) -> Tensor:
     """Call a function as converted code would.
 
     Args:
@@ -131,7 +132,7 @@ def convert(
     """
     options = ConversionOptions(recursive, user_requested, True, optional_features)
 
-    def decorate(f: Any) -> Any:
+    def decorate(f: Any) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             function = resolve(f, options)
             try:
@@ -146,7 +147,7 @@ def convert(
 
 def tf_convert(
     f: Any, ctx: ControlStatusCtx, convert_by_default: bool = True, user_requested: bool = False
-) -> Any:
+) -> Callable[..., Any]:
     """Return the conversion of a program's function that is passed to the library.
 
     What is said of conversion in `ctx` holds for `f`, else `convert_by_default`. It is converted
@@ -168,12 +169,12 @@ def tf_convert(
 
 
 @export("autograph.experimental.do_not_convert", "contrib.autograph.do_not_convert")
-def do_not_convert(func: Any = None) -> Any:
+def do_not_convert(func: Any = None) -> Callable[..., Any]:
     """Return a decorator: the function is called as it is, also by converted code."""
     return do_not_convert if func is None else _with_status(func, Status.DISABLED)
 
 
-def call_with_unspecified_conversion_status(func: Any) -> Any:
+def call_with_unspecified_conversion_status(func: Any) -> Callable[..., Any]:
     """Return a decorator: in the function nothing is said about conversion."""
     return _with_status(func, Status.UNSPECIFIED)
 
@@ -184,7 +185,7 @@ def do_not_convert_internal(f: Any) -> Any:
     return f
 
 
-def _with_status(func: Any, status: Status) -> Any:
+def _with_status(func: Any, status: Status) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with ControlStatusCtx(status):
             return func(*args, **kwargs)
@@ -192,7 +193,7 @@ def _with_status(func: Any, status: Status) -> Any:
     return _marked(wrapper, func, None)
 
 
-def _marked(wrapper: Any, f: Any, decorate: Any) -> Any:
+def _marked(wrapper: Any, f: Any, decorate: Any) -> Callable[..., Any]:
     if inspect.isfunction(f) or inspect.ismethod(f):
         functools.update_wrapper(wrapper, f)
     if decorate is not None:

@@ -40,7 +40,7 @@ class OrderedEffects:
             must_run = [o for o in order.must_run if o._control_flow_context is context]
             tensor.op._add_control_inputs(must_run)
 
-    def mark_as_return(self, value: Any) -> Any:
+    def mark_as_return(self, value: Any) -> Tensor:
         """Return the value, to be read after the effects."""
 
         def mark(leaf: Any) -> Any:

@@ -12,6 +12,7 @@ from stillflow.autograph.operators.data_structures import (
 )  # fmt: skip
 from stillflow.autograph.operators.tensors import match_staging_level as match_staging_level
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 
 UNSPECIFIED: Any = object()
@@ -33,7 +34,9 @@ def set_loop_options(
 
 
 @export("contrib.autograph.stack")
-def stack(list_or_tensor: Any, element_dtype: Any = None, strict: bool = True) -> Any:
+def stack(
+    list_or_tensor: Any, element_dtype: Any = None, strict: bool = True
+) -> Tensor | list[int]:
     """Stack a list of tensors in a graph or a TensorArray.
 
     Args:

@@ -10,6 +10,7 @@ from stillflow.autograph.effects import OrderedEffects
 from stillflow.autograph.options import ConversionOptions, Feature
 from stillflow.graph.api import name_scope
 from stillflow.graph.autograph_status import ControlStatusCtx, Status
+from stillflow.graph.operation import Tensor
 
 
 class FunctionScope:
@@ -42,7 +43,7 @@ class FunctionScope:
     def __exit__(self, *details: Any) -> None:
         self._contexts.__exit__(*details)
 
-    def mark_return_value(self, value: Any) -> Any:
+    def mark_return_value(self, value: Any) -> Tensor:
         """Return the function's result, to be read after its effects."""
         return value if self._effects is None else self._effects.mark_as_return(value)
 

@@ -68,7 +68,7 @@ class Base(ast.NodeTransformer):
         """Set a value of the innermost scope."""
         self._scopes[-1][name] = value
 
-    def get_local(self, name: Any, default: Any = None) -> Any:
+    def get_local(self, name: Any, default: Any = None) -> int | str | None:
         """Return a value of the innermost scope."""
         return self._scopes[-1].get(name, default)
 

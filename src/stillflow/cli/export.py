@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
+
+if TYPE_CHECKING:
+    from stillflow.export.verification import Comparison
+
 
 FORMATS = ("torch", "onnx", "pt2")
 
@@ -75,7 +79,7 @@ def _export(flags: argparse.Namespace) -> None:
 
 def _written(
     flags: argparse.Namespace, session: Any, inputs: Any, outputs: Any, samples: Any
-) -> Any:
+) -> Comparison | None:
     """Write the file or folder; gives how far outputs are apart."""
     from stillflow import export
     from stillflow.export.dynamic import parse_dynamic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,11 @@ from stillflow.graph import dtypes
 from stillflow.graph.composite_specs import SparseTensorSpec
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.graph.tensor_shape import Dimension, TensorShape, as_shape
+from stillflow.graph.type_spec import BatchableTypeSpec
 from stillflow.ops.control_flow.cond import smart_constant_value
 from stillflow.ops.data import batching as cards
 
@@ -66,7 +69,7 @@ def _fits(padded: Any, shape: Any) -> bool:
     )
 
 
-def _padded_shape_to_tensor(padded_shape: Any, input_component_shape: Any) -> Any:
+def _padded_shape_to_tensor(padded_shape: Any, input_component_shape: Any) -> Tensor:
     try:
         shape = as_shape(padded_shape)
         dims = [-1 if dim is None else dim for dim in shape.as_list()]
@@ -87,7 +90,7 @@ def _padded_shape_to_tensor(padded_shape: Any, input_component_shape: Any) -> An
     return result
 
 
-def _padding_value_to_tensor(value: Any, output_type: Any) -> Any:
+def _padding_value_to_tensor(value: Any, output_type: Any) -> Tensor:
     value = convert_to_tensor(value, name="padding_value")
     if not value.shape.is_compatible_with(TensorShape([])):
         raise ValueError(f"Padding value should be a scalar, but is not: {value}")
@@ -140,12 +143,12 @@ class PaddedBatchDataset(UnaryDataset):
         self._structure = structure.convert_legacy_structure(types, batched, classes)
         super().__init__(input_dataset, self._variant(input_dataset))
 
-    def _batch_shape(self, padded: Any) -> Any:
+    def _batch_shape(self, padded: Any) -> TensorShape:
         drop = smart_constant_value(self._drop_remainder)
         size = static_value(self._batch_size) if drop else None
         return TensorShape([size]).concatenate(constant_value_as_shape(padded))
 
-    def _variant(self, input_dataset: Any) -> Any:
+    def _variant(self, input_dataset: Any) -> Tensor:
         arguments = (
             input_dataset._variant_tensor, self._batch_size, nest.flatten(self._padded_shapes),
             nest.flatten(self._padding_values),
@@ -179,14 +182,14 @@ class _UnbatchDataset(UnaryDataset):
         super().__init__(input_dataset, slices)
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> BatchableTypeSpec:
         return self._structure
 
 
 def unbatch(dataset: Any) -> Any:
     """Return the slices of the elements of a dataset along their first dimension."""
 
-    def normalize(arg: Any, *rest: Any) -> Any:
+    def normalize(arg: Any, *rest: Any) -> list[Tensor]:
         element = (arg, *rest) if rest else arg
         return structure.to_batched_tensor_list(dataset.element_spec, element)
 
@@ -215,12 +218,12 @@ class _DenseToSparseBatchDataset(UnaryDataset):
         )
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> SparseTensorSpec:
         return self._structure
 
 
 @export("data.experimental.dense_to_sparse_batch", "contrib.data.dense_to_sparse_batch")
-def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Any:
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Callable[..., Any]:
     """Stacks elements of different shapes to sparse tensors.
 
     Args:

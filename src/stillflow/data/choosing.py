@@ -20,6 +20,7 @@ from stillflow.data.mapping import MapDataset
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.arrays.fill import fill
@@ -51,7 +52,7 @@ class RandomDatasetV2(DatasetSource):
         super().__init__(random_dataset_op(self._seed, self._seed2, **self._flat_structure))
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return TensorSpec([], dtypes.int64)
 
 
@@ -86,7 +87,7 @@ class _DirectedInterleaveDataset(DatasetV1):
         self._element_spec = structure.convert_legacy_structure(types, shapes, classes)
         super().__init__()
 
-    def _as_variant_tensor(self) -> Any:
+    def _as_variant_tensor(self) -> Tensor:
         return directed_interleave_dataset_op(
             self._selector_input._variant_tensor,
             [data_input._variant_tensor for data_input in self._data_inputs],
@@ -101,12 +102,14 @@ class _DirectedInterleaveDataset(DatasetV1):
         return self._element_spec
 
 
-def _draw(logits: Any, seed: Any) -> Any:
+def _draw(logits: Any, seed: Any) -> Tensor:
     return squeeze(stateless_multinomial_op(logits, 1, seed), axis=[0, 1])
 
 
 @export("data.experimental.sample_from_datasets", "contrib.data.sample_from_datasets")
-def sample_from_datasets(datasets: Sequence[Any], weights: Any = None, seed: Any = None) -> Any:
+def sample_from_datasets(
+    datasets: Sequence[Any], weights: Any = None, seed: Any = None
+) -> DatasetV1Adapter:
     """Elements of datasets, of which chance chooses one each time.
 
     Args:
@@ -122,7 +125,7 @@ def sample_from_datasets(datasets: Sequence[Any], weights: Any = None, seed: Any
         logits = weights.map(lambda *probabilities: log(probabilities, name="logits"))
         both = DatasetV1.zip((logits, RandomDataset(seed).batch(2)))
 
-        def select_dataset_varying_logits(row: Any, pair: Any) -> Any:
+        def select_dataset_varying_logits(row: Any, pair: Any) -> Tensor:
             return _draw(row, pair)
 
         selector = MapDataset(both, select_dataset_varying_logits, use_inter_op_parallelism=False)
@@ -143,7 +146,7 @@ def sample_from_datasets(datasets: Sequence[Any], weights: Any = None, seed: Any
     if len(datasets) == 1:
         return DatasetV1Adapter(datasets[0])
 
-    def select_dataset_constant_logits(pair: Any) -> Any:
+    def select_dataset_constant_logits(pair: Any) -> Tensor:
         return _draw(constant_logits, pair)
 
     selector = MapDataset(
@@ -154,7 +157,7 @@ def sample_from_datasets(datasets: Sequence[Any], weights: Any = None, seed: Any
 
 
 @export("data.experimental.choose_from_datasets", "contrib.data.choose_from_datasets")
-def choose_from_datasets(datasets: Sequence[Any], choice_dataset: Any) -> Any:
+def choose_from_datasets(datasets: Sequence[Any], choice_dataset: Any) -> DatasetV1Adapter:
     """Elements of the datasets whose numbers another dataset gives.
 
     Args:
@@ -250,7 +253,7 @@ def _filtered(dataset: Any, accepted: Any, initial: Any, classes: Any, seed: Any
 # The names of these two stand in graphs.
 
 
-def maybe_warn_on_large_rejection(kept: Any, share: Any) -> Any:
+def maybe_warn_on_large_rejection(kept: Any, share: Any) -> Tensor:
     """Print the first probabilities with which most elements are left out."""
     rejected = reduce_sum((1 - kept) * share)
     text = "Proportion of examples rejected by sampler is high: "
@@ -260,7 +263,7 @@ def maybe_warn_on_large_rejection(kept: Any, share: Any) -> Any:
     return cond(less(rejected, 0.5), lambda: kept, shown)
 
 
-def _gather_and_copy(number: Any, kept: Any, data: Any) -> Any:
+def _gather_and_copy(number: Any, kept: Any, data: Any) -> tuple[Tensor, Tensor, Tensor]:
     return number, gather(kept, number), data
 
 

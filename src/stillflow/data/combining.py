@@ -12,6 +12,7 @@ from stillflow.data.dataset import (
     get_legacy_output_shapes,
     get_legacy_output_types,
 )
+from stillflow.graph.type_spec import BatchableTypeSpec
 from stillflow.ops.data import counting as cards
 
 
@@ -42,7 +43,7 @@ class ZipDataset(DatasetV2):
         return nest.flatten(self._datasets)
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> tuple[Any, ...]:
         return self._structure
 
 
@@ -83,7 +84,7 @@ class ConcatenateDataset(DatasetV2):
         return self._input_datasets
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> BatchableTypeSpec:
         return self._structure
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed as op_seeds
 from stillflow.graph.tensor_shape import as_shape
 from stillflow.ops.arrays.select import where
@@ -19,14 +20,14 @@ def optional_param_to_tensor(
     argument_value: Any,
     argument_default: Any = 0,
     argument_dtype: Any = dtypes.int64,
-) -> Any:
+) -> Tensor:
     """Return an argument as a tensor, or its default where it was not given."""
     if argument_value is not None:
         return convert_to_tensor(argument_value, dtype=argument_dtype, name=argument_name)
     return constant(argument_default, dtype=argument_dtype, name=argument_name)
 
 
-def partial_shape_to_tensor(shape_like: Any) -> Any:
+def partial_shape_to_tensor(shape_like: Any) -> Tensor:
     """Return a shape, or an int64 vector, as an int64 vector with -1 for unknown sizes."""
     try:
         dims = as_shape(shape_like).as_list()

@@ -21,6 +21,7 @@ from stillflow.data.record_files import maybe_shuffle_and_repeat, read_files
 from stillflow.files import file_io, gfile
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_like import is_tensor
@@ -85,7 +86,7 @@ class CsvDatasetV2(DatasetSource):
         )  # fmt: skip
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> tuple[TensorSpec, ...]:
         return self._element_spec
 
 
@@ -127,7 +128,7 @@ def _fits(dtype: Any) -> Callable[[str], bool]:
 _NARROWEST_FIRST = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
-def _type_of(text: str, na_value: str, before: Any) -> Any:
+def _type_of(text: str, na_value: str, before: Any) -> DType:
     """Return the narrowest type of a text and the earlier ones of its column."""
     if text in ("", na_value):
         return before
@@ -203,7 +204,7 @@ class _Probe:
         ]
 
 
-def _text_opener(compression_type: Any) -> Any:
+def _text_opener(compression_type: Any) -> Callable[..., Any]:
     if compression_type is None:
         return lambda name: file_io.FileIO(name, "r")
     kind = static_value(convert_to_tensor(compression_type))
@@ -262,7 +263,7 @@ def make_csv_dataset(
     shuffle: Any = True, shuffle_buffer_size: Any = 10000, shuffle_seed: Any = None,
     prefetch_buffer_size: Any = None, num_parallel_reads: Any = None, sloppy: Any = False,
     num_rows_for_inference: Any = 100, compression_type: Any = None, ignore_errors: Any = False,
-) -> Any:  # fmt: skip
+) -> DatasetV1Adapter:  # fmt: skip
     """Batches of records of files of comma-separated values: a dict of columns by name.
 
     Args:

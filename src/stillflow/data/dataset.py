@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow._hooks import Hook
 from stillflow.data import nest, structure
@@ -14,8 +14,28 @@ from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.ops.data.as_graph import dataset_to_graph_op
 from stillflow.train.tracking.base import Trackable
+
+if TYPE_CHECKING:
+    from stillflow.data.batching import PaddedBatchDataset
+    from stillflow.data.combining import ConcatenateDataset
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
+    from stillflow.data.iterator import IteratorV2
+    from stillflow.data.mapping import FilterDataset, FlatMapDataset, InterleaveDataset
+    from stillflow.data.sources import TensorDataset
+    from stillflow.data.specs import DatasetSpec
+    from stillflow.data.transforming import (
+        CacheDataset,
+        PrefetchDataset,
+        RepeatDataset,
+        ShardDataset,
+        SkipDataset,
+        TakeDataset,
+        WindowDataset,
+    )
+
 
 # Datasets of several datasets, of files, of generators, and of batches.
 from_generator: Hook[Callable[..., Any]] = Hook("data.dataset.from_generator")
@@ -40,7 +60,7 @@ class DatasetV2(Trackable, CompositeTensor):
         self._graph_attr = get_default_graph()
 
     @property
-    def _variant_tensor(self) -> Any:
+    def _variant_tensor(self) -> Tensor:
         return self._variant_tensor_attr
 
     @_variant_tensor.setter
@@ -144,7 +164,7 @@ class DatasetV2(Trackable, CompositeTensor):
             )
         return dataset
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> IteratorV2:
         from stillflow.data.iterator import IteratorV2
 
         graph = get_default_graph()
@@ -179,7 +199,7 @@ class DatasetV2(Trackable, CompositeTensor):
         return {"output_types": self._flat_types, "output_shapes": self._flat_shapes}
 
     @property
-    def _type_spec(self) -> Any:
+    def _type_spec(self) -> DatasetSpec:
         from stillflow.data.specs import DatasetSpec
 
         return DatasetSpec(self.element_spec)
@@ -187,7 +207,7 @@ class DatasetV2(Trackable, CompositeTensor):
     # ---- sources
 
     @staticmethod
-    def from_tensors(tensors: Any) -> Any:
+    def from_tensors(tensors: Any) -> TensorDataset:
         """Return a dataset of one element.
 
         Args:
@@ -212,7 +232,7 @@ class DatasetV2(Trackable, CompositeTensor):
     def from_generator(
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None,
         args: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> DatasetV1Adapter:  # fmt: skip
         """Return a dataset of the elements that a Python generator yields.
 
         Args:
@@ -255,17 +275,17 @@ class DatasetV2(Trackable, CompositeTensor):
 
     # ---- transformations
 
-    def concatenate(self, dataset: Any) -> Any:
+    def concatenate(self, dataset: Any) -> ConcatenateDataset:
         """Return the elements of this dataset, then those of another of the same type."""
         return concatenate.value(self, dataset)
 
-    def prefetch(self, buffer_size: Any) -> Any:
+    def prefetch(self, buffer_size: Any) -> PrefetchDataset:
         """Fetch up to `buffer_size` elements ahead in a thread; -1 chooses the number."""
         from stillflow.data.transforming import PrefetchDataset
 
         return PrefetchDataset(self, buffer_size)
 
-    def repeat(self, count: Any = None) -> Any:
+    def repeat(self, count: Any = None) -> RepeatDataset:
         """All elements `count` times, without end by default."""
         from stillflow.data.transforming import RepeatDataset
 
@@ -294,25 +314,25 @@ class DatasetV2(Trackable, CompositeTensor):
 
         return ShuffleDataset(self, buffer_size, seed, reshuffle_each_iteration)
 
-    def cache(self, filename: Any = "") -> Any:
+    def cache(self, filename: Any = "") -> CacheDataset:
         """Keep all elements, when they are first asked for, in memory or in a file."""
         from stillflow.data.transforming import CacheDataset
 
         return CacheDataset(self, filename)
 
-    def take(self, count: Any) -> Any:
+    def take(self, count: Any) -> TakeDataset:
         """Return the first `count` elements; all of them if it is -1."""
         from stillflow.data.transforming import TakeDataset
 
         return TakeDataset(self, count)
 
-    def skip(self, count: Any) -> Any:
+    def skip(self, count: Any) -> SkipDataset:
         """All elements but the first `count`; none if it is -1."""
         from stillflow.data.transforming import SkipDataset
 
         return SkipDataset(self, count)
 
-    def shard(self, num_shards: Any, index: Any) -> Any:
+    def shard(self, num_shards: Any, index: Any) -> ShardDataset:
         """Every `num_shards`-th element, from number `index` on."""
         from stillflow.data.transforming import ShardDataset
 
@@ -330,7 +350,7 @@ class DatasetV2(Trackable, CompositeTensor):
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any, padding_values: Any = None,
         drop_remainder: Any = False,
-    ) -> Any:  # fmt: skip
+    ) -> PaddedBatchDataset:  # fmt: skip
         """Stacks `batch_size` elements to one after filling them up to the same shape.
 
         Args:
@@ -354,7 +374,7 @@ class DatasetV2(Trackable, CompositeTensor):
             return MapDataset(self, map_func, preserve_cardinality=True)
         return ParallelMapDataset(self, map_func, num_parallel_calls, preserve_cardinality=True)
 
-    def flat_map(self, map_func: Callable[..., Any]) -> Any:
+    def flat_map(self, map_func: Callable[..., Any]) -> FlatMapDataset:
         """Return the elements of the datasets that a function gives, one after the other."""
         from stillflow.data.mapping import FlatMapDataset
 
@@ -363,7 +383,7 @@ class DatasetV2(Trackable, CompositeTensor):
     def interleave(
         self, map_func: Callable[..., Any], cycle_length: Any = AUTOTUNE, block_length: Any = 1,
         num_parallel_calls: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> InterleaveDataset:  # fmt: skip
         """Return the elements of the datasets that a function gives, of several of them in turn.
 
         Args:
@@ -380,7 +400,7 @@ class DatasetV2(Trackable, CompositeTensor):
             self, map_func, cycle_length, block_length, num_parallel_calls
         )
 
-    def filter(self, predicate: Callable[..., Any]) -> Any:
+    def filter(self, predicate: Callable[..., Any]) -> FilterDataset:
         """Return the elements for which a function gives True."""
         from stillflow.data.mapping import FilterDataset
 
@@ -400,7 +420,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False
-    ) -> Any:
+    ) -> WindowDataset:
         """Datasets of `size` elements each.
 
         Args:

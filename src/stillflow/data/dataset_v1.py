@@ -6,17 +6,24 @@ import abc
 import functools
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.data import dataset as base
 from stillflow.data import structure
 from stillflow.data.dataset import DatasetV2
 from stillflow.graph.api import colocate_with
+from stillflow.graph.dtypes import DType
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.platform import tf_logging as logging
 from stillflow.util.deprecation import deprecated
+
+if TYPE_CHECKING:
+    from stillflow.data.iterator import Iterator, IteratorV2
+
 
 _ITERATE = (
     "Use `for ... in dataset:` to iterate over a dataset. If using `tf.estimator`, return the "
@@ -82,7 +89,7 @@ class DatasetV1(DatasetV2):
         return Iterator(resource, None, *base.legacy_structure(self))
 
     @deprecated(None, _ITERATE.format("initializable"))
-    def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """Return an iterator that starts whenever its `initializer` runs.
 
         Args:
@@ -90,7 +97,7 @@ class DatasetV1(DatasetV2):
         """
         return self._make_initializable_iterator(shared_name)
 
-    def _make_initializable_iterator(self, shared_name: str | None = None) -> Any:
+    def _make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         from stillflow.data.iterator import Iterator
         from stillflow.ops.data.iterators import iterator_v2_op, make_iterator_op
 
@@ -110,19 +117,19 @@ class DatasetV1(DatasetV2):
 
     @property
     @deprecated(None, "Use `tf.compat.v1.data.get_output_classes(dataset)`.")
-    def output_classes(self) -> Any:
+    def output_classes(self) -> type[Any]:
         """The classes of the components of elements."""
         return base._legacy("classes", self)
 
     @property
     @deprecated(None, "Use `tf.compat.v1.data.get_output_shapes(dataset)`.")
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> TensorShape:
         """The static shapes of the components of elements."""
         return base._legacy("shapes", self)
 
     @property
     @deprecated(None, "Use `tf.compat.v1.data.get_output_types(dataset)`.")
-    def output_types(self) -> Any:
+    def output_types(self) -> DType:
         """The dtypes of the components of elements."""
         return base._legacy("types", self)
 
@@ -160,7 +167,7 @@ class DatasetV1(DatasetV2):
         return FilterDataset(self, predicate, use_legacy_function=True)
 
 
-def _mapped(dataset: Any, function: Any, calls: Any, legacy: bool) -> Any:
+def _mapped(dataset: Any, function: Any, calls: Any, legacy: bool) -> DatasetV1Adapter:
     from stillflow.data.mapping import MapDataset, ParallelMapDataset
 
     if calls is None:
@@ -180,7 +187,7 @@ class DatasetV1Adapter(DatasetV1):
         self._dataset = dataset
         super().__init__()
 
-    def _as_variant_tensor(self) -> Any:
+    def _as_variant_tensor(self) -> Tensor:
         return self._dataset._variant_tensor
 
     def _has_captured_ref(self) -> bool:
@@ -201,7 +208,7 @@ class DatasetV1Adapter(DatasetV1):
     def element_spec(self) -> Any:
         return self._dataset.element_spec
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> IteratorV2:
         return iter(self._dataset)
 
 
@@ -214,7 +221,7 @@ _TRANSFORMATIONS = (
 
 def _adapted(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> DatasetV1Adapter:
         return DatasetV1Adapter(method(*args, **kwargs))
 
     return call
@@ -246,7 +253,7 @@ def _ensure_same_dataset_graph(dataset: Any) -> None:
 
 
 @export("data.make_one_shot_iterator")
-def make_one_shot_iterator(dataset: Any) -> Any:
+def make_one_shot_iterator(dataset: Any) -> Iterator:
     """Return an iterator that needs no initialization and walks a dataset once."""
     if not hasattr(dataset, "_make_one_shot_iterator"):
         dataset = DatasetV1Adapter(dataset)
@@ -254,7 +261,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 
 
 @export("data.make_initializable_iterator")
-def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Any:
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
     """Return an iterator that starts whenever its `initializer` runs.
 
     Args:

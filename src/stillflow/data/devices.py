@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.data import structure
 from stillflow.data.dataset import (
@@ -25,6 +25,9 @@ from stillflow.ops.constants import constant
 from stillflow.ops.data import iterators
 from stillflow.ops.data.generators import generator_dataset_op
 from stillflow.ops.variables.resource import destroy_resource_op
+
+if TYPE_CHECKING:
+    from stillflow.functional.concrete import ConcreteFunction
 
 
 class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
@@ -51,7 +54,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
             )  # fmt: skip
         super().__init__(input_dataset, variant)
 
-    def _init(self) -> Any:
+    def _init(self) -> ConcreteFunction:
         @defun
         def _init_func() -> Any:
             dataset = iterators.unwrap_dataset_variant_op(self._wrapped)
@@ -61,7 +64,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
 
         return self._source.init_function(_init_func.get_concrete_function())
 
-    def _next(self) -> Any:
+    def _next(self) -> ConcreteFunction:
         @defun(input_signature=HANDLE)
         def _next_func(string_handle: Any) -> Any:
             with device(self._source_device):
@@ -74,7 +77,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
         local = _next_func.get_concrete_function()
         return self._source.next_function(local, self._input_dataset._flat_types)
 
-    def _finalize(self) -> Any:
+    def _finalize(self) -> ConcreteFunction:
         @defun(input_signature=HANDLE)
         def _finalize_func(string_handle: Any) -> Any:
             iterator = iterators.iterator_from_string_handle_v2_op(

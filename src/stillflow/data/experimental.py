@@ -23,7 +23,9 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export, export_value
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.constants import constant
 from stillflow.ops.data import mapping, shuffling, wrappers
 from stillflow.ops.data.grouping import unique_dataset_op
@@ -55,7 +57,7 @@ class _MapAndBatchDataset(_Mapped):
         self._finish(mapping.map_and_batch_dataset_op, size, calls, drop, preserve_cardinality=True)
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return self._element_spec
 
 
@@ -287,7 +289,7 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
 
 
 @export("data.experimental.Counter", "contrib.data.Counter")
-def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> DatasetV1Adapter:
     """Numbers from `start` on, at a distance of `step`, without end."""
     with name_scope("counter"):
         start = convert_to_tensor(start, dtype=dtype, name="start")
@@ -297,7 +299,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
 
 
 @export("data.experimental.cardinality")
-def cardinality(dataset: Any) -> Any:
+def cardinality(dataset: Any) -> Tensor:
     """Return the number of elements of a dataset, int64 scalar: -1 for infinite, -2 for unknown."""
     return wrappers.dataset_cardinality_op(dataset._variant_tensor)
 

@@ -13,7 +13,9 @@ from stillflow.data import nest, structure
 from stillflow.data.dataset import DatasetSource
 from stillflow.data.structured_function import StructuredFunctionWrapper
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_n_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.data.generators import generator_dataset_op
 from stillflow.ops.py_func import numpy_function
@@ -61,7 +63,7 @@ class _GeneratorState:
         self._args: dict[int, Any] = {}
         self._iterators: dict[int, Any] = {}
 
-    def get_next_id(self, *args: Any) -> Any:
+    def get_next_id(self, *args: Any) -> Array:
         with self._lock:
             number = self._next_id
             self._next_id += 1
@@ -110,7 +112,7 @@ class _Elements:
         return arrays
 
 
-def _converted(value: Any, dtype: Any) -> Any:
+def _converted(value: Any, dtype: Any) -> Array:
     try:
         return _as_array(value, dtype)
     except (TypeError, ValueError):
@@ -120,7 +122,7 @@ def _converted(value: Any, dtype: Any) -> Any:
         ) from None
 
 
-def _as_array(value: Any, dtype: Any) -> Any:
+def _as_array(value: Any, dtype: Any) -> Array:
     array = np.asarray(value, dtype=dtype.as_numpy_dtype, order="C")
     if array.dtype.kind not in "SUO":
         return array
@@ -148,7 +150,7 @@ def from_generator(
     def get_iterator_id_fn(unused_dummy: Any) -> Any:
         return numpy_function(state.get_next_id, args, dtypes.int64)
 
-    def generator_next_fn(iterator_id_t: Any) -> Any:
+    def generator_next_fn(iterator_id_t: Any) -> Tensor | tuple[Tensor, Tensor]:
         def generator_py_func(iterator_id: Any) -> list[Any]:
             return convert(next(state.get_iterator(iterator_id)))
 
@@ -158,7 +160,7 @@ def from_generator(
         return nest.pack_sequence_as(output_types, values)
 
     def finalize_fn(iterator_id_t: Any) -> Any:
-        def finalize_py_func(iterator_id: Any) -> Any:
+        def finalize_py_func(iterator_id: Any) -> Array:
             state.iterator_completed(iterator_id)
             return np.array(0, dtype=np.int64)
 

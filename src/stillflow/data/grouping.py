@@ -17,6 +17,7 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.arrays.select import where
@@ -43,10 +44,10 @@ class _GroupByWindowDataset(UnaryDataset):
         self._input_dataset = input_dataset
         name = "tf.data.experimental.group_by_window()"
 
-        def key_func_wrapper(*args: Any) -> Any:
+        def key_func_wrapper(*args: Any) -> Tensor:
             return convert_to_tensor(key_func(*args), dtype=dtypes.int64)
 
-        def window_size_func_wrapper(key: Any) -> Any:
+        def window_size_func_wrapper(key: Any) -> Tensor:
             return convert_to_tensor(window_size_func(key), dtype=dtypes.int64)
 
         self._key_func = StructuredFunctionWrapper(key_func_wrapper, name, dataset=input_dataset)
@@ -78,7 +79,7 @@ class _GroupByWindowDataset(UnaryDataset):
         )
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return self._element_spec
 
     def _functions(self) -> list[Any]:
@@ -107,7 +108,7 @@ def group_by_window(
         raise ValueError("Must pass either window_size or window_size_func.")
     if window_size is not None:
 
-        def constant_window_func(unused_key: Any) -> Any:
+        def constant_window_func(unused_key: Any) -> Tensor:
             return convert_to_tensor(window_size, dtype=dtypes.int64)
 
         window_size_func = constant_window_func
@@ -188,7 +189,7 @@ class _GroupByReducerDataset(UnaryDataset):
         )
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> dict[str, TensorSpec]:
         return self._element_spec
 
     def _functions(self) -> list[Any]:
@@ -206,7 +207,7 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Callable
     return lambda dataset: _GroupByReducerDataset(dataset, key_func, reducer)
 
 
-def _filled(shapes: Any, filler: Any) -> Any:
+def _filled(shapes: Any, filler: Any) -> list[None]:
     """Return shapes with `filler` for unknown sizes."""
     padded = []
     for shape in nest.flatten(shapes):
@@ -246,7 +247,7 @@ def bucket_by_sequence_length(
             raise ValueError("len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1")
         batch_sizes = constant(bucket_batch_sizes, dtype=dtypes.int64)
 
-    def element_to_bucket_id(*args: Any) -> Any:
+    def element_to_bucket_id(*args: Any) -> Tensor:
         length = element_length_func(*args)
         boundaries = list(bucket_boundaries)
         lowest, highest = np.iinfo(np.int32).min, np.iinfo(np.int32).max
@@ -255,7 +256,7 @@ def bucket_by_sequence_length(
         )
         return reduce_min(where(fits))
 
-    def window_size_fn(bucket_id: Any) -> Any:
+    def window_size_fn(bucket_id: Any) -> Tensor:
         return batch_sizes[bucket_id]
 
     def batching_fn(bucket_id: Any, grouped_dataset: Any) -> Any:

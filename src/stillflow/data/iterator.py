@@ -14,9 +14,10 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import add_to_collection, colocate_with, device, name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import TypeSpec
@@ -45,7 +46,7 @@ def _on_cpu() -> Any:
 def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> tuple[Any, ...]:
     types = nest.map_structure(dtypes.as_dtype, output_types)
 
-    def everywhere(default: Any) -> Any:
+    def everywhere(default: Any) -> type[Any]:
         return nest.map_structure(lambda _: default, types)
 
     if output_shapes is not None:
@@ -75,7 +76,7 @@ class IteratorSaveable(SaveableObject):
         serialized = cards.serialize_iterator_op(iterator_resource)
         super().__init__(iterator_resource, [SaveSpec(serialized, "", name + suffix)], name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         with colocate_with(self.op):
             return cards.deserialize_iterator_op(self.op, restored_tensors[0])
 
@@ -151,7 +152,7 @@ class Iterator(Trackable):
         return Iterator(resource, None, *parts)
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> Operation:
         """The operation that starts it.
 
         Raises:
@@ -161,7 +162,7 @@ class Iterator(Trackable):
             raise ValueError("Iterator does not have an initializer.")
         return self._initializer
 
-    def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
         """Return an operation that starts it with a dataset.
 
         Args:
@@ -201,7 +202,7 @@ class Iterator(Trackable):
         flat = cards.iterator_get_next_op(self._iterator_resource, name=name, **self._attrs)
         return structure.from_tensor_list(self._element_spec, flat)
 
-    def string_handle(self, name: str | None = None) -> Any:
+    def string_handle(self, name: str | None = None) -> Tensor:
         """Return a scalar string that names this iterator.
 
         Args:
@@ -219,18 +220,18 @@ class Iterator(Trackable):
 
     @property
     @deprecated(None, "Use `tf.compat.v1.data.get_output_shapes(iterator)`.")
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> TensorShape:
         """The static shapes of the components of elements."""
         return _legacy("shapes", self)
 
     @property
     @deprecated(None, "Use `tf.compat.v1.data.get_output_types(iterator)`.")
-    def output_types(self) -> Any:
+    def output_types(self) -> DType:
         """The dtypes of the components of elements."""
         return _legacy("types", self)
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         """The type of the elements."""
         return self._element_spec
 
@@ -331,7 +332,7 @@ class IteratorSpec(TypeSpec):
     def _component_specs(self) -> Any:
         return TensorSpec((), dtypes.resource)
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> Tensor:
         return value._iterator_resource
 
     def _from_components(self, components: Any) -> IteratorV2:

@@ -20,5 +20,5 @@ class MatchingFilesDataset(DatasetSource):
         super().__init__(matching_files_dataset_op(self._patterns))
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return TensorSpec([], dtypes.string)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.data.dataset import DatasetV2
 from stillflow.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
@@ -17,10 +17,14 @@ from stillflow.graph.api import device
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.data import multi_device as cards
 from stillflow.ops.data.generators import generator_dataset_op
+
+if TYPE_CHECKING:
+    from stillflow.functional.concrete import ConcreteFunction
 
 
 class _PerDeviceGenerator(DatasetV2):
@@ -42,21 +46,21 @@ class _PerDeviceGenerator(DatasetV2):
             function.add_to_graph(get_default_graph())
         super().__init__(self._generator(list(self.next_func.captured_inputs)))
 
-    def _generator(self, next_inputs: Any) -> Any:
+    def _generator(self, next_inputs: Any) -> Tensor:
         return generator_dataset_op(
             self.init_func.captured_inputs, next_inputs, self.finalize_func.captured_inputs,
             init_func=self.init_func, next_func=self.next_func, finalize_func=self.finalize_func,
             **self._flat_structure,
         )  # fmt: skip
 
-    def _init(self, handle: Any) -> Any:
+    def _init(self, handle: Any) -> ConcreteFunction:
         @defun
         def _init_func() -> Any:
             return handle
 
         return self._source.init_function(_init_func.get_concrete_function())
 
-    def _next(self, shard: int, incarnation: Any) -> Any:
+    def _next(self, shard: int, incarnation: Any) -> ConcreteFunction:
         @defun(input_signature=HANDLE)
         def _next_func(string_handle: Any) -> Any:
             iterator = cards.multi_device_iterator_from_string_handle_op(
@@ -69,7 +73,7 @@ class _PerDeviceGenerator(DatasetV2):
         local = _next_func.get_concrete_function()
         return self._source.next_function(local, self._flat_types)
 
-    def _finalize(self) -> Any:
+    def _finalize(self) -> ConcreteFunction:
         @defun(input_signature=HANDLE)
         def _finalize_func(unused_string_handle: Any) -> Any:
             return constant(0, dtypes.int64)
@@ -145,7 +149,7 @@ class MultiDeviceIterator:
         self._first_incarnation = self._incarnation
         self._make_iterators()
 
-    def _start(self) -> Any:
+    def _start(self) -> Tensor:
         return cards.multi_device_iterator_init_op(
             self._dataset._variant_tensor, self._resource, self._max_buffer_size
         )
@@ -170,7 +174,7 @@ class MultiDeviceIterator:
         options.experimental_optimization.autotune = False
         return dataset.with_options(options)
 
-    def get_next(self, device: str | None = None) -> Any:
+    def get_next(self, device: str | None = None) -> list[Any] | tuple[Tensor, Tensor]:
         """Return the next element for a device; a list of those for all devices if None."""
         if device is not None:
             return self._iterators[self._devices.index(device)].get_next()

@@ -107,7 +107,7 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
     return _like(structure, [_packed(value, leaves) for value in _values(structure)])
 
 
-def _like(instance: Any, args: list[Any]) -> Any:
+def _like(instance: Any, args: list[Any]) -> dict[str, Any] | tuple[Any, ...]:
     if isinstance(instance, dict):
         result = dict(zip(_sorted(instance), args, strict=True))
         if hasattr(instance, "default_factory"):

@@ -13,6 +13,7 @@ from stillflow.data.structured_function import StructuredFunctionWrapper
 from stillflow.data.wrapping import _ModelDataset, _OptimizeDataset
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.data import fastest
 from stillflow.ops.data import wrappers as cards
 
@@ -66,7 +67,7 @@ class _ChooseFastestDataset(DatasetV2):
         return self._datasets
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return self._element_spec
 
 
@@ -111,7 +112,7 @@ class _ChooseFastestBranchDataset(UnaryDataset):
         )  # fmt: skip
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return self._element_spec
 
 

@@ -10,6 +10,7 @@ from stillflow.graph import dtypes, type_spec
 from stillflow.graph.api import name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import TypeSpec, register_type_spec_from_value_converter
 from stillflow.ops.data import optionals as cards
@@ -58,10 +59,10 @@ class _OptionalImpl(Optional):
         self._variant_tensor = variant_tensor
         self._value_structure = value_structure
 
-    def has_value(self, name: str | None = None) -> Any:
+    def has_value(self, name: str | None = None) -> Tensor:
         return cards.optional_has_value_op(self._variant_tensor, name=name)
 
-    def get_value(self, name: str | None = None) -> Any:
+    def get_value(self, name: str | None = None) -> Tensor | tuple[Tensor, Tensor]:
         spec = self._value_structure
         with name_scope(name, "OptionalGetValue", [self._variant_tensor]) as scope:
             flat = cards.optional_get_value_op(

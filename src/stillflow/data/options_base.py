@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stillflow.data.options import Options
 
 
 class OptionsBase:
@@ -12,7 +15,7 @@ class OptionsBase:
     def __init__(self) -> None:
         object.__setattr__(self, "_options", {})
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, self.__class__):
             return NotImplemented
         names = set(self._options) | set(other._options)  # type: ignore[attr-defined]
@@ -52,7 +55,7 @@ def create_option(
     return property(get, put, None, docstring)
 
 
-def merge_options(*options_list: Any) -> Any:
+def merge_options(*options_list: Any) -> Options:
     """Return options that say all that several say, or raise an error."""
     if not options_list:
         raise ValueError("At least one options should be provided")

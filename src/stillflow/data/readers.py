@@ -21,6 +21,7 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.arrays.shape import reshape, shape
@@ -114,17 +115,17 @@ class _Strings(DatasetSource):
     """A dataset of strings."""
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return TensorSpec([], dtypes.string)
 
 
-def _kind(compression_type: Any) -> Any:
+def _kind(compression_type: Any) -> Tensor:
     return optional_param_to_tensor(
         "compression_type", compression_type, argument_default="", argument_dtype=dtypes.string
     )
 
 
-def _size(buffer_size: Any) -> Any:
+def _size(buffer_size: Any) -> Tensor:
     return optional_param_to_tensor("buffer_size", buffer_size, argument_default=_BUFFER_SIZE)
 
 

@@ -25,6 +25,7 @@ from stillflow.graph.composite_specs import SparseTensorSpec
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import as_shape
 from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.graph.type_spec import BatchableTypeSpec
 from stillflow.ops.data.parsing import parse_example_dataset_op
 from stillflow.ops.io.parsing.features import (
     SparseFeature,
@@ -84,7 +85,7 @@ class _ParseExampleDataset(UnaryDataset):
         )  # fmt: skip
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> dict[str, BatchableTypeSpec]:
         return self._element_spec
 
 
@@ -138,7 +139,7 @@ def make_batched_features_dataset(
     shuffle_buffer_size: Any = 10000, shuffle_seed: Any = None, prefetch_buffer_size: Any = None,
     reader_num_threads: Any = None, parser_num_threads: Any = None, sloppy_ordering: Any = False,
     drop_final_batch: Any = False,
-) -> Any:  # fmt: skip
+) -> DatasetV1Adapter:  # fmt: skip
     """Batches of the features of the examples in files.
 
     Args:

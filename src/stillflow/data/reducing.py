@@ -12,7 +12,9 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.ops.data.mapping import reduce_dataset_op
 
 
-def settled(trace: Callable[[Any], Any], state: Any, results: Callable[[Any], Any]) -> Any:
+def settled(
+    trace: Callable[[Any], Any], state: Any, results: Callable[[Any], Any]
+) -> tuple[StructuredFunctionWrapper, Any]:
     """Trace a function until the states that it takes and gives are of one type.
 
     `results` gives the classes, types and shapes of the next state of a wrapped function. Returns

@@ -7,13 +7,18 @@ source device, where an iterator goes by its string handle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.functional.functional_ops import remote_call
 from stillflow.functional.polymorphic import defun, defun_with_attributes
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from stillflow.functional.concrete import ConcreteFunction
+
 
 HANDLE = [TensorSpec([], dtypes.string)]
 
@@ -28,11 +33,13 @@ class SourceDevice:
     def __init__(self, name: Any) -> None:
         self._name = name
 
-    def _call(self, function: Any, arguments: Sequence[Any], types: Sequence[DType]) -> Any:
+    def _call(
+        self, function: Any, arguments: Sequence[Any], types: Sequence[DType]
+    ) -> list[Tensor]:
         arguments = [*arguments, *function.captured_inputs]
         return remote_call(args=arguments, Tout=types, f=function, target=self._name)
 
-    def init_function(self, local: Any) -> Any:
+    def init_function(self, local: Any) -> ConcreteFunction:
         """Return a function that gives the handle that `local` gives."""
 
         @defun
@@ -41,7 +48,7 @@ class SourceDevice:
 
         return _remote_init_func.get_concrete_function()
 
-    def next_function(self, local: Any, types: Sequence[DType]) -> Any:
+    def next_function(self, local: Any, types: Sequence[DType]) -> ConcreteFunction:
         """Return a function from a handle to the element, of these types, of `local`."""
 
         @defun_with_attributes(
@@ -52,7 +59,7 @@ class SourceDevice:
 
         return _remote_next_func.get_concrete_function()
 
-    def finalize_function(self, local: Any) -> Any:
+    def finalize_function(self, local: Any) -> ConcreteFunction:
         """Return a function of a handle that calls `local`, which gives a number of no meaning."""
 
         @defun(input_signature=HANDLE)

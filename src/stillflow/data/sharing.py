@@ -16,6 +16,7 @@ from stillflow.data.dataset_v1 import DatasetV1, DatasetV1Adapter
 from stillflow.data.specs import _VariantDataset
 from stillflow.graph import dtypes
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.data import sharing as cards
 
@@ -94,7 +95,7 @@ def clone(dataset: Any) -> Any:
     return _VariantDataset(variant, dataset.element_spec)
 
 
-def _copied(operation: Any, copies: dict[Any, Any]) -> Any:
+def _copied(operation: Any, copies: dict[Any, Any]) -> Operation:
     """Return a copy of an operation, and of those before it that give variants."""
     for tensor in operation.inputs:
         if tensor.dtype == dtypes.variant:

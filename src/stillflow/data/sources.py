@@ -69,7 +69,7 @@ class RangeDataset(DatasetSource):
         )
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return TensorSpec([], dtypes.int64)
 
 

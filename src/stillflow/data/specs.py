@@ -10,6 +10,7 @@ from stillflow.graph import dtypes, type_spec
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import BatchableTypeSpec, register_type_spec_from_value_converter
@@ -83,10 +84,10 @@ class DatasetSpec(BatchableTypeSpec):
         return self._element_spec, self._dataset_shape
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> TensorSpec:
         return TensorSpec(self._dataset_shape, dtypes.variant)
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> Tensor:
         return value._variant_tensor
 
     def _from_components(self, components: Any) -> Any:
@@ -119,13 +120,13 @@ class DatasetSpec(BatchableTypeSpec):
         self._check_rank()
         return self._to_tensor_list(value)
 
-    def _to_legacy_output_types(self) -> Any:
+    def _to_legacy_output_types(self) -> DatasetSpec:
         return self
 
-    def _to_legacy_output_shapes(self) -> Any:
+    def _to_legacy_output_shapes(self) -> DatasetSpec:
         return self
 
-    def _to_legacy_output_classes(self) -> Any:
+    def _to_legacy_output_classes(self) -> DatasetSpec:
         return self
 
 

@@ -41,7 +41,7 @@ class SqlDatasetV2(DatasetSource):
         super().__init__(sql_dataset_op(*arguments, **self._flat_structure))
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> tuple[TensorSpec]:
         return self._element_spec
 
 

@@ -11,6 +11,7 @@ from stillflow.data.wrapping import _SetStatsAggregatorDataset
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.data import stats as cards
 from stillflow.summary.resource_writer import create_file_writer_v2
 from stillflow.util.deprecation import deprecated
@@ -28,7 +29,7 @@ class StatsAggregatorV1:
     def __init__(self) -> None:
         self._resource = cards.stats_aggregator_handle_op()
 
-    def get_summary(self) -> Any:
+    def get_summary(self) -> Tensor:
         """Return the numbers so far, a scalar string: a serialized `Summary`."""
         return cards.stats_aggregator_summary_op(self._resource)
 

@@ -16,11 +16,12 @@ from stillflow.data.dataset import (
 from stillflow.data.kept_state import Owned, outlives_iterators
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.data import buffering, counting, shuffling, windows
 
 
-def _int64(value: Any, name: str) -> Any:
+def _int64(value: Any, name: str) -> Tensor:
     return convert_to_tensor(value, dtype=dtypes.int64, name=name)
 
 

@@ -8,6 +8,7 @@ from stillflow.data.dataset import UnaryDataset, UnaryUnchangedStructureDataset
 from stillflow.data.options import AutotuneAlgorithm
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.type_spec import BatchableTypeSpec
 from stillflow.ops.data import wrappers as cards
 from stillflow.ops.data.stats import set_stats_aggregator_dataset_op
 from stillflow.ops.data.thread_pools import private_thread_pool_dataset_op
@@ -33,7 +34,7 @@ class _RestructuredDataset(UnaryDataset):
         super().__init__(dataset, dataset._variant_tensor)
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> BatchableTypeSpec:
         return self._structure
 
 

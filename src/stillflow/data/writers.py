@@ -14,6 +14,7 @@ from stillflow.data.dataset import (
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.data.writers import dataset_to_tf_record_op
 
@@ -34,7 +35,7 @@ class TFRecordWriter:
             argument_dtype=dtypes.string,
         )  # fmt: skip
 
-    def write(self, dataset: Any) -> Any:
+    def write(self, dataset: Any) -> Operation:
         """Return the operation that writes a dataset.
 
         Args:

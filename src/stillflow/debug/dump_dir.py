@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from stillflow.debug.dumped_graph import DumpedGraph
 from stillflow.debug.tensor_dump import DebugTensorDatum, device_name
+from stillflow.graph.graph import Graph
 from stillflow.ops.debug.dumps import CORE, DEVICE, GRAPH, METADATA
 
 FETCHES = f"{METADATA}fetches_info_"
@@ -114,12 +115,12 @@ class DebugDumpDir:
         return found[0] if len(found) == 1 else found
 
     @property
-    def run_fetches_info(self) -> Any:
+    def run_fetches_info(self) -> str:
         """The fetches of the run, as text; a list if there were several."""
         return self._infos(FETCHES)
 
     @property
-    def run_feed_keys_info(self) -> Any:
+    def run_feed_keys_info(self) -> str:
         """The feeds of the run, as text; a list if there were several."""
         return self._infos(FEEDS)
 
@@ -245,7 +246,7 @@ class DebugDumpDir:
         )
 
     @property
-    def python_graph(self) -> Any:
+    def python_graph(self) -> Graph:
         """The `tf.Graph` that ran, if it is known."""
         return self._python_graph
 
@@ -253,7 +254,7 @@ class DebugDumpDir:
         """Set the `tf.Graph` of the run, for `node_traceback`."""
         self._python_graph = python_graph
 
-    def node_traceback(self, element_name: str) -> Any:
+    def node_traceback(self, element_name: str) -> list[tuple[str, int, str, str]]:
         """Return the stack of an operation's creation, outermost frame first.
 
         Args:

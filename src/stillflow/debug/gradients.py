@@ -15,6 +15,7 @@ from stillflow.debug.dump_dir import DebugDumpDir, WatchKeyDoesNotExistInDebugDu
 from stillflow.graph.graph import Graph
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.ops.control_flow.identity_and_group import (
     debug_gradient_identity_op,
     debug_gradient_ref_identity_op,
@@ -183,7 +184,7 @@ def clear_gradient_debuggers() -> None:
 
 @debug_gradient_identity_op.gradient
 @debug_gradient_ref_identity_op.gradient
-def _identity_gradient(node: Node, grad: Any) -> Any:
+def _identity_gradient(node: Node, grad: Any) -> Gradients:
     found = _NAME.match(node.name)
     if found is not None:
         name = f"{found['op']}:{found['output']}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.debug.dumps import DEVICE
 
 _NAME = re.compile(r"(.+)_(\d+)_([A-Za-z]+)_(\d+)((?:-\d+)?)")
@@ -33,7 +34,7 @@ class InconvertibleTensorProto:
         return self._initialized
 
 
-def load_tensor_from_event_file(event_file_path: str) -> Any:
+def load_tensor_from_event_file(event_file_path: str) -> Array:
     """Return the value in a dump file; see `load_tensor_from_event`."""
     from stillflow.protos import Event
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.debug.watching import WatchOptions, watch_graph
+from stillflow.graph.arrays import Array
+from stillflow.graph.graph import Graph
 from stillflow.protos import RunOptions
 from stillflow.runtime.session.session import BaseSession
 
@@ -49,7 +51,7 @@ class BaseDebugWrapperSession:
         return self._sess
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> Graph:
         return self._sess.graph
 
     @property
@@ -96,7 +98,7 @@ class BaseDebugWrapperSession:
         """Make a callable like `tf.Session.make_callable`, whose calls are debugged."""
         keys = list(feed_list or ())
 
-        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Array:
             if not accept_options and (options is not None or run_metadata is not None):
                 raise TypeError("this callable takes no options; see `accept_options`")
             return self.run(fetches, dict(zip(keys, values, strict=True)), options, run_metadata)
@@ -120,7 +122,7 @@ class BaseDebugWrapperSession:
             context.__exit__(kind, value, trace)
         self._sess.close()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         if name == "_sess":  # not there yet: a subclass asks too early
             raise AttributeError(name)
         return getattr(self._sess, name)

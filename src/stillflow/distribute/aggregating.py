@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.distribute.values import Delegate
 from stillflow.distribute.variables import aggregation_of, assign_in_all, assigner, keep_whole
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import register_dense_tensor_like_type
 from stillflow.train.saveables import VARIABLE_VALUE_KEY
 from stillflow.variables.base import VariableV2
+
+if TYPE_CHECKING:
+    from stillflow.variables.base import VariableAggregation
+    from stillflow.variables.resource_variable import ResourceVariable, UnreadVariable
 
 
 def _of_shared(name: str) -> Any:
     return property(lambda self: getattr(self._v, name))
 
 
-def _aggregated(name: str, text: str) -> Any:
+def _aggregated(name: str, text: str) -> Callable[..., Any]:
     """Return the method that assigns what replicas give, aggregated."""
 
-    def method(self: AggregatingVariable, *args: Any, **kwargs: Any) -> Any:
+    def method(self: AggregatingVariable, *args: Any, **kwargs: Any) -> UnreadVariable:
         return assign_in_all(
             self, lambda where: self._v, assigner(name), args, kwargs, "AggregatingVariable"
         )
@@ -72,7 +77,7 @@ class AggregatingVariable(Delegate, VariableV2):
         """Return the variable itself."""
         return self._v
 
-    def _get_as_operand(self) -> Any:
+    def _get_as_operand(self) -> ResourceVariable:
         return self._v
 
     @property
@@ -80,7 +85,7 @@ class AggregatingVariable(Delegate, VariableV2):
         return self._distribute_strategy
 
     @property
-    def aggregation(self) -> Any:
+    def aggregation(self) -> VariableAggregation:
         return self._aggregation
 
     def _should_act_as_resource_variable(self) -> bool:
@@ -102,7 +107,7 @@ class AggregatingVariable(Delegate, VariableV2):
         return self
 
 
-def _convert(var: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _convert(var: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
     return convert_to_tensor(var.get(), dtype=dtype, name=name, as_ref=as_ref)
 
 

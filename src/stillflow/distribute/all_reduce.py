@@ -12,6 +12,7 @@ from typing import Any
 
 from stillflow.graph.api import colocate_with, control_dependencies, device
 from stillflow.graph.device import DeviceSpecV2
+from stillflow.graph.operation import Tensor
 from stillflow.ops import nccl
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
@@ -50,7 +51,7 @@ def _each(build: Callable[[Any], Any], tensors: Sequence[Any]) -> Tensors:
     return made
 
 
-def _shaped(tensors: Any, shape: Any) -> Any:
+def _shaped(tensors: Any, shape: Any) -> list[Tensor]:
     if len(shape) == 1:
         return tensors
     return _each(lambda tensor: reshape(tensor, shape), tensors)
@@ -182,7 +183,7 @@ def build_ring_all_reduce(
             chunks.append(list(parts))
     ring = _Ring(before, places, chunks)
 
-    def reduce(each: int, from_before: Any, own: Any) -> Any:
+    def reduce(each: int, from_before: Any, own: Any) -> Tensor:
         with device(names[each]):
             return red_op(from_before, own)
 
@@ -357,7 +358,7 @@ def build_nccl_then_ring(
 ) -> Tensors:
     """Add up with NCCL in each task, and along a ring between them."""
 
-    def build(tensors: Any) -> Any:
+    def build(tensors: Any) -> list[Tensor]:
         return build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)
 
     return _nccl_and(input_tensors, red_op, _between(build, un_op))
@@ -378,7 +379,7 @@ def build_nccl_then_shuffle(
 ) -> Tensors:  # fmt: skip
     """Add up with NCCL in each task, and shards on some devices between them."""
 
-    def between(sums: Any) -> Any:
+    def between(sums: Any) -> list[Tensor]:
         return build_shuffle_all_reduce(sums, gather_devices, shuffle_red_op, un_op)
 
     return _nccl_and(input_tensors, nccl_red_op, between)
@@ -390,7 +391,7 @@ def build_shuffle_then_ring(
 ) -> Tensors:  # fmt: skip
     """Add up on one device of each task, and along a ring between them."""
 
-    def build(tensors: Any) -> Any:
+    def build(tensors: Any) -> list[Tensor]:
         return build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)
 
     return _shuffle_and(input_tensors, gather_devices, red_n_op, _between(build, un_op))
@@ -402,7 +403,7 @@ def build_shuffle_then_shuffle(
 ) -> Tensors:  # fmt: skip
     """Add up on one device of each task, and shards on some devices between them."""
 
-    def build(tensors: Any) -> Any:
+    def build(tensors: Any) -> list[Tensor]:
         return build_shuffle_all_reduce(tensors, second_gather_devices, red_op, un_op)
 
     return _shuffle_and(input_tensors, first_gather_devices, red_op, _between(build, un_op))

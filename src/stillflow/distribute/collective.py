@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.distribute import cluster_tasks
@@ -114,7 +114,7 @@ class CollectiveAllReduceExtended(MirroredExtended):
             reduce_op, self._device_map, value, destinations
         )
 
-    def _first_initial_value(self, name: str, kwargs: dict[str, Any]) -> Any:
+    def _first_initial_value(self, name: str, kwargs: dict[str, Any]) -> Callable[..., Any]:
         """Return the value to send to other workers: a tensor on the part's device."""
         given = kwargs["initial_value"]
 
@@ -127,7 +127,7 @@ class CollectiveAllReduceExtended(MirroredExtended):
 
     # ---- input
 
-    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+    def _experimental_distribute_dataset(self, dataset: Any) -> DistributedDataset:
         (context,) = self._input_contexts()
         return DistributedDataset(dataset, self._input_workers, self._shares(), context)
 

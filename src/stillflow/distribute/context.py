@@ -13,7 +13,7 @@ from stillflow.graph.graph import get_default_graph
 
 if TYPE_CHECKING:
     from stillflow.distribute.replica_context import ReplicaContext
-    from stillflow.distribute.strategy import StrategyV2
+    from stillflow.distribute.strategy import Strategy, StrategyV2
 
 
 class Mode(NamedTuple):
@@ -69,7 +69,7 @@ def is_default(mode: Mode) -> bool:
 
 
 @export("distribute.get_strategy", "contrib.distribute.get_strategy")
-def get_strategy() -> Any:
+def get_strategy() -> Strategy:
     """Return the strategy whose scope is entered; the default one, with one replica, if none is."""
     return current().strategy
 
@@ -92,7 +92,7 @@ def in_cross_replica_context() -> bool:
     return current().cross_replica is not None
 
 
-def get_cross_replica_context() -> Any:
+def get_cross_replica_context() -> Strategy:
     """Return the strategy where operations are made for all of its replicas, else None."""
     return current().cross_replica
 

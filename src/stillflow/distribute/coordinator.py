@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.distribute import cluster_tasks, worker_context
 from stillflow.distribute.strategy import unsupported
@@ -17,6 +17,11 @@ from stillflow.protos import ConfigProto
 from stillflow.train.coordinator import Coordinator
 from stillflow.train.server import Server
 from stillflow.train.session_creator import ChiefSessionCreator, WorkerSessionCreator
+
+if TYPE_CHECKING:
+    from stillflow.train.cluster_spec import ClusterSpec
+    from stillflow.train.session_creator import SessionCreator
+
 
 _WORKERS = (TaskType.CHIEF, TaskType.WORKER)
 Function = Callable[[Any], Any]
@@ -90,7 +95,7 @@ class WorkerContext:
     def session_creator(
         self, scaffold: Any = None, config: Any = None, checkpoint_dir: Any = None,
         checkpoint_filename_with_path: Any = None, max_wait_secs: float = 7200,
-    ) -> Any:  # fmt: skip
+    ) -> SessionCreator:  # fmt: skip
         """Make sessions of the task: the strategy says whether they initialize, or wait for it.
 
         Args:
@@ -124,7 +129,7 @@ class WorkerContext:
         return bool(self._cluster_spec) and self.task_type != TaskType.EVALUATOR
 
     @property
-    def cluster_spec(self) -> Any:
+    def cluster_spec(self) -> ClusterSpec:
         return copy.deepcopy(self._cluster_spec)
 
     @property
@@ -240,7 +245,7 @@ class _Cluster:
             return self.run_function(workers, None, None)
         return server.join()
 
-    def serve(self, workers: Any, evaluators: Any, task_type: Any, task_id: Any) -> Any:
+    def serve(self, workers: Any, evaluators: Any, task_type: Any, task_id: Any) -> Server:
         """Return the server of a task, which runs from now on."""
         config = copy.deepcopy(self._config)
         if task_type == TaskType.EVALUATOR:
@@ -290,7 +295,7 @@ _started = _Started()
 
 def start_server(
     spec: Any, task_type: str, task_id: int, config: Any, rpc_layer: str | None
-) -> Any:
+) -> Server:
     """Return the server of a task; a thread that asks again is given the one it has.
 
     An evaluator of the `ClusterSpec` is a cluster of its own.

@@ -276,7 +276,7 @@ class AllReduceCrossDeviceOps(CrossDeviceOps):
 
     def reduce_implementation(
         self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any
-    ) -> Any:
+    ) -> Tensor:
         if _same_devices(per_replica_value, destinations):
             return self._batch_all_reduce(reduce_op, [per_replica_value])[0]
         return self._simple.reduce(reduce_op, per_replica_value, destinations)

@@ -20,8 +20,10 @@ from stillflow.distribute.device_map import DeviceMap
 from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.values import regroup
 from stillflow.graph.api import device
+from stillflow.graph.dtypes import DType
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Operation
 from stillflow.ops.control_flow.identity_and_group import group
 
 
@@ -116,7 +118,7 @@ class DistributedIterator:
         return group(*(op for iterator in self._iterators for op in iterator.initialize()))
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> Operation:
         return self.initialize()
 
     _initializer = initializer
@@ -134,7 +136,7 @@ class DistributedIterator:
         return get_legacy_output_shapes(self)
 
     @property
-    def output_types(self) -> Any:
+    def output_types(self) -> dict[str, DType]:
         return get_legacy_output_types(self)
 
     def get_iterator(self, worker: str) -> Any:
@@ -329,17 +331,19 @@ class InputOfReplicas:
     def _shares(self) -> int | None:
         return self._num_replicas_in_sync if self._splits_batches else None
 
-    def _make_dataset_iterator(self, dataset: Any) -> Any:
+    def _make_dataset_iterator(self, dataset: Any) -> DistributedIterator:
         return self._experimental_distribute_dataset(dataset)._walk()
 
-    def _make_input_fn_iterator(self, input_fn: Any, replication_mode: Any) -> Any:
+    def _make_input_fn_iterator(self, input_fn: Any, replication_mode: Any) -> DistributedIterator:
         del replication_mode
         return input_function_iterator(input_fn, self._input_workers, self._input_contexts())
 
-    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+    def _experimental_distribute_dataset(self, dataset: Any) -> DistributedDataset:
         return DistributedDataset(dataset, self._input_workers, self._shares())
 
-    def _experimental_distribute_datasets_from_function(self, dataset_fn: Any) -> Any:
+    def _experimental_distribute_datasets_from_function(
+        self, dataset_fn: Any
+    ) -> DistributedDatasetsFromFunction:
         return DistributedDatasetsFromFunction(
             dataset_fn, self._input_workers, self._input_contexts()
         )

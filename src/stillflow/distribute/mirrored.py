@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.distribute import context
 from stillflow.distribute import cross_device_ops as cross_device
@@ -41,7 +41,14 @@ from stillflow.graph.api import device, name_scope
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
+
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
+    from stillflow.distribute.steps import MultiStepContext
+    from stillflow.distribute.values import PerReplica
+    from stillflow.distribute.variables import MirroredVariable
 
 
 def require_local(names: Sequence[str]) -> None:
@@ -86,7 +93,7 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
     def _local_results(self, value: Any) -> tuple[Any, ...]:
         return value.values if isinstance(value, DistributedValues) else (value,)
 
-    def value_container(self, value: Any) -> Any:
+    def value_container(self, value: Any) -> MirroredVariable:
         return value_container(value)
 
     def _on_each(self, names: Sequence[str], build: Callable[[int, str], Any], group: bool) -> Any:
@@ -99,8 +106,8 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
 
     def _run_steps_on_iterator(
         self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
-    ) -> Any:
-        def join(parts: Any) -> Any:
+    ) -> MultiStepContext:
+        def join(parts: Any) -> PerReplica:
             return regroup(self._device_map, parts)
 
         return run_steps(self, fn, iterator, iterations, initial_loop_values, join)
@@ -108,7 +115,7 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
     def _input_contexts(self) -> list[InputContext]:
         return [InputContext(1, 0, self._num_replicas_in_sync)]
 
-    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> DatasetV1Adapter:
         return one_host_numpy_dataset(numpy_input, SingleDevice("/cpu:0"), session)
 
     def _update_config_proto(self, config_proto: Any) -> Any:
@@ -146,7 +153,7 @@ class MirroredExtended(ReplicasExtended):
     def parameter_devices(self) -> tuple[str, ...]:
         return self._device_map.all_devices
 
-    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
+    def non_slot_devices(self, var_list: Sequence[Any]) -> tuple[str, ...]:
         del var_list
         return self._device_map.logical_to_actual_devices(0)
 
@@ -231,7 +238,7 @@ class MirroredExtended(ReplicasExtended):
 def _initial_value_of(first: Any, name: str) -> Callable[[], Any]:
     """Return the initial value of a part, which is that of the first one."""
 
-    def copied() -> Any:
+    def copied() -> Tensor:
         graph = get_default_graph()
         if graph.runs_at_once or graph.building_function:
             return identity(first.value())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from stillflow.ops.constants import placeholder
 from stillflow.variables.base import Variable
 from stillflow.variables.creation import variable_creator_scope
 
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
+
+
 _MOST_BYTES_AT_ONCE = 64 << 20
 
 datasets: Any = LazyModule("stillflow.data.dataset_v1")
@@ -28,7 +32,9 @@ class SingleDevice(NamedTuple):
     device: str
 
 
-def one_host_numpy_dataset(numpy_input: Any, colocate_with: SingleDevice, session: Any) -> Any:
+def one_host_numpy_dataset(
+    numpy_input: Any, colocate_with: SingleDevice, session: Any
+) -> DatasetV1Adapter:
     """Return a dataset of the rows of arrays, in variables that are made at `colocate_with`.
 
     Where graphs are built, a session gives the variables their values.
@@ -44,7 +50,9 @@ def one_host_numpy_dataset(numpy_input: Any, colocate_with: SingleDevice, sessio
     return dataset_of_variables(numpy_input, make, session)
 
 
-def dataset_of_variables(numpy_input: Any, make: Callable[[Any], Any], session: Any) -> Any:
+def dataset_of_variables(
+    numpy_input: Any, make: Callable[[Any], Any], session: Any
+) -> DatasetV1Adapter:
     """Return a dataset of the rows of arrays, whose variables `make(array)` makes."""
     arrays = nest.flatten(numpy_input)
     variables = [make(array) for array in arrays]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.distribute import context
@@ -20,6 +20,10 @@ from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
 from stillflow.ops.constants import constant
 
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
+    from stillflow.variables.resource_variable import ResourceVariable
+
 
 class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
     """Extension of a strategy on one device for libraries."""
@@ -35,7 +39,7 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
 
     # ---- variables
 
-    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> ResourceVariable:
         beside = kwargs.pop("colocate_with", None)
         if beside is None:
             with device(self._device):
@@ -50,7 +54,7 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
         is_one = hasattr(colocate_with_variable, "_distribute_strategy")
         require_variable_of(self._strategy, colocate_with_variable, is_one)
 
-    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
+    def non_slot_devices(self, var_list: Sequence[Any]) -> tuple[str]:
         del var_list
         return (self._device,)
 
@@ -90,13 +94,13 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
     def _input_contexts(self) -> list[InputContext]:
         return [InputContext()]
 
-    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> DatasetV1Adapter:
         return one_host_numpy_dataset(numpy_input, SingleDevice(self._input_device), session)
 
 
 class _OneDeviceReplicaContext(ReplicaContext):
     @property
-    def devices(self) -> Any:
+    def devices(self) -> tuple[str]:
         return self._strategy.extended.worker_devices
 
 

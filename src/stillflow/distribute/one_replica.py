@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.distribute.strategy import StrategyExtended
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
 
 
@@ -13,7 +14,7 @@ class OneReplicaExtended(StrategyExtended):
 
     _num_replicas_in_sync = 1
 
-    def read_var(self, v: Any) -> Any:
+    def read_var(self, v: Any) -> Tensor:
         return identity(v)
 
     def value_container(self, value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.distribute import cluster_tasks, context
@@ -26,11 +26,16 @@ from stillflow.graph.api import colocate_with, device
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.devices.devices import gpu_count
 from stillflow.train.device_setter import replica_device_setter
 from stillflow.variables.resource_variable import BaseResourceVariable
+
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
+
 
 _LOCAL_CPU = "/device:CPU:0"
 
@@ -156,7 +161,7 @@ class ParameterServerExtended(ReplicasExtended):
         is_one = hasattr(colocate_with_variable, "_distribute_strategy")
         require_variable_of(self._strategy, colocate_with_variable, is_one)
 
-    def read_var(self, v: Any) -> Any:
+    def read_var(self, v: Any) -> Tensor:
         return identity(v)
 
     def value_container(self, value: Any) -> Any:
@@ -181,7 +186,7 @@ class ParameterServerExtended(ReplicasExtended):
                     f"{self._input_workers.worker_devices[0]!r}"
                 )
 
-    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Tensor:
         self._require_own_worker(destinations)
         if not isinstance(value, DistributedValues):
             return cross_device.reduce_non_distributed_value(
@@ -206,7 +211,7 @@ class ParameterServerExtended(ReplicasExtended):
 
     def _update_non_slot(
         self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool
-    ) -> Any:
+    ) -> Tensor | tuple[Operation]:
         with device(colocate_with.device), context.updating(colocate_with):
             result = fn(*args, **kwargs)
         return result if group else nest.map_structure(self._local_results, result)
@@ -221,7 +226,7 @@ class ParameterServerExtended(ReplicasExtended):
             count = cluster_tasks.worker_count(self._cluster_spec, self._task_type)
         return [InputContext(count, number, self._num_replicas_in_sync)]
 
-    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> DatasetV1Adapter:
         return one_host_numpy_dataset(numpy_input, self._input_host_device, session)
 
     # ---- sessions
@@ -266,7 +271,7 @@ class ParameterServerExtended(ReplicasExtended):
         return self._is_chief
 
 
-def _single(structure: Any) -> Any:
+def _single(structure: Any) -> dict[str, float] | tuple[Any, ...]:
     """Return a structure with the only part of mirrored values; ValueError for several parts."""
 
     def only(value: Any) -> Any:

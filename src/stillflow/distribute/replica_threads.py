@@ -11,7 +11,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.distribute.device_map import DeviceMap
 from stillflow.distribute.replica_context import ReplicaContext, require_replica_context
@@ -22,6 +22,9 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
 from stillflow.variables.creation import variable_creator_scope
 from stillflow.variables.variable_scope import get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from stillflow.distribute.values import Delegate
 
 
 def call_for_each_replica(
@@ -214,7 +217,7 @@ class MirroredReplicaContext(ReplicaContext):
         return self._replica.merge_call(_Call(merge_fn, args, kwargs))
 
     @property
-    def devices(self) -> Any:
+    def devices(self) -> tuple[str]:
         require_replica_context(self)
         number = int(constant_value(self._replica_id))
         return (self._strategy.extended.worker_devices[number],)
@@ -238,7 +241,7 @@ class SharedVariables:
     def _finder(self, number: int) -> Callable[..., Any]:
         found: dict[str, int] = {}
 
-        def find(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        def find(next_creator: Callable[..., Any], **kwargs: Any) -> Delegate:
             del next_creator
             name = kwargs.get("name")
             plain = _plain(name)

@@ -31,7 +31,7 @@ def divide_by(value: Any, count: int) -> Any:
     return value / count
 
 
-def copy_to(value: Any, name: str) -> Any:
+def copy_to(value: Any, name: str) -> Tensor | IndexedSlices:
     """Return a copy of a tensor or IndexedSlices on a device."""
     with device(name):
         if not isinstance(value, IndexedSlices):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import errors, nest
 from stillflow.distribute import context
@@ -15,6 +15,7 @@ from stillflow.distribute.reduce_op import ReduceOp, as_reduce_op
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import rank, shape, size
 from stillflow.ops.control_flow.identity_and_group import group as group_operations
 from stillflow.ops.math.cast import cast
@@ -24,6 +25,15 @@ from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableAggregation
 from stillflow.variables.creation import variable_creator_scope
 from stillflow.variables.variable_scope import get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
+    from stillflow.distribute.input import (
+        DistributedDataset,
+        DistributedDatasetsFromFunction,
+        DistributedIterator,
+    )
+    from stillflow.distribute.steps import MultiStepContext
 
 
 @export("compat.v2.distribute.Strategy")
@@ -74,7 +84,7 @@ class StrategyV2:
         with self.scope():
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
-    def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
+    def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Tensor:
         """Build `fn`, given the next element of an iterator if there is one, for each replica."""
         with self.scope():
             args = () if input_iterator is None else (input_iterator.get_next(),)
@@ -117,7 +127,7 @@ class StrategyV2:
         """Return an operation that runs those of all replicas."""
         return self._extended._group(value, name)
 
-    def make_dataset_iterator(self, dataset: Any) -> Any:
+    def make_dataset_iterator(self, dataset: Any) -> DistributedIterator:
         """Return an iterator over a dataset whose batches the replicas share."""
         return self._extended._make_dataset_iterator(dataset)
 
@@ -125,7 +135,7 @@ class StrategyV2:
         self,
         input_fn: Callable[[InputContext], Any],
         replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
-    ) -> Any:
+    ) -> DistributedIterator:
         """Return an iterator over the results of `input_fn`: a dataset of each replica's batches.
 
         Raises:
@@ -140,11 +150,13 @@ class StrategyV2:
         """Return a dataset of the rows of arrays in some structure, which variables hold."""
         return self._extended.experimental_make_numpy_dataset(numpy_input, session=None)
 
-    def experimental_distribute_dataset(self, dataset: Any) -> Any:
+    def experimental_distribute_dataset(self, dataset: Any) -> DistributedDataset:
         """Return a dataset whose batches the replicas share."""
         return self._extended._experimental_distribute_dataset(dataset)
 
-    def experimental_distribute_datasets_from_function(self, dataset_fn: Any) -> Any:
+    def experimental_distribute_datasets_from_function(
+        self, dataset_fn: Any
+    ) -> DistributedDatasetsFromFunction:
         """Return the dataset that `dataset_fn` makes, of each replica's batches."""
         return self._extended._experimental_distribute_datasets_from_function(dataset_fn)
 
@@ -174,7 +186,9 @@ class Strategy(StrategyV2):
         """See `tf.compat.v2.distribute.Strategy.reduce`; `axis` may be left out."""
         return super().reduce(reduce_op, value, axis)
 
-    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+    def experimental_make_numpy_dataset(
+        self, numpy_input: Any, session: Any = None
+    ) -> DatasetV1Adapter:
         """Return a dataset of the rows of arrays, which variables hold.
 
         Args:
@@ -422,7 +436,9 @@ class StrategyExtended:
     def _experimental_distribute_datasets_from_function(self, dataset_fn: Any) -> Any:
         raise _must_implement()
 
-    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+    def experimental_make_numpy_dataset(
+        self, numpy_input: Any, session: Any = None
+    ) -> DatasetV1Adapter:
         """Return a dataset of the rows of arrays, which variables hold."""
         self._require_cross_replica()
         return self._experimental_make_numpy_dataset(numpy_input, session)
@@ -433,7 +449,7 @@ class StrategyExtended:
     def experimental_run_steps_on_iterator(
         self, fn: Callable[..., Any], iterator: Any, iterations: int = 1,
         initial_loop_values: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> MultiStepContext:  # fmt: skip
         """Build a loop of `fn(context, inputs)` over the elements of an iterator.
 
         Args:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.distribute import context
 from stillflow.distribute import devices as device_names
 from stillflow.distribute.device_map import DeviceMap
 from stillflow.graph.api import control_dependencies, device
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.control_flow.identity_and_group import group as group_operations
 from stillflow.ops.control_flow.identity_and_group import identity
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import ResourceVariable
 
 
 class DistributedValues:
@@ -61,7 +65,7 @@ class DistributedValues:
         raise NotImplementedError("This method should be overridden by sub-classes")
 
     @property
-    def primary(self) -> Any:
+    def primary(self) -> ResourceVariable:
         """The first part."""
         return self._values[0]
 
@@ -116,15 +120,15 @@ class Delegate:
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         return pow(self._get_as_operand(), other, modulo)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Tensor:
         return self._get_as_operand()[key]
 
 
-def _before(function: Callable[..., Any]) -> Any:
+def _before(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, *others: function(self._get_as_operand(), *others)
 
 
-def _behind(function: Callable[..., Any]) -> Any:
+def _behind(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, other: function(other, self._get_as_operand())
 
 
@@ -151,7 +155,7 @@ class Mirrored(DistributedDelegate):
     def _get_cross_replica(self) -> Any:
         return self._part_on(device_names.canonicalize(device_names.current()))
 
-    def _as_graph_element(self) -> Any:
+    def _as_graph_element(self) -> Tensor:
         value = self.get()
         convert = getattr(value, "_as_graph_element", None)
         return convert() if callable(convert) else value
@@ -213,7 +217,9 @@ def select_replica(replica: int, structure: Any) -> Any:
     )
 
 
-def select_device_mirrored(name: str, structure: Any) -> Any:
+def select_device_mirrored(
+    name: str, structure: Any
+) -> dict[str, ResourceVariable] | tuple[Any, ...]:
     """Return a structure in which each mirrored value is replaced by its part on a device."""
 
     def part(value: Any) -> Any:

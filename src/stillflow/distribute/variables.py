@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from stillflow.distribute import context
 from stillflow.distribute import devices as device_names
@@ -13,6 +15,7 @@ from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.distribute.values import DistributedDelegate, DistributedValues, Mirrored
 from stillflow.graph.api import device
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import register_dense_tensor_like_type
 from stillflow.ops.control_flow.identity_and_group import group, identity
 from stillflow.ops.math.comparison import logical_and
@@ -23,6 +26,10 @@ from stillflow.train.saveables import (
     SaveSpec,
 )
 from stillflow.variables.base import VariableAggregation, VariableV2
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import ResourceVariable, UnreadVariable
+
 
 _HOW_TO_AGGREGATE = (
     "You must specify an aggregation method to update a {kind} in Replica Context. You can do so "
@@ -108,7 +115,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
     def distribute_strategy(self) -> Any:
         return self._distribute_strategy
 
-    def is_initialized(self, name: str | None = None) -> Any:
+    def is_initialized(self, name: str | None = None) -> Tensor:
         """Return True if all parts have values when the graph runs."""
         result = self.primary.is_initialized()
         for value in self._values[1:-1]:
@@ -122,7 +129,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
             return self._initializer_op
         return group(*(value.initializer for value in self._values))
 
-    def _get_closest(self) -> Any:
+    def _get_closest(self) -> ResourceVariable:
         """Return the part of this replica, of the current device, or the first one."""
         if replica_context := context.get_replica_context():
             return self._device_map.select_for_current_replica(self._values, replica_context)
@@ -131,7 +138,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
             here = device_names.canonicalize(device_names.current())
         return self._part_on(here)
 
-    def initialized_value(self) -> Any:
+    def initialized_value(self) -> Tensor:
         return self._get_closest().initialized_value()
 
     @property
@@ -155,7 +162,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
                 )
         return self.get(device=name).handle
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: Any = None) -> np.float32:
         return self._get_closest().eval(session)
 
     @property
@@ -196,7 +203,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
 
     def _dense_var_to_tensor(
         self, dtype: Any = None, name: str | None = None, as_ref: bool = False
-    ) -> Any:
+    ) -> Tensor:
         return convert_to_tensor(self.get(), dtype=dtype, name=name, as_ref=as_ref)
 
     def __repr__(self) -> str:
@@ -209,7 +216,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
         return self
 
 
-def _convert(var: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _convert(var: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
     return var._dense_var_to_tensor(dtype=dtype, name=name, as_ref=as_ref)
 
 
@@ -291,10 +298,10 @@ class MirroredVariable(DistributedVariable, Mirrored):
         """Subtracts from all parts when run."""
         return self._assign("assign_sub", args, kwargs)
 
-    def _get_cross_replica(self) -> Any:
+    def _get_cross_replica(self) -> Tensor:
         return identity(Mirrored._get_cross_replica(self))
 
-    def _as_graph_element(self) -> Any:
+    def _as_graph_element(self) -> Tensor:
         if context.in_cross_replica_context():
             return self.primary._as_graph_element()
         return self.get()._as_graph_element()
@@ -320,7 +327,7 @@ class _MirroredSaveable(ResourceVariableSaveable):
         return group(*(_on_device(v, "assign", tensor) for v in self._variable.values))
 
 
-def _on_device(variable: Any, method: str, tensor: Any) -> Any:
+def _on_device(variable: Any, method: str, tensor: Any) -> UnreadVariable:
     with device(variable.device):
         return getattr(variable, method)(tensor)
 
@@ -352,7 +359,7 @@ class SyncOnReadVariable(DistributedVariable):
         """Add to this replica's part, or to each of them."""
         return self._change_all("assign_add", args, kwargs)
 
-    def assign_sub(self, *args: Any, **kwargs: Any) -> Any:
+    def assign_sub(self, *args: Any, **kwargs: Any) -> UnreadVariable:
         """Subtracts from this replica's part, or from each of them."""
         return self._change_all("assign_sub", args, kwargs)
 
@@ -363,7 +370,7 @@ class SyncOnReadVariable(DistributedVariable):
             how = ReduceOp.from_variable_aggregation(self._aggregation)
             return self._distribute_strategy.reduce(how, self, axis=None)
 
-    def _as_graph_element(self) -> Any:
+    def _as_graph_element(self) -> Tensor:
         if context.in_cross_replica_context():
             return self._get_cross_replica()
         return self.get()._as_graph_element()
@@ -418,7 +425,7 @@ def create_mirrored_variable(
     return result
 
 
-def aggregation_of(kwargs: dict[str, Any]) -> Any:
+def aggregation_of(kwargs: dict[str, Any]) -> VariableAggregation:
     """Remove and return the aggregation from a variable's arguments; ValueError if invalid."""
     aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
     if aggregation not in list(VariableAggregation):
@@ -448,7 +455,7 @@ def keep_whole(whole: Any, parts: Sequence[Any], collections: Any, is_trainable:
         graph.add_to_collection(GraphKeys.GLOBAL_STEP, whole)
 
 
-def _kind_of(kwargs: dict[str, Any]) -> Any:
+def _kind_of(kwargs: dict[str, Any]) -> type[Any]:
     from stillflow.variables.base import VariableSynchronization
 
     how = kwargs.get("synchronization", VariableSynchronization.ON_WRITE)

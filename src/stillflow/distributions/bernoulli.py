@@ -13,6 +13,7 @@ from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("distributions.Bernoulli", "contrib.distributions.Bernoulli")
@@ -58,16 +59,16 @@ class Bernoulli(ScalarDistribution):
         return self._logits
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The probabilities of one."""
         return self._probs
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         shape = self._sample_shape(n)
         drawn = tf.random_uniform(shape, seed=seed, dtype=self.probs.dtype)
         return tf.cast(tf.less(drawn, self.probs), self.dtype)
 
-    def _log_prob(self, event: Any) -> Any:
+    def _log_prob(self, event: Any) -> Tensor:
         if self.validate_args:
             event = embed_check_integer_casting_closed(event, target_dtype=tf.bool)
         logits = self.logits
@@ -78,16 +79,16 @@ class Bernoulli(ScalarDistribution):
             logits, event = tf.ones_like(event) * logits, tf.ones_like(logits) * event
         return -tf.nn.sigmoid_cross_entropy_with_logits(labels=event, logits=logits)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return -self.logits * (tf.sigmoid(self.logits) - 1) + tf.nn.softplus(-self.logits)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return tf.identity(self.probs)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() * (1.0 - self.probs)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return tf.cast(self.probs > 0.5, self.dtype)
 
 

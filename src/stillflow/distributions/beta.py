@@ -11,6 +11,8 @@ from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import gen_new_seed, weighted_digamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
@@ -65,17 +67,17 @@ class Beta(ScalarDistribution):
         return self._concentration0
 
     @property
-    def total_concentration(self) -> Any:
+    def total_concentration(self) -> Tensor:
         """The sum of both concentrations."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Any:
         return tf.shape(self.total_concentration)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.total_concentration.shape
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         total = self.total_concentration
         alphas = [
             tf.ones_like(total, dtype=self.dtype) * concentration
@@ -87,13 +89,13 @@ class Beta(ScalarDistribution):
         )
         return ones / (ones + zeros)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return self._log_unnormalized_prob(x) - self._log_normalization()
 
     def _cdf(self, x: Any) -> Any:
         return tf.betainc(self.concentration1, self.concentration0, x)
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         if self.validate_args:
             checks = [
                 tf.assert_positive(x, message="sample must be positive"),
@@ -104,7 +106,7 @@ class Beta(ScalarDistribution):
             -x
         )
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         return (
             tf.lgamma(self.concentration1)
             + tf.lgamma(self.concentration0)
@@ -119,10 +121,10 @@ class Beta(ScalarDistribution):
             + weighted_digamma(self.total_concentration, 2.0)
         )
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._concentration1 / self._total_concentration
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() * (1.0 - self._mean()) / (1.0 + self.total_concentration)
 
     def _mode(self) -> Any:

@@ -16,6 +16,7 @@ from stillflow.distributions.distribution import either
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_like import check_graph_parents
 from stillflow.graph.tensor_shape import TensorShape
@@ -30,7 +31,7 @@ class _Pair:
         self.log_dets: dict[Any, Any] = {}
 
 
-def _key(tensor: Any, kwargs: dict[str, Any]) -> Any:
+def _key(tensor: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
     def frozen(value: Any) -> Any:
         return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
 
@@ -138,39 +139,39 @@ class Bijector(metaclass=abc.ABCMeta):
 
     # ---- shapes of events
 
-    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Tensor:
         return input_shape
 
-    def _forward_event_shape(self, input_shape: Any) -> Any:
+    def _forward_event_shape(self, input_shape: Any) -> TensorShape:
         return input_shape
 
-    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Tensor:
         return output_shape
 
-    def _inverse_event_shape(self, output_shape: Any) -> Any:
+    def _inverse_event_shape(self, output_shape: Any) -> TensorShape:
         return TensorShape(output_shape)
 
     def forward_event_shape_tensor(
         self, input_shape: Any, name: str = "forward_event_shape_tensor"
-    ) -> Any:
+    ) -> Tensor:
         """Return the shape of events y by that of events x, as a tensor."""
         with self._name_scope(name, [input_shape]):
             shape = convert_to_tensor(input_shape, dtype=tf.int32, name="input_shape")
             return self._forward_event_shape_tensor(shape)
 
-    def forward_event_shape(self, input_shape: Any) -> Any:
+    def forward_event_shape(self, input_shape: Any) -> TensorShape:
         """Return the static shape of events y by that of events x."""
         return self._forward_event_shape(TensorShape(input_shape))
 
     def inverse_event_shape_tensor(
         self, output_shape: Any, name: str = "inverse_event_shape_tensor"
-    ) -> Any:
+    ) -> Tensor:
         """Return the shape of events x by that of events y, as a tensor."""
         with self._name_scope(name, [output_shape]):
             shape = convert_to_tensor(output_shape, dtype=tf.int32, name="output_shape")
             return self._inverse_event_shape_tensor(shape)
 
-    def inverse_event_shape(self, output_shape: Any) -> Any:
+    def inverse_event_shape(self, output_shape: Any) -> TensorShape:
         """Return the static shape of events x by that of events y."""
         return self._inverse_event_shape(output_shape)
 
@@ -182,7 +183,7 @@ class Bijector(metaclass=abc.ABCMeta):
     def _inverse(self, y: Any) -> Any:
         raise NotImplementedError("inverse not implemented")
 
-    def _call_forward(self, x: Any, name: str, **kwargs: Any) -> Any:
+    def _call_forward(self, x: Any, name: str, **kwargs: Any) -> Tensor:
         with self._name_scope(name, [x]):
             x = self._argument(x, "x")
             if not self._is_injective:
@@ -192,7 +193,7 @@ class Bijector(metaclass=abc.ABCMeta):
                 self._complete(pair, kwargs, y=self._forward(x, **kwargs))
             return pair.y
 
-    def _call_inverse(self, y: Any, name: str, **kwargs: Any) -> Any:
+    def _call_inverse(self, y: Any, name: str, **kwargs: Any) -> Tensor | tuple[Tensor, Tensor]:
         with self._name_scope(name, [y]):
             y = self._argument(y, "y")
             if not self._is_injective:
@@ -206,11 +207,11 @@ class Bijector(metaclass=abc.ABCMeta):
         """Return y = g(x)."""
         return self._call_forward(x, name)
 
-    def inverse(self, y: Any, name: str = "inverse") -> Any:
+    def inverse(self, y: Any, name: str = "inverse") -> Tensor | tuple[Tensor, Tensor]:
         """Return x = g^-1(y)."""
         return self._call_inverse(y, name)
 
-    def _argument(self, value: Any, name: str) -> Any:
+    def _argument(self, value: Any, name: str) -> Tensor:
         value = convert_to_tensor(value, name=name)
         if self.dtype is not None and self.dtype.base_dtype != value.dtype.base_dtype:
             raise TypeError(f"Input had dtype {self.dtype} but expected {value.dtype}.")
@@ -226,19 +227,19 @@ class Bijector(metaclass=abc.ABCMeta):
 
     def inverse_log_det_jacobian(
         self, y: Any, event_ndims: Any, name: str = "inverse_log_det_jacobian"
-    ) -> Any:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """Return log |det dx/dy|, summed over events of rank `event_ndims`."""
         return self._call_inverse_log_det_jacobian(y, event_ndims, name)
 
     def forward_log_det_jacobian(
         self, x: Any, event_ndims: Any, name: str = "forward_log_det_jacobian"
-    ) -> Any:
+    ) -> Tensor:
         """Return log |det dy/dx|, summed over events of rank `event_ndims`."""
         return self._call_forward_log_det_jacobian(x, event_ndims, name)
 
     def _call_inverse_log_det_jacobian(
         self, y: Any, event_ndims: Any, name: str, **kwargs: Any
-    ) -> Any:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         with self._name_scope(name, [y]):
             if event_ndims in self._constant_log_dets:
                 return self._constant_log_dets[event_ndims]
@@ -254,7 +255,7 @@ class Bijector(metaclass=abc.ABCMeta):
 
     def _call_forward_log_det_jacobian(
         self, x: Any, event_ndims: Any, name: str, **kwargs: Any
-    ) -> Any:
+    ) -> Tensor:
         if not self._is_injective:
             raise NotImplementedError(
                 "forward_log_det_jacobian cannot be implemented for non-injective transforms."
@@ -294,14 +295,14 @@ class Bijector(metaclass=abc.ABCMeta):
     ) -> None:
         """Compute log |det dx/dy| by whichever Jacobian is implemented."""
 
-        def by_inverse() -> Any:
+        def by_inverse() -> Tensor:
             y = self._forward(pair.x, **kwargs) if pair.y is None else pair.y
             value = self._inverse_log_det_jacobian(y, **kwargs)
             value = self._sum_over_event(y, value, self.inverse_min_event_ndims, event_ndims)
             self._complete(pair, kwargs, y=y)
             return value
 
-        def by_forward() -> Any:
+        def by_forward() -> Tensor:
             x = self._inverse(pair.y, **kwargs) if pair.x is None else pair.x
             value = -self._forward_log_det_jacobian(x, **kwargs)
             value = self._sum_over_event(x, value, self.forward_min_event_ndims, event_ndims)
@@ -337,7 +338,7 @@ class Bijector(metaclass=abc.ABCMeta):
 
     # ---- events
 
-    def _sum_over_event(self, y: Any, log_det: Any, least: int, event_ndims: Any) -> Any:
+    def _sum_over_event(self, y: Any, log_det: Any, least: int, event_ndims: Any) -> Tensor:
         """Sum over the dimensions of an event that the Jacobian treats separately."""
         rank = tf.rank(y)
         sizes = tf.shape(y)[rank - event_ndims : rank - least]

@@ -16,7 +16,8 @@ from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
-from stillflow.graph.tensor_shape import dimension_value
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
 
 
 def _broadcast_event_and_params(event: Any, params: Any, base_dtype: Any) -> tuple[Any, Any]:
@@ -92,7 +93,7 @@ class Categorical(ScalarDistribution):
         )
 
     @property
-    def event_size(self) -> Any:
+    def event_size(self) -> Tensor:
         """The number of classes as a tensor."""
         return self._event_size
 
@@ -102,17 +103,17 @@ class Categorical(ScalarDistribution):
         return self._logits
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The probabilities."""
         return self._probs
 
     def _batch_shape_tensor(self) -> Any:
         return tf.identity(self._batch_shape_val)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.logits.shape[:-1]
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         logits = self.logits
         if logits.shape.ndims != 2:
             logits = tf.reshape(logits, [-1, self.event_size])
@@ -136,7 +137,7 @@ class Categorical(ScalarDistribution):
         below = tf.where(mask, rows, tf.zeros_like(rows))
         return tf.reshape(tf.reduce_sum(below, axis=-1), tf.shape(k))
 
-    def _log_prob(self, k: Any) -> Any:
+    def _log_prob(self, k: Any) -> Tensor:
         k, logits = self._event_and(k, self.logits)
         return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -24,7 +25,7 @@ def assert_integer_form(
     message: str | None = None,
     int_dtype: Any = None,
     name: str = "assert_integer_form",
-) -> Any:
+) -> Operation:
     """Return an op that fails where an element has a fraction.
 
     TypeError for types that have no integers of their size.
@@ -42,7 +43,7 @@ def assert_integer_form(
         return tf.assert_equal(x, whole, data=data, summarize=summarize, message=message, name=name)
 
 
-def assert_symmetric(matrix: Any) -> Any:
+def assert_symmetric(matrix: Any) -> Tensor:
     """`matrix`; running fails if it is not symmetric."""
     transposed = tf.linalg.matrix_transpose(matrix)
     return with_dependencies([tf.assert_equal(matrix, transposed)], matrix)
@@ -50,7 +51,7 @@ def assert_symmetric(matrix: Any) -> Any:
 
 def embed_check_nonnegative_integer_form(
     x: Any, name: str = "embed_check_nonnegative_integer_form"
-) -> Any:
+) -> Tensor:
     """`x`; running fails where an element is negative or has a fraction."""
     with tf.name_scope(name, values=[x]):
         count = convert_to_tensor(x, name="x")
@@ -89,7 +90,7 @@ def is_integer_like(dtype: Any) -> bool:
 
 def embed_check_categorical_event_shape(
     categorical_param: Any, name: str = "embed_check_categorical_event_shape"
-) -> Any:
+) -> Tensor:
     """Return `categorical_param`, `[..., K]`; fail unless K classes can be counted.
 
     TypeError unless it is floating-point. ValueError if it is known to be a scalar or K to be too

@@ -12,6 +12,8 @@ from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import weighted_digamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
@@ -22,25 +24,25 @@ class OverClasses(Distribution):
     _total_concentration: Any
 
     @property
-    def concentration(self) -> Any:
+    def concentration(self) -> Tensor:
         """The concentrations of classes."""
         return self._concentration
 
     @property
-    def total_concentration(self) -> Any:
+    def total_concentration(self) -> Tensor:
         """The sums of concentrations."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Any:
         return tf.shape(self.total_concentration)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.total_concentration.shape
 
     def _event_shape_tensor(self) -> Any:
         return tf.shape(self.concentration)[-1:]
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.concentration.shape.with_rank_at_least(1)[-1:]
 
     def _variance_scale_term(self) -> Any:
@@ -79,7 +81,7 @@ class Dirichlet(OverClasses):
             self._total_concentration = tf.reduce_sum(self._concentration, -1)
         self._initialize(given, scope, [self._concentration, self._total_concentration])
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         gamma = tf.random_gamma(shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed)
         return gamma / tf.reduce_sum(gamma, -1, keepdims=True)
 
@@ -99,15 +101,15 @@ class Dirichlet(OverClasses):
         total = weighted_digamma(self.total_concentration, classes)
         return normalization + total - tf.reduce_sum(weighted_digamma(self.concentration, 1.0), -1)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.concentration / self.total_concentration[..., tf.newaxis]
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         scale = self._variance_scale_term()
         x = scale * self._mean()
         return x * (scale - x)
 
-    def _variance_scale_term(self) -> Any:
+    def _variance_scale_term(self) -> Tensor:
         return tf.rsqrt(1.0 + self.total_concentration[..., tf.newaxis])
 
     def _mode(self) -> Any:

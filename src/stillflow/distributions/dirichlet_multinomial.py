@@ -15,6 +15,7 @@ from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import gen_new_seed, log_combinations
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
@@ -57,11 +58,11 @@ class DirichletMultinomial(OverClasses):
         )
 
     @property
-    def total_count(self) -> Any:
+    def total_count(self) -> Tensor:
         """The number of draws."""
         return self._total_count
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         draws_per_sample = tf.cast(self.total_count, dtype=tf.int32)
         classes = self.event_shape_tensor()[0]
         gamma = tf.random_gamma(shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed)
@@ -79,19 +80,19 @@ class DirichletMultinomial(OverClasses):
         ordered = tf.lbeta(self.concentration + counts) - tf.lbeta(self.concentration)
         return ordered + log_combinations(self.total_count, counts)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.total_count * (self.concentration / self.total_concentration[..., tf.newaxis])
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         scale = self._variance_scale_term()
         x = scale * self._mean()
         return x * (self.total_count * scale - x)
 
-    def _variance_scale_term(self) -> Any:
+    def _variance_scale_term(self) -> Tensor:
         total = self.total_concentration[..., tf.newaxis]
         return tf.sqrt((1.0 + total / self.total_count) / (1.0 + total))
 
-    def _checked_concentration(self, concentration: Any, validate_args: bool) -> Any:
+    def _checked_concentration(self, concentration: Any, validate_args: bool) -> Tensor:
         if not validate_args:
             return concentration
         concentration = embed_check_categorical_event_shape(concentration)

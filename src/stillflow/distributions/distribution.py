@@ -14,6 +14,7 @@ from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.layout import pick_vector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export, export_value
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_like import check_graph_parents
 from stillflow.graph.tensor_shape import TensorShape, as_shape
@@ -210,12 +211,12 @@ class Distribution:
     def _event_shape(self) -> Any:
         return TensorShape(None)
 
-    def _shape_tensor(self, static: Any, name: str, dynamic: Callable[[], Any]) -> Any:
+    def _shape_tensor(self, static: Any, name: str, dynamic: Callable[[], Any]) -> Tensor:
         if static.is_fully_defined():
             return convert_to_tensor(static.as_list(), dtype=tf.int32, name=name)
         return dynamic()
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """Return the shape of the batch as a tensor."""
         with self._name_scope(name):
             return self._shape_tensor(self.batch_shape, "batch_shape", self._batch_shape_tensor)
@@ -225,7 +226,7 @@ class Distribution:
         """The static shape of the batch of distributions."""
         return as_shape(self._batch_shape())
 
-    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """Return the shape of an event as a tensor."""
         with self._name_scope(name):
             return self._shape_tensor(self.event_shape, "event_shape", self._event_shape_tensor)
@@ -235,19 +236,19 @@ class Distribution:
         """The static shape of one event of one distribution."""
         return as_shape(self._event_shape())
 
-    def is_scalar_event(self, name: str = "is_scalar_event") -> Any:
+    def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
         """Return True if the event shape is `[]`, as a tensor."""
         with self._name_scope(name):
             scalar = self._is_scalar(self.event_shape, self.event_shape_tensor)
             return convert_to_tensor(scalar, name="is_scalar_event")
 
-    def is_scalar_batch(self, name: str = "is_scalar_batch") -> Any:
+    def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
         """Return True if the batch shape is `[]`, as a tensor."""
         with self._name_scope(name):
             scalar = self._is_scalar(self.batch_shape, self.batch_shape_tensor)
             return convert_to_tensor(scalar, name="is_scalar_batch")
 
-    def _is_scalar(self, static: Any, dynamic: Callable[[], Any]) -> Any:
+    def _is_scalar(self, static: Any, dynamic: Callable[[], Any]) -> bool:
         if static.ndims is not None:
             return static.ndims == 0
         shape = dynamic()
@@ -260,12 +261,12 @@ class Distribution:
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         raise self._missing("sample_n")
 
-    def _positive_uniform(self, shape: Any, seed: Any) -> Any:
+    def _positive_uniform(self, shape: Any, seed: Any) -> Tensor:
         """Numbers below one without zero, whose logarithm is infinite."""
         tiny = np.finfo(self.dtype.as_numpy_dtype).tiny
         return tf.random_uniform(shape, minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
 
-    def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Any:
+    def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Tensor:
         with self._name_scope(name, values=[sample_shape]):
             shape = convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
             shape, count = self._as_vector(shape, "sample_shape")
@@ -274,7 +275,7 @@ class Distribution:
             samples = tf.reshape(samples, tf.concat([shape, rest], 0))
             return self._set_sample_static_shape(samples, shape)
 
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Any:
+    def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Tensor:
         """Return samples of shape `sample_shape + batch_shape + event_shape`."""
         return self._call_sample_n(sample_shape, seed, name)
 
@@ -299,7 +300,7 @@ class Distribution:
             raise ValueError("Input is neither scalar nor vector.")
         return x, count
 
-    def _set_sample_static_shape(self, x: Any, sample_shape: Any) -> Any:
+    def _set_sample_static_shape(self, x: Any, sample_shape: Any) -> Tensor:
         """Set the known static shape of samples from its three parts."""
         sample = TensorShape(static_value(sample_shape))
         rank, samples = x.shape.ndims, sample.ndims
@@ -349,32 +350,32 @@ class Distribution:
 
     def _of_value(
         self, value: Any, name: str, direct: Callable[..., Any], other: Callable[..., Any], kw: Any
-    ) -> Any:
+    ) -> Tensor:
         with self._name_scope(name, values=[value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
             return either(lambda: direct(value, **kw), lambda: other(value, **kw))
 
-    def _call_log_prob(self, value: Any, name: str, **kwargs: Any) -> Any:
+    def _call_log_prob(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
             value, name, self._log_prob, lambda x, **kw: tf.log(self._prob(x, **kw)), kwargs
         )
 
-    def _call_prob(self, value: Any, name: str, **kwargs: Any) -> Any:
+    def _call_prob(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
             value, name, self._prob, lambda x, **kw: tf.exp(self._log_prob(x, **kw)), kwargs
         )
 
-    def _call_log_cdf(self, value: Any, name: str, **kwargs: Any) -> Any:
+    def _call_log_cdf(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
             value, name, self._log_cdf, lambda x, **kw: tf.log(self._cdf(x, **kw)), kwargs
         )
 
-    def _call_cdf(self, value: Any, name: str, **kwargs: Any) -> Any:
+    def _call_cdf(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
             value, name, self._cdf, lambda x, **kw: tf.exp(self._log_cdf(x, **kw)), kwargs
         )
 
-    def _call_log_survival_function(self, value: Any, name: str, **kwargs: Any) -> Any:
+    def _call_log_survival_function(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
             value,
             name,
@@ -383,41 +384,41 @@ class Distribution:
             kwargs,
         )
 
-    def _call_survival_function(self, value: Any, name: str, **kwargs: Any) -> Any:
+    def _call_survival_function(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
             value, name, self._survival_function, lambda x, **kw: 1.0 - self.cdf(x, **kw), kwargs
         )
 
-    def _call_quantile(self, value: Any, name: str, **kwargs: Any) -> Any:
+    def _call_quantile(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         with self._name_scope(name, values=[value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
             return self._quantile(value, **kwargs)
 
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
+    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
         """Return the logarithm of the density or probability mass."""
         return self._call_log_prob(value, name)
 
-    def prob(self, value: Any, name: str = "prob") -> Any:
+    def prob(self, value: Any, name: str = "prob") -> Tensor:
         """Return the density or probability mass."""
         return self._call_prob(value, name)
 
-    def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
+    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
         """Return the logarithm of `cdf`."""
         return self._call_log_cdf(value, name)
 
-    def cdf(self, value: Any, name: str = "cdf") -> Any:
+    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
         """Return the probability of samples up to `value`."""
         return self._call_cdf(value, name)
 
-    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
+    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
         """Return the logarithm of `survival_function`."""
         return self._call_log_survival_function(value, name)
 
-    def survival_function(self, value: Any, name: str = "survival_function") -> Any:
+    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
         """Return the probability of samples above `value`."""
         return self._call_survival_function(value, name)
 
-    def quantile(self, value: Any, name: str = "quantile") -> Any:
+    def quantile(self, value: Any, name: str = "quantile") -> Tensor:
         """Return the value below which samples stay with probability `value`."""
         return self._call_quantile(value, name)
 
@@ -441,27 +442,27 @@ class Distribution:
     def _mode(self) -> Any:
         raise self._missing("mode")
 
-    def entropy(self, name: str = "entropy") -> Any:
+    def entropy(self, name: str = "entropy") -> Tensor:
         """Shannon's entropy in nats."""
         with self._name_scope(name):
             return self._entropy()
 
-    def mean(self, name: str = "mean") -> Any:
+    def mean(self, name: str = "mean") -> Tensor:
         """Return the mean."""
         with self._name_scope(name):
             return self._mean()
 
-    def variance(self, name: str = "variance") -> Any:
+    def variance(self, name: str = "variance") -> Tensor:
         """Return the variance of each element."""
         with self._name_scope(name):
             return either(self._variance, lambda: tf.square(self._stddev()))
 
-    def stddev(self, name: str = "stddev") -> Any:
+    def stddev(self, name: str = "stddev") -> Tensor:
         """Return the standard deviation of each element."""
         with self._name_scope(name):
             return either(self._stddev, lambda: tf.sqrt(self._variance()))
 
-    def covariance(self, name: str = "covariance") -> Any:
+    def covariance(self, name: str = "covariance") -> Tensor:
         """Return the covariance of the elements of an event."""
         with self._name_scope(name):
             return self._covariance()
@@ -473,18 +474,18 @@ class Distribution:
 
     # ---- against another distribution
 
-    def _cross_entropy(self, other: Any) -> Any:
+    def _cross_entropy(self, other: Any) -> Tensor:
         return kullback_leibler.cross_entropy(self, other, allow_nan_stats=self.allow_nan_stats)
 
-    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Any:
+    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Tensor:
         """Return the cross entropy with `other`."""
         with self._name_scope(name):
             return self._cross_entropy(other)
 
-    def _kl_divergence(self, other: Any) -> Any:
+    def _kl_divergence(self, other: Any) -> Tensor:
         return kullback_leibler.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 
-    def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Any:
+    def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Tensor:
         """Return the Kullback-Leibler divergence from `other`."""
         with self._name_scope(name):
             return self._kl_divergence(other)
@@ -527,7 +528,7 @@ class ScalarDistribution(Distribution):
 
     _parameter_names: tuple[str, ...] = ()
 
-    def _sample_shape(self, n: Any) -> Any:
+    def _sample_shape(self, n: Any) -> Tensor:
         return tf.concat([[n], self.batch_shape_tensor()], 0)
 
     @classmethod
@@ -535,14 +536,14 @@ class ScalarDistribution(Distribution):
         shape = convert_to_tensor(sample_shape, dtype=tf.int32)
         return dict.fromkeys(cls._parameter_names, shape)
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         shapes = [tf.shape(getattr(self, name)) for name in self._parameter_names]
         result = shapes[-1]
         for shape in shapes[-2::-1]:
             result = tf.broadcast_dynamic_shape(shape, result)
         return result
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         shapes = [getattr(self, name).shape for name in self._parameter_names]
         result = shapes[0]
         for shape in shapes[1:]:
@@ -552,7 +553,7 @@ class ScalarDistribution(Distribution):
     def _event_shape_tensor(self) -> Any:
         return tf.constant([], dtype=tf.int32)
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return TensorShape([])
 
     def _where_defined(self, defined: Any, value: Any) -> Any:

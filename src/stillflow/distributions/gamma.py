@@ -16,6 +16,8 @@ from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import same_floats, weighted_digamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
@@ -45,7 +47,7 @@ class ConcentrationRate(ScalarDistribution):
         self._initialize(given, scope, tensors, kind=reparameterization_type)
 
     @property
-    def concentration(self) -> Any:
+    def concentration(self) -> Tensor:
         """The shape parameters."""
         return self._concentration
 
@@ -54,16 +56,16 @@ class ConcentrationRate(ScalarDistribution):
         """The inverse scales."""
         return self._rate
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return self._log_unnormalized_prob(x) - self._log_normalization()
 
     def _log_unnormalized_prob(self, x: Any) -> Any:
         raise self._missing("log_prob")
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         return tf.lgamma(self.concentration) - self.concentration * tf.log(self.rate)
 
-    def _checked_sample(self, x: Any) -> Any:
+    def _checked_sample(self, x: Any) -> Tensor:
         tf.debugging.assert_same_float_dtype(tensors=[x], dtype=self.dtype)
         if not self.validate_args:
             return x
@@ -103,24 +105,24 @@ class Gamma(ConcentrationRate):
         first, second = self._batch_parameters()
         return tf.broadcast_dynamic_shape(tf.shape(first), tf.shape(second))
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         first, second = self._batch_parameters()
         return tf.broadcast_static_shape(first.shape, second.shape)
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         return tf.random_gamma(
             shape=[n], alpha=self.concentration, beta=self.rate, dtype=self.dtype, seed=seed
         )
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         x = self._checked_sample(x)
         return tf.igamma(self.concentration, self.rate * x)
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         x = self._checked_sample(x)
         return tf.math.xlogy(self.concentration - 1.0, x) - self.rate * x
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return (
             self.concentration
             - tf.log(self.rate)
@@ -128,16 +130,16 @@ class Gamma(ConcentrationRate):
             + ((1.0 - self.concentration) * tf.digamma(self.concentration))
         )
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.concentration / self.rate
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self.concentration / tf.square(self.rate)
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return tf.sqrt(self.concentration) / self.rate
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         mode = (self.concentration - 1.0) / self.rate
         if self.allow_nan_stats:
             nan = tf.fill(
@@ -220,7 +222,7 @@ class Exponential(Gamma):
     def _log_survival_function(self, value: Any) -> Any:
         return self._log_prob(value) - tf.log(self._rate)
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         shape = tf.concat([[n], tf.shape(self._rate)], 0)
         drawn = self._positive_uniform(shape, seed)
         return -tf.log(drawn) / self._rate

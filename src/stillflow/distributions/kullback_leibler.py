@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated, silence
 
 DIVERGENCES: dict[tuple[type, type], Callable[..., Any]] = {}
@@ -37,7 +38,7 @@ def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
 @moved
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return the Kullback-Leibler divergence of two distributions.
 
     Args:
@@ -76,7 +77,7 @@ def _without_nan(divergence: Any, *distributions: Any) -> Any:
 @moved
 def cross_entropy(
     ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return the cross entropy of two distributions: the entropy of `ref` and its divergence."""
     with tf.name_scope(name, "cross_entropy"):
         return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)

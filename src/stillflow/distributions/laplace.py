@@ -12,6 +12,7 @@ from stillflow.distributions import special_math
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.location_scale import LocationScale
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated
 
 
@@ -41,37 +42,37 @@ class Laplace(LocationScale):
     ) -> None:
         super().__init__(dict(locals()))
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         number = self.dtype.as_numpy_dtype
         # Without -1, whose logarithm below would be infinite.
         bounds = np.nextafter(number(-1.0), number(0.0)), 1.0
         drawn = tf.random_uniform(self._sample_shape(n), *bounds, dtype=self.dtype, seed=seed)
         return self.loc - self.scale * tf.sign(drawn) * tf.log1p(-tf.abs(drawn))
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         return -tf.abs(self._z(x))
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         return math.log(2.0) + tf.log(self.scale)
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return special_math.log_cdf_laplace(self._z(x))
 
-    def _log_survival_function(self, x: Any) -> Any:
+    def _log_survival_function(self, x: Any) -> Tensor:
         return special_math.log_cdf_laplace(-self._z(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         z = self._z(x)
         return 0.5 + 0.5 * tf.sign(z) * (1.0 - tf.exp(-tf.abs(z)))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         scale = self.scale + tf.zeros_like(self.loc)
         return math.log(2.0) + 1.0 + tf.log(scale)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.loc + tf.zeros_like(self.scale)
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return math.sqrt(2.0) * self.scale + tf.zeros_like(self.loc)
 
     def _median(self) -> Any:
@@ -80,7 +81,7 @@ class Laplace(LocationScale):
     def _mode(self) -> Any:
         return self._mean()
 
-    def _z(self, x: Any) -> Any:
+    def _z(self, x: Any) -> Tensor:
         return (x - self.loc) / self.scale
 
 

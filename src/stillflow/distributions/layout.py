@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, dimension_at_index, dimension_value
 
 
-def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
+def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Tensor:
     """Move the last `shift` dimensions to the front, or the first `-shift` to the end.
 
     TypeError if `shift` is no integer.
@@ -59,7 +61,7 @@ def pick_vector(cond: Any, true_vector: Any, false_vector: Any, name: str = "pic
         return tf.slice(both, start, count)
 
 
-def prefer_static_value(x: Any) -> Any:
+def prefer_static_value(x: Any) -> Tensor | Array:
     """Return the value of a tensor if it is known, else the tensor."""
     known = static_value(x)
     return x if known is None else known
@@ -70,7 +72,7 @@ def prefer_static_rank(x: Any) -> Any:
     return prefer_static_value(tf.rank(x))
 
 
-def prefer_static_shape(x: Any) -> Any:
+def prefer_static_shape(x: Any) -> Tensor | Array:
     """Return the shape, as an array if it is known."""
     return prefer_static_value(tf.shape(x))
 
@@ -87,13 +89,13 @@ def prefer_static_broadcast_shape(
         def tensor(x: Any) -> Any:
             return convert_to_tensor(x, name="shape", dtype=tf.int32)
 
-        def static(x: Any) -> Any:
+        def static(x: Any) -> TensorShape | None:
             if isinstance(x, TensorShape):
                 return x
             known = static_value(tensor(x))
             return None if known is None else TensorShape(known)
 
-        def dynamic(x: Any) -> Any:
+        def dynamic(x: Any) -> Tensor:
             if not isinstance(x, TensorShape):
                 return tensor(x)
             if x.is_fully_defined():
@@ -106,7 +108,7 @@ def prefer_static_broadcast_shape(
         return tf.broadcast_dynamic_shape(dynamic(shape1), dynamic(shape2))
 
 
-def dimension_size(x: Any, axis: int) -> Any:
+def dimension_size(x: Any, axis: int) -> int:
     """Return the size along an axis, as a number if it is known."""
     size = dimension_value(x.shape.with_rank_at_least(np.abs(axis))[axis])
     return tf.shape(x)[axis] if size is None else size
@@ -134,7 +136,7 @@ def pad(
     value: Any = 0,
     count: Any = 1,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Pad one axis, an integer scalar, at its front, its back or both, by `count` values."""
     with tf.name_scope(name, "pad", [x, value, count]):
         x = convert_to_tensor(x, name="x")
@@ -169,7 +171,7 @@ def _padded_shape(x: Any, axis: int, count: Any, ends: int) -> Any:
     return x.shape[:axis].concatenate(TensorShape([size]).concatenate(x.shape[axis + 1 :]))
 
 
-def known_or(known: Any, name: str, computed: Callable[[], Any]) -> Any:
+def known_or(known: Any, name: str, computed: Callable[[], Any]) -> Tensor:
     """Return a constant of the value if it is known, else `computed()` in a scope of that name."""
     if known is not None:
         return convert_to_tensor(known, dtype=tf.int32, name=name)

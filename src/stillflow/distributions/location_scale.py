@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.parameters import same_floats
+from stillflow.graph.operation import Tensor
 
 
 class LocationScale(ScalarDistribution):
@@ -35,11 +36,11 @@ class LocationScale(ScalarDistribution):
         """The scales."""
         return self._scale
 
-    def _z(self, x: Any) -> Any:
+    def _z(self, x: Any) -> Tensor:
         with tf.name_scope("standardize", values=[x]):
             return (x - self.loc) / self.scale
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return self._log_unnormalized_prob(x) - self._log_normalization()
 
     def _log_unnormalized_prob(self, x: Any) -> Any:

@@ -10,6 +10,7 @@ from stillflow.distributions import special_math
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.location_scale import LocationScale
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated
 
 
@@ -39,46 +40,46 @@ class Normal(LocationScale):
     ) -> None:
         super().__init__(dict(locals()))
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         drawn = tf.random_normal(self._sample_shape(n), dtype=self.loc.dtype, seed=seed)
         return drawn * self.scale + self.loc
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         return -0.5 * tf.square(self._z(x))
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         return 0.5 * math.log(2.0 * math.pi) + tf.log(self.scale)
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return special_math.log_ndtr(self._z(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         return special_math.ndtr(self._z(x))
 
-    def _log_survival_function(self, x: Any) -> Any:
+    def _log_survival_function(self, x: Any) -> Tensor:
         return special_math.log_ndtr(-self._z(x))
 
-    def _survival_function(self, x: Any) -> Any:
+    def _survival_function(self, x: Any) -> Tensor:
         return special_math.ndtr(-self._z(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         # Multiplied by ones, it has the shape of the batch.
         scale = self.scale * tf.ones_like(self.loc)
         return 0.5 * math.log(2.0 * math.pi * math.e) + tf.log(scale)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.loc * tf.ones_like(self.scale)
 
-    def _quantile(self, p: Any) -> Any:
+    def _quantile(self, p: Any) -> Tensor:
         return self._inv_z(special_math.ndtri(p))
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self.scale * tf.ones_like(self.loc)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
-    def _inv_z(self, z: Any) -> Any:
+    def _inv_z(self, z: Any) -> Tensor:
         with tf.name_scope("reconstruct", values=[z]):
             return z * self.scale + self.loc
 
@@ -106,7 +107,7 @@ class NormalWithSoftplusScale(Normal):
 
 
 @register_kl(Normal, Normal)
-def _kl_normal_normal(a: Any, b: Any, name: str | None = None) -> Any:
+def _kl_normal_normal(a: Any, b: Any, name: str | None = None) -> Tensor:
     with tf.name_scope(name, "kl_normal_normal", [a.loc, b.loc]):
         one = tf.constant(1, dtype=a.dtype)
         two = tf.constant(2, dtype=a.dtype)

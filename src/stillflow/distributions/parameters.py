@@ -15,6 +15,7 @@ from stillflow.distributions.checks import embed_check_categorical_event_shape
 from stillflow.distributions.layout import dimension_size, prefer_static_rank
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
@@ -52,14 +53,14 @@ def get_logits_and_probs(
             return tf.log(probs) - tf.log1p(-1.0 * probs), probs
 
 
-def _floating(value: Any, name: str, dtype: Any) -> Any:
+def _floating(value: Any, name: str, dtype: Any) -> Tensor:
     value = convert_to_tensor(value, name=name, dtype=dtype)
     if not value.dtype.is_floating:
         raise TypeError(f"{name} must having floating type.")
     return value
 
 
-def _checked_probabilities(probs: Any, multidimensional: bool) -> Any:
+def _checked_probabilities(probs: Any, multidimensional: bool) -> Tensor:
     with tf.name_scope("validate_probs"):
         one = tf.constant(1.0, probs.dtype)
         checks = [tf.assert_non_negative(probs)]
@@ -102,7 +103,7 @@ def weighted_digamma(x: Any, offset: Any) -> Any:
 @export("contrib.distributions.matrix_diag_transform")
 def matrix_diag_transform(
     matrix: Any, transform: Callable[[Any], Any] | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return matrices with `transform` applied to their diagonals."""
     with tf.name_scope(name, "matrix_diag_transform", [matrix]):
         matrix = convert_to_tensor(matrix, name="matrix")
@@ -120,7 +121,7 @@ def gen_new_seed(seed: Any, salt: str) -> int | None:
 
 
 @export("contrib.distributions.fill_triangular")
-def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any:
+def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Tensor:
     """Triangular matrices whose elements are the vectors `[..., N (N + 1) / 2]`, in a spiral.
 
     Raises:
@@ -163,7 +164,7 @@ def _known_side(count: int | None) -> Any:
 
 
 @export("contrib.distributions.fill_triangular_inverse")
-def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Any:
+def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Tensor:
     """Return the vectors that `fill_triangular` makes triangular matrices of."""
     with tf.name_scope(name, "fill_triangular_inverse", values=[x]):
         x = convert_to_tensor(x, name="x")
@@ -193,14 +194,16 @@ def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None
 
 
 @export("contrib.distributions.tridiag")
-def tridiag(below: Any = None, diag: Any = None, above: Any = None, name: str | None = None) -> Any:
+def tridiag(
+    below: Any = None, diag: Any = None, above: Any = None, name: str | None = None
+) -> Tensor:
     """Matrices with the given diagonals, at least one.
 
     Raises:
       ValueError: if none is given.
     """
 
-    def padded(x: Any) -> Any:
+    def padded(x: Any) -> Tensor:
         zero = tf.zeros(tf.concat([tf.shape(x)[:-1], [1]], axis=0), dtype=x.dtype)
         return tf.concat([zero, x, zero], axis=-1)
 
@@ -249,7 +252,7 @@ def reduce_weighted_logsumexp(
 
 
 @export("contrib.distributions.softplus_inverse")
-def softplus_inverse(x: Any, name: str | None = None) -> Any:
+def softplus_inverse(x: Any, name: str | None = None) -> Tensor:
     """Return the inverse of softplus, precise for small and large numbers."""
     with tf.name_scope(name, "softplus_inverse", values=[x]):
         x = convert_to_tensor(x, name="x")

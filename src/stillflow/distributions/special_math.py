@@ -8,6 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 
 # Below the first, `log_ndtr` is computed by a series; above the second, by `-ndtr(-x)`.
 LOGNDTR_FLOAT64_LOWER = np.array(-20, np.float64)
@@ -91,7 +92,7 @@ _FAR_TAIL = (
 )
 
 
-def _float(value: Any, name: str) -> Any:
+def _float(value: Any, name: str) -> Tensor:
     value = convert_to_tensor(value, name=name)
     if value.dtype.as_numpy_dtype not in (np.float32, np.float64):
         raise TypeError(
@@ -100,13 +101,13 @@ def _float(value: Any, name: str) -> Any:
     return value
 
 
-def ndtr(x: Any, name: str = "ndtr") -> Any:
+def ndtr(x: Any, name: str = "ndtr") -> Tensor:
     """Return the standard normal distribution function of float32 or float64, or TypeError."""
     with tf.name_scope(name, values=[x]):
         return _ndtr(_float(x, "x"))
 
 
-def _ndtr(x: Any) -> Any:
+def _ndtr(x: Any) -> Tensor:
     scale = tf.constant(0.5 * np.sqrt(2.0), dtype=x.dtype, name="half_sqrt_2")
     w = x * scale
     z = tf.abs(w)
@@ -116,13 +117,13 @@ def _ndtr(x: Any) -> Any:
     return 0.5 * tf.where_v2(near, by_erf, tails)
 
 
-def ndtri(p: Any, name: str = "ndtri") -> Any:
+def ndtri(p: Any, name: str = "ndtri") -> Tensor:
     """Return the inverse of `ndtr`, of float32 or float64; TypeError for others."""
     with tf.name_scope(name, values=[p]):
         return _ndtri(_float(p, "p"))
 
 
-def _polynomial(x: Any, coefficients: list[float]) -> Any:
+def _polynomial(x: Any, coefficients: list[float]) -> Tensor:
     """Return the polynomial of `x`, by Horner's rule."""
     numbers = np.array(coefficients, x.dtype.as_numpy_dtype)
     result = tf.zeros_like(x)
@@ -131,7 +132,7 @@ def _polynomial(x: Any, coefficients: list[float]) -> Any:
     return result
 
 
-def _ndtri(p: Any) -> Any:
+def _ndtri(p: Any) -> Tensor:
     # By symmetry only the lower half is approximated.
     mirrored = tf.where_v2(p > -np.expm1(-2.0), 1.0 - p, p)
     half = np.array(0.5, p.dtype.as_numpy_dtype)
@@ -156,7 +157,7 @@ def _ndtri(p: Any) -> Any:
     return tf.where_v2(p <= 0.0, -infinity, tf.where_v2(p >= 1.0, infinity, x))
 
 
-def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
+def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Tensor:
     """Return the logarithm of `ndtr`, precise far below zero, of float32 or float64.
 
     `series_order`, terms of the asymptotic series, is 0 to 30.
@@ -179,7 +180,7 @@ def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
         return tf.where_v2(is_above, above, tf.where_v2(is_between, between, below))
 
 
-def _log_ndtr_far_below(x: Any, series_order: int) -> Any:
+def _log_ndtr_far_below(x: Any, series_order: int) -> Tensor:
     log_scale = -0.5 * tf.square(x) - tf.log(-x) - 0.5 * np.log(2.0 * np.pi)
     return log_scale + tf.log(_asymptotic_series(x, series_order))
 
@@ -198,14 +199,14 @@ def _asymptotic_series(x: Any, order: int) -> Any:
     return 1.0 + sums[0] - sums[1]
 
 
-def erfinv(x: Any, name: str = "erfinv") -> Any:
+def erfinv(x: Any, name: str = "erfinv") -> Tensor:
     """Return the inverse of the error function, of float32 or float64; TypeError for others."""
     with tf.name_scope(name, values=[x]):
         x = _float(x, "x")
         return ndtri((x + 1.0) / 2.0) / np.sqrt(2)
 
 
-def log_cdf_laplace(x: Any, name: str = "log_cdf_laplace") -> Any:
+def log_cdf_laplace(x: Any, name: str = "log_cdf_laplace") -> Tensor:
     """Return the logarithm of Laplace's distribution function."""
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")

@@ -11,6 +11,7 @@ from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import gen_new_seed, same_floats
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
@@ -50,7 +51,7 @@ class StudentT(ScalarDistribution):
         self._initialize(given, scope, [self._df, self._loc, self._scale])
 
     @property
-    def df(self) -> Any:
+    def df(self) -> Tensor:
         """The degrees of freedom."""
         return self._df
 
@@ -64,10 +65,10 @@ class StudentT(ScalarDistribution):
         """The factor of the standard distribution."""
         return self._scale
 
-    def _batch_ones(self) -> Any:
+    def _batch_ones(self) -> Tensor:
         return tf.ones(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         # A normal number over the root of a chi-squared one per degree of freedom.
         shape = self._sample_shape(n)
         normal = tf.random_normal(shape, dtype=self.dtype, seed=seed)
@@ -81,20 +82,20 @@ class StudentT(ScalarDistribution):
         )
         return normal * tf.rsqrt(gamma / df) * self.scale + self.loc
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         y = (x - self.loc) / self.scale
         unnormalized = -0.5 * (self.df + 1.0) * tf.log1p(y**2.0 / self.df)
         return unnormalized - self._log_normalization()
 
-    def _log_width(self) -> Any:
+    def _log_width(self) -> Tensor:
         """Return the terms of normalization and entropy that are the same."""
         return tf.log(tf.abs(self.scale)) + 0.5 * tf.log(self.df)
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         df, constant = self.df, self._log_width() + 0.5 * np.log(np.pi)
         return constant + tf.lgamma(0.5 * df) - tf.lgamma(0.5 * (df + 1.0))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         df, z = self.df, (x - self.loc) / tf.abs(self.scale)
         share = df / (z**2.0 + df)
         tail = 0.5 * tf.betainc(0.5 * df, 0.5, share)
@@ -107,7 +108,7 @@ class StudentT(ScalarDistribution):
         weight = 0.5 * (df + 1.0)
         return normalization + weight * (tf.digamma(0.5 * (df + 1.0)) - tf.digamma(0.5 * df))
 
-    def _where_df_above_one(self, value: Any, what: str) -> Any:
+    def _where_df_above_one(self, value: Any, what: str) -> Tensor:
         if self.allow_nan_stats:
             nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
             above = tf.greater(self.df, self._batch_ones())
@@ -119,10 +120,10 @@ class StudentT(ScalarDistribution):
         )
         return with_dependencies([check], value)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._where_df_above_one(self.loc * self._batch_ones(), "mean")
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         # The branch that is not taken must not divide by zero.
         above_two = tf.greater(self.df, 2.0)
         denominator = tf.where_v2(above_two, self.df - 2.0, tf.ones_like(self.df))

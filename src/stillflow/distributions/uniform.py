@@ -10,6 +10,7 @@ from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import same_floats
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("distributions.Uniform", "contrib.distributions.Uniform")
@@ -48,12 +49,12 @@ class Uniform(ScalarDistribution):
         self._initialize(given, scope, [self._low, self._high])
 
     @property
-    def low(self) -> Any:
+    def low(self) -> Tensor:
         """The lower ends."""
         return self._low
 
     @property
-    def high(self) -> Any:
+    def high(self) -> Tensor:
         """The upper ends."""
         return self._high
 
@@ -62,12 +63,12 @@ class Uniform(ScalarDistribution):
         with self._name_scope(name):
             return self.high - self.low
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         shape = self._sample_shape(n)
         drawn = tf.random_uniform(shape=shape, dtype=self.dtype, seed=seed)
         return self.low + self.range() * drawn
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Any) -> Tensor:
         x = x * tf.ones(self.batch_shape_tensor(), dtype=x.dtype)
         nan = tf.is_nan(x)
         outside = tf.logical_or(x < self.low, x >= self.high)
@@ -75,7 +76,7 @@ class Uniform(ScalarDistribution):
         inside = tf.ones_like(x) / self.range()
         return tf.where_v2(nan, x, tf.where_v2(outside, zeros, inside))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         shape = tf.broadcast_dynamic_shape(tf.shape(x), self.batch_shape_tensor())
         zeros, ones = (constant(shape, dtype=self.dtype) for constant in (tf.zeros, tf.ones))
         place, is_below = x * ones, x < self.low
@@ -86,10 +87,10 @@ class Uniform(ScalarDistribution):
     def _entropy(self) -> Any:
         return tf.log(self.range())
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return (self.low + self.high) / 2.0
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return tf.square(self.range()) / 12.0
 
     def _stddev(self) -> Any:

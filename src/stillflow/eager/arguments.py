@@ -182,7 +182,7 @@ def _tensor(
     value: Any,
     attrs: dict[str, Any],
     found: dict[str, DType],
-) -> Any:
+) -> Tensor:
     if type(value) is EagerTensor:
         return value
     if arg.dtype is not None:

@@ -24,6 +24,7 @@ from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.ops.gradients.aggregation import sum_slices
@@ -205,7 +206,7 @@ class GradientTape:
             self._tape = None
         return nest.pack_sequence_as(sources, grads)
 
-    def _target(self, target: Any) -> Any:
+    def _target(self, target: Any) -> Tensor:
         if not is_resource_variable(target):
             return target
         with self:
@@ -245,7 +246,7 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
-    ) -> Any:
+    ) -> Tensor | list[Tensor | None]:
         """Return the derivatives of each element of `target` by each element of the sources.
 
         Args:
@@ -270,7 +271,7 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
-    ) -> Any:
+    ) -> Tensor:
         """Return the Jacobian of each example, where examples do not depend on each other.
 
         Args:
@@ -300,7 +301,7 @@ def _not_recorded(variable: Any) -> AttributeError:
     )
 
 
-def aggregate_indexed_slices_gradients(grads: Any) -> Any:
+def aggregate_indexed_slices_gradients(grads: Any) -> Tensor | IndexedSlices | None:
     """Return the sum of Tensors, IndexedSlices or None; IndexedSlices, unless one is a Tensor."""
     found = [grad for grad in grads if grad is not None]
     return sum_slices(found) if found else None

@@ -17,11 +17,13 @@ import numpy as np
 from stillflow import errors
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, get
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import num_elements
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
@@ -214,7 +216,7 @@ def check(node: CallNode) -> None:
         raise errors.invalid_argument(f"{error}") from None
 
 
-def _read(handle: Any) -> Any:
+def _read(handle: Any) -> torch.Tensor | Array:
     """Return a variable's value, in memory that is shared until it changes."""
     value = handle.value
     if value is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 
 from stillflow.eager.from_values import NOT_GIVEN, held_and_type
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
@@ -27,7 +28,7 @@ HANDLES = (dtypes.resource, dtypes.variant)
 class _KindOfHandle:
     """Kind of a tensor that holds a handle, whose resource may be known later."""
 
-    def __get__(self, tensor: Any, owner: Any) -> Any:
+    def __get__(self, tensor: Any, owner: Any) -> tuple[Any, ...]:
         kind = tensor.dtype._type_enum, tensor._handle_dims, tensor._handle_dtype
         return (*kind, True) if getattr(tensor._held, "reshaped", False) else kind
 
@@ -71,7 +72,7 @@ class EagerTensor(Tensor):
             self._kind = dtype._type_enum, tuple(held.shape)
 
     @property
-    def _dims(self) -> Any:
+    def _dims(self) -> tuple[int, ...]:
         kind = self._kind
         return kind[1] if len(kind) == 2 else ()
 
@@ -102,11 +103,11 @@ class EagerTensor(Tensor):
 
     # ---- the value
 
-    def _array(self) -> Any:
+    def _array(self) -> Array | None:
         """Return the value as an array that may share the tensor's memory; None for handles."""
         return None if self.dtype in HANDLES else to_array(self._held)
 
-    def _content(self) -> Any:
+    def _content(self) -> bytes | tuple[bytes, ...]:
         """Return the value as something hashable, which is kept: for values that choose kernels."""
         found = self.__dict__.get("_bytes")
         if found is None:
@@ -128,7 +129,7 @@ class EagerTensor(Tensor):
         value = self._numpy()
         return value.copy() if type(value) is np.ndarray else value
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         del copy
         array = self._array()
         return array.copy() if dtype is None else array.astype(dtype)
@@ -174,7 +175,7 @@ class EagerTensor(Tensor):
             self._array().item(), spec
         )  # fmt: skip
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Array, str]]:
         return _unpickled, (self.numpy(), self.dtype.name)
 
     def __copy__(self) -> EagerTensor:
@@ -252,7 +253,7 @@ class EagerTensor(Tensor):
 _KINDS = {"cpu": "CPU"}
 
 
-def _unpickled(value: Any, dtype: str) -> Any:
+def _unpickled(value: Any, dtype: str) -> Tensor:
     from stillflow.graph.conversion import convert_to_tensor
 
     return convert_to_tensor(value, dtype=dtypes.as_dtype(dtype))

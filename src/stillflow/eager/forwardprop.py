@@ -173,7 +173,7 @@ class ForwardGradientAccumulator:
                 new, before = convert_to_tensor(tangent, one.dtype), known.get(one)
                 known.set(one, new if before is None else add(before, new))
 
-    def jvp(self, target: Any) -> Any:
+    def jvp(self, target: Any) -> Tensor | list[Tensor | None] | None:
         """Return the product that was computed for each tensor of a structure.
 
         Returns:

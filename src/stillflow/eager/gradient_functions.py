@@ -10,6 +10,7 @@ from stillflow.eager.tape_gradients import tape_gradients
 from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.util import tf_inspect
@@ -27,7 +28,9 @@ def _reject_none(result: Any, f: Function) -> None:
         )
 
 
-def _gradients(tape: tapes.Tape, target: Any, sources: Sequence[Any], given: Any = None) -> Any:
+def _gradients(
+    tape: tapes.Tape, target: Any, sources: Sequence[Any], given: Any = None
+) -> list[Tensor]:
     """Return the gradients of a structure of targets by tensors and variables."""
     handles = [source.handle if is_resource_variable(source) else source for source in sources]
     targets = nest.flatten(target)
@@ -118,7 +121,7 @@ def make_vjp(f: Function, params: Any = None, persistent: bool = True) -> Functi
     `persistent`, that function may be called more than once.
     """
 
-    def decorated(*args: Any) -> Any:
+    def decorated(*args: Any) -> tuple[Tensor, Callable[..., Any]]:
         positions = _positions(f, params, args)
         given = list(args)
         sources: list[Any] = []
@@ -134,7 +137,7 @@ def make_vjp(f: Function, params: Any = None, persistent: bool = True) -> Functi
             _reject_none(result, f)
             result = nest.map_structure(identity, result)
 
-        def vjp(dy: Any = None) -> Any:
+        def vjp(dy: Any = None) -> list[Tensor]:
             given = None if dy is None else [convert_to_tensor(x) for x in nest.flatten(dy)]
             return _gradients(tape, result, sources, given)
 

@@ -52,7 +52,7 @@ _flush = torch.set_flush_denormal
 _InferenceMode = torch._C._InferenceMode
 
 
-def _key(card: Card, lengths: Any, attrs: dict[str, Any], kinds: list[Any]) -> Any:
+def _key(card: Card, lengths: Any, attrs: dict[str, Any], kinds: list[Any]) -> tuple[Any, ...]:
     """Return the key of a kernel, except for values of tensors."""
     key = (card, lengths, *attrs, *attrs.values(), *kinds)
     try:

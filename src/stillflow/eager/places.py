@@ -14,6 +14,7 @@ from stillflow.graph.card import get
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation
 from stillflow.runtime.devices.devices import gpu_count, session_devices
 from stillflow.runtime.devices.kinds import computes_on_host, kinds_of, prefers_cpu
@@ -51,7 +52,7 @@ class Places:
         scopes = map(str, self._graph._device_functions_outer_to_inner)
         return *scopes, *(place_of(tensor._held) for tensor in tensors)
 
-    def of(self, op: Operation, tensors: Sequence[Any]) -> Any:
+    def of(self, op: Operation, tensors: Sequence[Any]) -> torch.device:
         """Return the device that an operation on tensors runs on.
 
         None if it runs wherever they are.
@@ -70,12 +71,12 @@ class Places:
                     return home
         return self._asked(op, prefers_cpu(op) or _says_how(op, tensors))
 
-    def of_constant(self, dtype: DType) -> Any:
+    def of_constant(self, dtype: DType) -> torch.device:
         """Return the device for a tensor made by the program, so that it is copied there once."""
         op = Operation._of_card(get("Placeholder"), self._graph, "constant", [], {}, [dtype], [])
         return self._asked(op, not (dtype.is_floating or dtype.is_complex))
 
-    def _asked(self, op: Operation, stays: bool) -> Any:
+    def _asked(self, op: Operation, stays: bool) -> torch.device:
         """Return the device that scopes ask for; the host or the first GPU if they do not."""
         self._graph._apply_devices(op)
         asked = DeviceSpecV2.from_string(op._device)

@@ -11,13 +11,14 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.eager.immediate import ImmediateGraph
 from stillflow.files import gfile
 from stillflow.files.events import EventsWriter
 from stillflow.functional.immediate_calls import ImmediateCalls
+from stillflow.graph.operation import Tensor
 from stillflow.protos import RunMetadata, RunOptions, file
 from stillflow.runtime.session.session import BaseSession
 
@@ -98,7 +99,7 @@ class _Recording:
             kind = "tf_Compute" if computes else "python"
             self._rows.setdefault((place, row), (kind, []))[1].append(event)
 
-    def _recorded_run(self, plain: Any) -> Any:
+    def _recorded_run(self, plain: Any) -> Callable[..., Any]:
         recording = self
 
         def run(
@@ -130,12 +131,12 @@ class _Recording:
                     label=label, long_name=f"{node.node_name}:{kind}",
                 )  # fmt: skip
 
-    def _recorded_operation(self, plain: Any) -> Any:
+    def _recorded_operation(self, plain: Any) -> Callable[..., Any]:
         recording = self
 
         def run(
             self: ImmediateGraph, kernel: Any, tensors: Sequence[Any], name: str | None = None
-        ) -> Any:
+        ) -> list[Tensor]:
             start = time.time_ns()
             outputs = plain(self, kernel, tensors, name)
             kind, length = kernel.card.name, time.time_ns() - start
@@ -144,10 +145,10 @@ class _Recording:
 
         return run
 
-    def _recorded_function(self, plain: Any) -> Any:
+    def _recorded_function(self, plain: Any) -> Callable[..., Any]:
         recording = self
 
-        def run(self: ImmediateCalls, inputs: Sequence[Any]) -> Any:
+        def run(self: ImmediateCalls, inputs: Sequence[Any]) -> list[Tensor]:
             start = time.time_ns()
             outputs = plain(self, inputs)
             length, long_name = time.time_ns() - start, f"FunctionRun:{self.name}"

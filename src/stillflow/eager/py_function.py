@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stillflow.eager.backprop import GradientTape
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, as_dtype
 from stillflow.graph.eager_mode import executing_eagerly
@@ -120,7 +121,7 @@ class _EagerFunction:
         return [None if grad is None else grad.numpy() for grad in dense]
 
 
-def _owned(value: Any) -> Any:
+def _owned(value: Any) -> torch.Tensor | Array:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tapes import WATCHED, Entry, Tape
 from stillflow.ops.arrays.fill import ones, zeros
@@ -113,7 +114,7 @@ class _Walk:
         ]
         return entry.backward(grads, frozenset(skipped) if skipped else _NONE_SKIPPED)
 
-    def _collected(self, tensor: Tensor) -> Any:
+    def _collected(self, tensor: Tensor) -> Tensor | IndexedSlices | None:
         """Return the sum of a tensor's gradients so far."""
         grads = self._grads.get(tensor)
         if grads is None:
@@ -129,13 +130,13 @@ class _Walk:
         return self._collected(source)
 
 
-def _sum(grads: list[Any]) -> Any:
+def _sum(grads: list[Any]) -> Tensor:
     if all(isinstance(grad, Tensor) for grad in grads):
         return add_n_op(grads)
     return sum_slices(grads)
 
 
-def like(tensor: Any, make: Callable[..., Any]) -> Any:
+def like(tensor: Any, make: Callable[..., Any]) -> Tensor | None:
     """Return ones or zeros of a tensor's type and shape; None for types without numbers."""
     dtype = tensor.dtype.base_dtype
     if dtype == dtypes.string or (make is zeros and dtype in (dtypes.resource, dtypes.variant)):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.distribute import cluster_tasks, worker_context
 from stillflow.distribute.coordinator import CoordinatorMode, run_distribute_coordinator
 from stillflow.estimator.cluster_task import ClusterTask, TaskType, global_id
 from stillflow.train.cluster_spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from stillflow.estimator.estimator import Estimator
 
 
 def is_coordinated(config: Any) -> bool:
@@ -75,7 +78,7 @@ def run_alone(estimator: Any, use: str, call: Callable[[Any, bool], Any]) -> Any
     )  # fmt: skip
 
 
-def _copy_for_task(estimator: Any, **strategies: Any) -> Any:
+def _copy_for_task(estimator: Any, **strategies: Any) -> Estimator:
     """Return a copy of the estimator that knows the task whose function runs."""
     local = copy.deepcopy(estimator)
     config = local._config

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from stillflow import nest
 from stillflow.distribute.input import DistributedIterator
 from stillflow.distribute.reduce_op import ReduceOp, get_loss_reduction
@@ -16,6 +18,7 @@ from stillflow.estimator.training import train_with_spec
 from stillflow.graph.api import add_to_collection
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import set_random_seed
 from stillflow.metrics.means import mean
 from stillflow.ops.arrays.concat import concat
@@ -42,7 +45,7 @@ class DistributedIteratorInitializerHook(SessionRunHook):
 def train_distributed(
     estimator: Any, strategy: Any, input_fn: Callable[..., Any], hooks: list[Any],
     listeners: list[Any],
-) -> Any:  # fmt: skip
+) -> np.float32:  # fmt: skip
     """Train until a hook or the input ends it; the losses of replicas are added up.
 
     `input_fn` makes datasets of each replica's batches. Returns the last loss; None if no step.
@@ -151,7 +154,7 @@ def combined_scaffold(grouped: Any, strategy: Any) -> Scaffold:
     )  # fmt: skip
 
 
-def _joined(strategy: Any, build: Callable[[Any], Any], grouped: Any) -> Any:
+def _joined(strategy: Any, build: Callable[[Any], Any], grouped: Any) -> Tensor | None:
     """Concatenate the results of `build` for each replica's scaffold."""
     made = strategy.extended.call_for_each_replica(build, args=(grouped,))
     if made is None:

@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from stillflow.estimator.checks import check_model_fn, hook_list, listener_list
 from stillflow.estimator.cluster_task import TaskType
 from stillflow.estimator.coordinated import is_coordinated, run_alone
@@ -102,7 +104,7 @@ class Estimator:
         return copy.deepcopy(self._config)
 
     @property
-    def params(self) -> Any:
+    def params(self) -> dict[str, float]:
         """A copy of the parameters."""
         return copy.deepcopy(self._params)
 
@@ -110,7 +112,7 @@ class Estimator:
     def model_fn(self) -> Callable[..., Any]:
         """The model function as `model_fn(features, labels, mode, config)`."""
 
-        def public_model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+        def public_model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
             return self._call_model_fn(features, labels, mode, config)
 
         return public_model_fn
@@ -181,7 +183,9 @@ class Estimator:
         logging.info("Loss for final step: %s.", loss)
         return self
 
-    def _train_model(self, input_fn: Any, hooks: list[Any], listeners: list[Any]) -> Any:
+    def _train_model(
+        self, input_fn: Any, hooks: list[Any], listeners: list[Any]
+    ) -> np.float32 | None:
         if self._config.train_distribute:
             if is_coordinated(self._config):
                 return run_alone(
@@ -351,7 +355,7 @@ class Estimator:
         self, export_dir_base: Any, serving_input_receiver_fn: Callable[[], Any],
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
         experimental_mode: Any = ModeKeys.PREDICT,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         """Write a SavedModel into a new folder, named by the time.
 
         Args:
@@ -378,7 +382,7 @@ class Estimator:
         self, export_dir_base: Any, serving_input_receiver_fn: Callable[[], Any],
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
         strip_default_attrs: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         """Export like `export_saved_model`; attributes with default values are kept by default."""
         return self._export_for_one_mode(
             ModeKeys.PREDICT, export_dir_base, serving_input_receiver_fn, assets_extra, as_text,
@@ -388,7 +392,7 @@ class Estimator:
     def _export_for_one_mode(
         self, mode: Any, base: Any, receiver_fn: Any, assets_extra: Any, as_text: bool,
         checkpoint_path: Any, strip_default_attrs: bool,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         if not receiver_fn:
             raise ValueError("An input_receiver_fn must be defined.")
         return self._export_all_saved_models(
@@ -398,7 +402,7 @@ class Estimator:
     def experimental_export_all_saved_models(
         self, export_dir_base: Any, input_receiver_fn_map: dict[Any, Callable[[], Any]],
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         """Export like `export_saved_model`, a graph per mode of `input_receiver_fn_map`."""
         return self._export_all_saved_models(
             export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
@@ -408,7 +412,7 @@ class Estimator:
         self, export_dir_base: Any, input_receiver_fn_map: dict[Any, Callable[[], Any]],
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
         strip_default_attrs: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         checkpoint_path = checkpoint_path or latest_checkpoint(self._model_dir)
         if not checkpoint_path and self._warm_start_settings:
             checkpoint_path = self._warm_start_settings.ckpt_to_initialize_from
@@ -431,7 +435,7 @@ class Estimator:
         with device("/cpu:0"):
             return input_fn(**{name: offered[name] for name in offered if name in names})
 
-    def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         names = fn_args(self._model_fn)
         if labels is not None and "labels" not in names:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
@@ -487,7 +491,7 @@ def settled_config(config: Any, model_dir: Any) -> Any:
     return RunConfig.replace(config, model_dir=model_dir)
 
 
-def _parameter_server_devices(config: RunConfig) -> Any:
+def _parameter_server_devices(config: RunConfig) -> Callable[..., Any] | None:
     """Places variables on the parameter servers, if there are some."""
     if not config.num_ps_replicas:
         return None

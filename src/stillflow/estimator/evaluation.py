@@ -47,7 +47,7 @@ def metric_operations(spec: EstimatorSpec, step: Any) -> tuple[Any, dict[str, An
     return group(*(update for _, (_, update) in pairs)), values
 
 
-def evaluation_scaffold(scaffold: Any) -> Any:
+def evaluation_scaffold(scaffold: Any) -> Scaffold:
     """Return the scaffold of a model.
 
     One with its own `local_init_op` initializes the metrics too.

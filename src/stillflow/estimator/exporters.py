@@ -68,7 +68,7 @@ class _SavedModelExporter(Exporter):
         """The folder below `export` in the model's."""
         return self._name
 
-    def _export(self, estimator: Any, export_path: Any, checkpoint_path: Any) -> Any:
+    def _export(self, estimator: Any, export_path: Any, checkpoint_path: Any) -> bytes:
         result = estimator.export_saved_model(
             export_path, self._receiver_fn, assets_extra=self._assets_extra,
             as_text=self._as_text, checkpoint_path=checkpoint_path,
@@ -114,7 +114,7 @@ class LatestExporter(_SavedModelExporter):
     def export(
         self, estimator: Any, export_path: Any, checkpoint_path: Any, eval_result: dict[str, Any],
         is_the_final_export: bool,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         return self._export(estimator, export_path, checkpoint_path)
 
 
@@ -135,7 +135,7 @@ class FinalExporter(_SavedModelExporter):
     def export(
         self, estimator: Any, export_path: Any, checkpoint_path: Any, eval_result: dict[str, Any],
         is_the_final_export: bool,
-    ) -> Any:  # fmt: skip
+    ) -> bytes | None:  # fmt: skip
         if not is_the_final_export:
             return None
         logging.info("Performing the final export in the end of training.")
@@ -189,7 +189,7 @@ class BestExporter(_SavedModelExporter):
     def export(
         self, estimator: Any, export_path: Any, checkpoint_path: Any, eval_result: dict[str, Any],
         is_the_final_export: bool,
-    ) -> Any:  # fmt: skip
+    ) -> bytes | None:  # fmt: skip
         if self._event_file_pattern and self._model_dir != estimator.model_dir:
             logging.info("Loading best metric from event files.")
             self._model_dir = estimator.model_dir

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.graph.export import export
 from stillflow.util.function_utils import fn_args
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
 
 
 @export("estimator.add_metrics")
@@ -28,7 +31,7 @@ def add_metrics(estimator: Any, metric_fn: Callable[..., dict[str, Any]]) -> Est
     if others:
         raise ValueError(f"metric_fn ({metric_fn}) has following not expected args: {others}")
 
-    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         spec = estimator.model_fn(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec

@@ -67,7 +67,7 @@ class ServingInputReceiver(_Receiver):
 
     def __new__(
         cls, features: Any, receiver_tensors: Any, receiver_tensors_alternatives: Any = None
-    ) -> Any:
+    ) -> ServingInputReceiver:
         features = named_tensors(features, "feature", int_keys=True)
         receiver_tensors = named_tensors(receiver_tensors, "receiver_tensor")
         alternatives = receiver_tensors_alternatives
@@ -122,7 +122,7 @@ class SupervisedInputReceiver(_Supervised):
 
     __slots__ = ()
 
-    def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> Any:
+    def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> SupervisedInputReceiver:
         named_tensors(features, "feature", int_keys=True)
         named_tensors(labels, "label", int_keys=True)
         receiver_tensors = named_tensors(receiver_tensors, "receiver_tensor")
@@ -140,7 +140,7 @@ def build_parsing_serving_input_receiver_fn(
       default_batch_size: how many examples; any number if None.
     """
 
-    def serving_input_receiver_fn() -> Any:
+    def serving_input_receiver_fn() -> ServingInputReceiver:
         examples = placeholder(dtypes.string, [default_batch_size], name="input_example_tensor")
         features = parse_example(examples, feature_spec)
         return ServingInputReceiver(features, {"examples": examples})
@@ -159,7 +159,7 @@ def build_raw_serving_input_receiver_fn(
       default_batch_size: its size; any if None.
     """
 
-    def serving_input_receiver_fn() -> Any:
+    def serving_input_receiver_fn() -> ServingInputReceiver:
         fed = _placeholders(features, default_batch_size)
         return ServingInputReceiver(fed, fed)
 
@@ -187,7 +187,7 @@ def build_raw_supervised_input_receiver_fn(
             f"Features and labels must have distinct keys. Found overlapping keys: {overlap}"
         )
 
-    def supervised_input_receiver_fn() -> Any:
+    def supervised_input_receiver_fn() -> SupervisedInputReceiver:
         fed, receivers = [], {}
         for tensors, single in ((features, "input"), (labels, "label")):
             made = _placeholders(
@@ -213,7 +213,7 @@ def _placeholders(tensors: dict[str, Any], batch_size: int | None) -> dict[str, 
     return {name: _placeholder(tensor, batch_size) for name, tensor in tensors.items()}
 
 
-def _placeholder(tensor: Any, batch_size: int | None) -> Any:
+def _placeholder(tensor: Any, batch_size: int | None) -> Tensor:
     shape = TensorShape([batch_size]).concatenate(tensor.get_shape()[1:])
     name = tensor.op.name if isinstance(tensor, Tensor) else None
     return placeholder(tensor.dtype, shape, name=name)

@@ -9,7 +9,7 @@ from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.nest import flatten
 from stillflow.ops.arrays.shape import reshape
@@ -88,7 +88,7 @@ class EstimatorSpec(_Fields):
         return EstimatorSpec(**{**self._asdict(), **kwds})
 
 
-def checked_train_op(train_op: Any, mode: Any) -> Any:
+def checked_train_op(train_op: Any, mode: Any) -> Tensor | Operation | None:
     """Return the operation of a step, if the mode needs none or it is there."""
     if train_op is None:
         if mode == ModeKeys.TRAIN:
@@ -102,7 +102,7 @@ def checked_train_op(train_op: Any, mode: Any) -> Any:
     return train_op
 
 
-def checked_loss(loss: Any, mode: Any) -> Any:
+def checked_loss(loss: Any, mode: Any) -> Tensor | None:
     """Return the loss as a scalar, if the mode needs none or it is there."""
     if loss is None:
         if mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
@@ -134,7 +134,7 @@ def checked_predictions(predictions: Any, mode: Any) -> Any:
     return dict(predictions)
 
 
-def checked_outputs(outputs: Any, predictions: Any, mode: Any) -> Any:
+def checked_outputs(outputs: Any, predictions: Any, mode: Any) -> dict[str, Any] | None:
     """Return the outputs to serve; in other modes than prediction they are not looked at."""
     return with_default_output(outputs, predictions) if mode == ModeKeys.PREDICT else outputs
 
@@ -148,7 +148,7 @@ def checked_hooks(hooks: Any) -> tuple[Any, ...]:
     return hooks
 
 
-def _checked_scaffold(scaffold: Any) -> Any:
+def _checked_scaffold(scaffold: Any) -> Scaffold:
     scaffold = scaffold or Scaffold()
     if not isinstance(scaffold, Scaffold):
         raise TypeError(f"scaffold must be tf.train.Scaffold. Given: {scaffold}")

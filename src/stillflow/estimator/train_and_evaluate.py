@@ -153,7 +153,9 @@ def _exporters(exporters: Any) -> tuple[Any, ...]:
 
 
 @export("estimator.train_and_evaluate")
-def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
+def train_and_evaluate(
+    estimator: Any, train_spec: Any, eval_spec: Any
+) -> tuple[dict[str, Any], list[bytes]] | None:
     """Train, and evaluate checkpoints; in a cluster, run the task of TF_CONFIG.
 
     Args:
@@ -360,7 +362,7 @@ class _EvaluatingListener(CheckpointSaverListener):
         self._timer = SecondOrStepTimer(every_secs=self._throttle_secs)
         self._is_first = True
 
-    def after_save(self, session: Any, global_step_value: Any) -> Any:
+    def after_save(self, session: Any, global_step_value: Any) -> None:
         if self._is_first:
             self._is_first = False
         elif self._timer.should_trigger_for_step(global_step_value):

@@ -15,6 +15,7 @@ from stillflow.export.capture import Parameter
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import Problem
 from stillflow.export.resolving import is_bindable, takes_ours
+from stillflow.graph.arrays import Array
 from stillflow.graph.node import Call, Numbers
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.torch_sources import every as every
@@ -163,7 +164,7 @@ class Body:
         span = self.spans.get(name)
         return Argument(lambda: self.expression(name), known, number, numbers, span)
 
-    def _known(self, tensor: Tensor, name: str) -> Any:
+    def _known(self, tensor: Tensor, name: str) -> Array | None:
         """Return the value of a small constant that is no weight, as an array; else None."""
         known = self.tracer.facts.value(tensor)
         value = self.tracer.constants.get(name)

@@ -330,7 +330,7 @@ def _leave_out(arguments: ast.arguments, bound: Mapping[str, Any]) -> None:
     arguments.kwonlyargs, arguments.kw_defaults = [a for a, _ in rest], [d for _, d in rest]
 
 
-def _cell_key(cell: Any) -> Any:
+def _cell_key(cell: Any) -> int | tuple[type[Any], Any]:
     value = cell.cell_contents
     try:
         hash(value)

@@ -263,7 +263,7 @@ class Context:
         return state
 
     @property
-    def summary_writer(self) -> Any:
+    def summary_writer(self) -> str | None:
         """The writer of this thread's summaries, None if there is none."""
         return self._summaries.writer
 
@@ -272,7 +272,7 @@ class Context:
         self._summaries.writer = writer
 
     @property
-    def summary_recording(self) -> Any:
+    def summary_recording(self) -> str:
         """The condition of this thread's summaries, None where nothing was said."""
         return self._summaries.condition
 
@@ -281,7 +281,7 @@ class Context:
         self._summaries.condition = condition
 
     @property
-    def summary_step(self) -> Any:
+    def summary_step(self) -> str | None:
         """The step of this thread's summaries."""
         return self._summaries.step
 

@@ -8,11 +8,12 @@ from typing import Any
 from stillflow import errors
 from stillflow.facade.eager_execute import attributes
 from stillflow.facade.eager_only import FallbackException, NotOkStatusException
+from stillflow.graph.operation import Tensor
 
 _BEFORE = 5  # context, device, operation, name, callbacks
 
 
-def fast_path_execute(*args: Any) -> Any:
+def fast_path_execute(*args: Any) -> Tensor | list[Tensor] | None:
     """Run an operation on tensors with values.
 
     Arguments are the context, a device's name, the operation's type, a name or None, callbacks or

@@ -40,7 +40,9 @@ class FetchHandler:
         """Return the operations to run."""
         return self._plan.targets
 
-    def build_results(self, session: Any, tensor_values: Any) -> Any:
+    def build_results(
+        self, session: Any, tensor_values: Any
+    ) -> dict[str, float | list[float | None]]:
         """Return the structure of the results.
 
         Args:

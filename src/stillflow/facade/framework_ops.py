@@ -115,7 +115,7 @@ def internal_convert_to_tensor(
     preferred_dtype: Any = None,
     ctx: Any = None,
     accepted_result_types: Any = (Tensor,),
-) -> Any:
+) -> Tensor:
     """Return `value` as a tensor; with `as_ref`, a variable as its reference."""
     return convert_to_tensor(
         value,

@@ -32,7 +32,7 @@ class Entry(MutableMapping[str, Any]):
             self._given = lambda op, *grads: part(Node(op), *grads)
         return self._given
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> Callable[..., Any] | None:
         if key != "type":
             raise KeyError(key)
         registered = gradient_registry._registered

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.arrays import Array
+
 
 class ScopedTFStatus:
     """The status of a call into TensorFlow's compiled part, where there are no calls into."""
@@ -78,7 +80,7 @@ def TF_bfloat16_type() -> Any:
     return bfloat16.as_numpy_dtype
 
 
-def TF_TryEvaluateConstant_wrapper(graph: Any, output: Any) -> Any:
+def TF_TryEvaluateConstant_wrapper(graph: Any, output: Any) -> Array | bytes | None:
     """Return the value of a tensor that depends on constants and static shapes alone, else None.
 
     A single string gives bytes. The arguments are of `_c_graph` and `_as_tf_output()`.

@@ -6,7 +6,8 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.feature_column.base import FeatureColumn, _FeatureColumn
-from stillflow.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from stillflow.platform import tf_logging as logging
 
 
@@ -55,7 +56,7 @@ class FeatureTransformationCache:
     def _transform(self, column: Any, state_manager: Any) -> Any:
         return column.transform_feature(self, state_manager)
 
-    def _as_tensor(self, key: Any, _: Any) -> Any:
+    def _as_tensor(self, key: Any, _: Any) -> Tensor | SparseTensor:
         """Return a feature as a tensor of at least two axes."""
         tensor = convert_to_tensor_or_sparse_tensor(self.features[key])
         rank = tensor.get_shape().ndims
@@ -79,7 +80,7 @@ class _LazyBuilder(FeatureTransformationCache):
         return column._transform_feature(self)
 
 
-def _with_last_axis(tensor: Any) -> Any:
+def _with_last_axis(tensor: Any) -> Tensor | SparseTensor:
     if isinstance(tensor, tf.SparseTensor):
         return tf.sparse.reshape(tensor, [tf.shape(tensor)[0], 1])
     return tf.expand_dims(tensor, -1)
@@ -110,7 +111,7 @@ def values_without(tensor: Any, ignore_value: Any) -> tf.SparseTensor:
     )
 
 
-def _nothing(dtype: Any) -> Any:
+def _nothing(dtype: Any) -> int | str:
     if dtype == tf.string:
         return ""
     return -1 if dtype.is_integer else dtype.as_numpy_dtype()

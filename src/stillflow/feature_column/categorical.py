@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,14 +14,19 @@ from stillflow.feature_column.checks import check_key, check_same_kind, check_st
 from stillflow.feature_column.columns import Categorical, OfFeature
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.lookup.vocabularies import index_table_from_file, index_table_from_tensor
 from stillflow.platform import tf_logging as logging
+
+if TYPE_CHECKING:
+    from stillflow.lookup.interface import LookupInterface
 
 
 class _OfFeature(OfFeature, Categorical):
     """Categorical column of one feature; subclasses define its ids."""
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> SparseTensor:
         """Return the ids as a SparseTensor."""
         tensor = transformation_cache.get(self.key, state_manager)
         return self._transform_input_tensor(as_sparse(tensor), state_manager)
@@ -44,7 +49,7 @@ class HashedCategoricalColumn(
         """The number of hashes."""
         return self.hash_bucket_size
 
-    def _transform_input_tensor(self, input_tensor: Any, state_manager: Any = None) -> Any:
+    def _transform_input_tensor(self, input_tensor: Any, state_manager: Any = None) -> SparseTensor:
         if not isinstance(input_tensor, tf.SparseTensor):
             raise ValueError("SparseColumn input must be a SparseTensor.")
         given = input_tensor.dtype
@@ -63,7 +68,7 @@ class _OfVocabulary(_OfFeature):
     def _table(self, key_dtype: Any, name: str) -> Any:
         raise NotImplementedError
 
-    def _transform_input_tensor(self, input_tensor: Any, state_manager: Any = None) -> Any:
+    def _transform_input_tensor(self, input_tensor: Any, state_manager: Any = None) -> SparseTensor:
         given, key_dtype = input_tensor.dtype, self.dtype
         check_same_kind(self.key, self.dtype, given)
         check_string_or_int(given, f"column_name: {self.key} input_tensor")
@@ -91,7 +96,7 @@ class VocabularyFileCategoricalColumn(
         """The number of words and of buckets for others."""
         return self.vocabulary_size + self.num_oov_buckets
 
-    def _table(self, key_dtype: Any, name: str) -> Any:
+    def _table(self, key_dtype: Any, name: str) -> LookupInterface:
         return index_table_from_file(
             self.vocabulary_file,
             num_oov_buckets=self.num_oov_buckets,
@@ -116,7 +121,7 @@ class VocabularyListCategoricalColumn(
         """The number of words and of buckets for others."""
         return len(self.vocabulary_list) + self.num_oov_buckets
 
-    def _table(self, key_dtype: Any, name: str) -> Any:
+    def _table(self, key_dtype: Any, name: str) -> LookupInterface:
         return index_table_from_tensor(
             tuple(self.vocabulary_list),
             num_oov_buckets=self.num_oov_buckets,
@@ -139,7 +144,7 @@ class IdentityCategoricalColumn(
         """The number of ids."""
         return self.number_buckets
 
-    def _transform_input_tensor(self, input_tensor: Any, state_manager: Any = None) -> Any:
+    def _transform_input_tensor(self, input_tensor: Any, state_manager: Any = None) -> SparseTensor:
         given = input_tensor.dtype
         if not given.is_integer:
             raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {given}")
@@ -155,7 +160,7 @@ class IdentityCategoricalColumn(
             values = tf.where_v2(outside, default, values)
         return tf.SparseTensor(input_tensor.indices, values, input_tensor.dense_shape)
 
-    def _checked(self, values: Any, limit: Any, zero: Any) -> Any:
+    def _checked(self, values: Any, limit: Any, zero: Any) -> Tensor:
         """Return the values; at run time an error is raised if one is no id."""
         of_column = f'for categorical column "{self.name}"'
         checks = [

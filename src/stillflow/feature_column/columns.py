@@ -10,6 +10,8 @@ from typing import Any
 
 from stillflow.feature_column import base
 from stillflow.feature_column.state import ScopeState
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.io.parsing.features import VarLenFeature
 
 
@@ -57,7 +59,7 @@ class Column(base.FeatureColumn, base._FeatureColumn):
     @classmethod
     def _from_config(
         cls, config: dict[str, Any], custom_objects: Any = None, columns_by_name: Any = None
-    ) -> Any:
+    ) -> Column:
         from stillflow.feature_column.serialization import fields_of
 
         return cls(**fields_of(cls, config, custom_objects, columns_by_name))
@@ -67,12 +69,12 @@ class Dense(Column, base.DenseColumn, base._DenseColumn):
     """A dense column in both interfaces."""
 
     @property
-    def _variable_shape(self) -> Any:
+    def _variable_shape(self) -> TensorShape:
         return self.variable_shape
 
     def _get_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
-    ) -> Any:
+    ) -> Tensor:
         return self.get_dense_tensor(inputs, ScopeState(weight_collections, trainable))
 
 

@@ -11,6 +11,7 @@ from stillflow.feature_column.base import CategoricalColumn, IdWeightPair, _Cate
 from stillflow.feature_column.categorical import HashedCategoricalColumn
 from stillflow.feature_column.columns import Categorical, parse_spec_of, sparse_tensors_of
 from stillflow.graph.export import export
+from stillflow.graph.sparse_tensor import SparseTensor
 
 _CATEGORICAL = (CategoricalColumn, _CategoricalColumn)
 
@@ -45,7 +46,7 @@ class CrossedColumn(
         """The number of hashes."""
         return self.hash_bucket_size
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> SparseTensor:
         """Return the hashes as a SparseTensor."""
         crossed = [_crossable(key, transformation_cache, state_manager) for key in _leaves(self)]
         return tf.sparse.cross_hashed(crossed, self.hash_bucket_size, self.hash_key)

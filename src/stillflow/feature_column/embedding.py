@@ -24,6 +24,8 @@ from stillflow.feature_column.lookups import (
 from stillflow.feature_column.sequence import SequenceCategoricalColumn
 from stillflow.feature_column.state import ScopeState
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 
 
 class EmbeddingColumn(
@@ -55,7 +57,7 @@ class EmbeddingColumn(
         return parse_spec_of(self.categorical_column)
 
     @property
-    def variable_shape(self) -> Any:
+    def variable_shape(self) -> TensorShape:
         """The vector's."""
         return tf.TensorShape([self.dimension])
 
@@ -75,12 +77,12 @@ class EmbeddingColumn(
             initializer=self.initializer,
         )
 
-    def _combined(self, sparse_tensors: Any, state_manager: Any) -> Any:
+    def _combined(self, sparse_tensors: Any, state_manager: Any) -> Tensor:
         weights = state_manager.get_variable(self, name="embedding_weights")
         restore(weights, self.ckpt_to_load_from, self.tensor_name_in_ckpt)
         return look_up(self, sparse_tensors, weights)
 
-    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """Return the vectors [batch, dimension]."""
         column = self.categorical_column
         if isinstance(column, SequenceCategoricalColumn):

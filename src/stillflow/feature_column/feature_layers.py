@@ -15,6 +15,7 @@ from stillflow.feature_column.serialization import (
 )
 from stillflow.feature_column.state import LayerState
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.base_layer import Layer
 from stillflow.variables.variable_scope import PureVariableScope
 
@@ -65,16 +66,16 @@ class _FeaturesLayer(Layer):
         """Return the shape of a tensor with `width` numbers an example."""
         raise NotImplementedError("Calling an abstract method.")
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Any) -> tuple[int, ...]:
         """Return the shape of all columns' tensors side by side."""
         widths = [column.variable_shape.num_elements() for column in self._feature_columns]
         return self._target_shape(input_shape, sum(widths))
 
-    def _flattened(self, column: Any, tensor: Any) -> Any:
+    def _flattened(self, column: Any, tensor: Any) -> Tensor:
         width = column.variable_shape.num_elements()
         return tf.reshape(tensor, self._target_shape(tf.shape(tensor), width))
 
-    def _side_by_side(self, tensors: list[Any]) -> Any:
+    def _side_by_side(self, tensors: list[Any]) -> Tensor:
         check_batch_sizes(tensors, self._feature_columns)
         return tf.concat(tensors, -1)
 
@@ -84,7 +85,7 @@ class _FeaturesLayer(Layer):
         return {**super().get_config(), "feature_columns": columns}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Layer:
         """Return the layer of a configuration from `get_config`."""
         columns = deserialize_feature_columns(config["feature_columns"], custom_objects)
         return cls(**{**config, "feature_columns": columns})
@@ -110,10 +111,10 @@ class DenseFeatures(_FeaturesLayer):
         """The layer's description in SavedModels, as JSON."""
         return json.dumps({**json.loads(super()._tracking_metadata), "_is_feature_layer": True})
 
-    def _target_shape(self, input_shape: Any, width: int) -> Any:
+    def _target_shape(self, input_shape: Any, width: int) -> tuple[Tensor | int, ...]:
         return input_shape[0], width
 
-    def call(self, features: Any, cols_to_output_tensors: dict[Any, Any] | None = None) -> Any:
+    def call(self, features: Any, cols_to_output_tensors: dict[Any, Any] | None = None) -> Tensor:
         """Return the matrix.
 
         Args:
@@ -167,7 +168,7 @@ class SequenceFeatures(_FeaturesLayer):
 
     _column_type = SequenceDenseColumn
 
-    def _target_shape(self, input_shape: Any, width: int) -> Any:
+    def _target_shape(self, input_shape: Any, width: int) -> tuple[Tensor, Tensor, int]:
         return input_shape[0], input_shape[1], width
 
     def _steps_of(self, column: Any, cache: FeatureTransformationCache) -> tuple[Any, Any]:
@@ -175,7 +176,7 @@ class SequenceFeatures(_FeaturesLayer):
             tensor, length = column.get_sequence_dense_tensor(cache, self._state_manager)
             return self._flattened(column, tensor), length
 
-    def call(self, features: Any) -> Any:
+    def call(self, features: Any) -> tuple[Tensor, Tensor]:
         """Return the tensor, and the lengths [batch], which all columns must agree on.
 
         Args:

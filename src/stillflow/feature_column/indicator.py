@@ -17,6 +17,8 @@ from stillflow.feature_column.lookups import refuse_no_sequence, refuse_sequence
 from stillflow.feature_column.sequence import SequenceCategoricalColumn
 from stillflow.feature_column.state import ScopeState
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 
 
 class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("categorical_column",))):
@@ -38,11 +40,11 @@ class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("cate
         return parse_spec_of(self.categorical_column)
 
     @property
-    def variable_shape(self) -> Any:
+    def variable_shape(self) -> TensorShape:
         """One row of as many numbers as there are ids."""
         return tf.TensorShape([1, num_buckets_of(self.categorical_column)])
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """Return the counts, or sums of weights if the ids have these."""
         ids, weights = sparse_tensors_of(
             self.categorical_column, transformation_cache, state_manager
@@ -57,7 +59,7 @@ class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("cate
         merged = tf.sparse.slice(merged, [0, 0], merged.dense_shape)
         return tf.scatter_nd(merged.indices, merged.values, merged.dense_shape)
 
-    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """Return the counts [batch, ids]."""
         if isinstance(self.categorical_column, SequenceCategoricalColumn):
             refuse_sequence(self, "indicator_column", isinstance(state_manager, ScopeState))

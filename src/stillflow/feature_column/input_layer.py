@@ -9,6 +9,7 @@ from stillflow.feature_column.base import _DenseColumn, _FeatureColumn
 from stillflow.feature_column.cache import _LazyBuilder
 from stillflow.feature_column.checks import as_columns, check_batch_sizes
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 def collections_of_weights(given: Any) -> list[str]:
@@ -37,7 +38,7 @@ def _side_by_side(
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
-) -> Any:
+) -> Tensor:
     """Dense columns' tensors as one matrix; see `input_layer`."""
     collections = collections_of_weights(weight_collections)
     builder, outputs = _LazyBuilder(features), []
@@ -110,7 +111,7 @@ class InputLayer:
         self._name = name
         self._template = tf.make_template(name, _side_by_side, create_scope_now_=create_scope_now)
 
-    def __call__(self, features: dict[str, Any]) -> Any:
+    def __call__(self, features: dict[str, Any]) -> Tensor:
         """Return the matrix of the columns."""
         columns = _dense_columns(self._feature_columns)
         return self._template(features, columns, self._weight_collections, self._trainable)

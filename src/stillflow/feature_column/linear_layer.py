@@ -14,6 +14,7 @@ from stillflow.feature_column.serialization import (
 )
 from stillflow.feature_column.state import LayerState
 from stillflow.feature_column.weighted_sums import categorical_weighted_sum, dense_weighted_sum
+from stillflow.graph.operation import Tensor
 from stillflow.keras.engine.model import Model
 from stillflow.layers.base_layer import Layer
 from stillflow.variables.variable_scope import PureVariableScope
@@ -72,7 +73,7 @@ class _LinearModelLayer(Layer):
             )  # fmt: skip
         super().build(None)
 
-    def call(self, features: Any) -> Any:
+    def call(self, features: Any) -> Tensor:
         """Return the predictions.
 
         Args:
@@ -92,7 +93,7 @@ class _LinearModelLayer(Layer):
             total = tf.add_n(sums, name="weighted_sum_no_bias")
             return tf.nn.bias_add(total, self.bias, name="weighted_sum")
 
-    def _weighted_sum(self, column: Any, cache: FeatureTransformationCache) -> Any:
+    def _weighted_sum(self, column: Any, cache: FeatureTransformationCache) -> Tensor:
         state = self._state_manager
         weights = state.get_variable(column, "weights")
         if isinstance(column, CategoricalColumn):
@@ -141,7 +142,7 @@ class LinearModel(Model):
             feature_columns, units, sparse_combiner, trainable, name=self.name, **kwargs
         )
 
-    def call(self, features: Any) -> Any:
+    def call(self, features: Any) -> Tensor:
         """Return the predictions."""
         return self.layer(features)
 

@@ -11,6 +11,7 @@ from stillflow.feature_column.checks import as_columns, check_batch_sizes
 from stillflow.feature_column.input_layer import collections_of_weights
 from stillflow.feature_column.weighted_sums import categorical_weighted_sum, dense_weighted_sum
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.engine.model import Model
 from stillflow.layers.base import Layer
 from stillflow.variables.partitioned import PartitionedVariable
@@ -56,7 +57,7 @@ class _ColumnLayer(_Weights):
         rows = column._num_buckets if is_categorical else column._variable_shape.num_elements()
         self._make("weights", [rows, self._units])
 
-    def call(self, builder: Any) -> Any:
+    def call(self, builder: Any) -> Tensor:
         """Return the weighted sum of the column's values."""
         column, weights = self._feature_column, self._weights_variable
         options = {"weight_collections": self._collections, "trainable": self.trainable}
@@ -121,7 +122,7 @@ class _LinearModel(Model):
         """Return the variables by column, and those of the bias by "bias"."""
         return self._cols_to_vars
 
-    def call(self, features: Any) -> Any:
+    def call(self, features: Any) -> Tensor:
         """Return the model's predictions."""
         with tf.variable_scope(self.name):
             for column in self._feature_columns:
@@ -152,7 +153,7 @@ def linear_model(
     weight_collections: Any = None,
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
-) -> Any:
+) -> Tensor:
     """Predictions [batch, units] of a linear model of columns.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import stillflow as tf
 from stillflow.feature_column.base import TensorSequenceLengthPair
 from stillflow.feature_column.checks import check_checkpoint
+from stillflow.graph.operation import Tensor
 from stillflow.variables.partitioned import PartitionedVariable
 
 
@@ -36,7 +37,7 @@ def restore(weights: Any, checkpoint: str | None, name: str | None) -> None:
         tf.train.init_from_checkpoint(checkpoint, {name: parts})
 
 
-def look_up(column: Any, sparse_tensors: Any, weights: Any) -> Any:
+def look_up(column: Any, sparse_tensors: Any, weights: Any) -> Tensor:
     """Return the vectors, out of [ids, dimension], of each example's ids, combined."""
     return tf.nn.safe_embedding_lookup_sparse(
         weights,
@@ -53,7 +54,7 @@ def with_lengths(dense_tensor: Any, sparse_tensors: Any) -> TensorSequenceLength
     return TensorSequenceLengthPair(dense_tensor, sequence_lengths(sparse_tensors.id_tensor))
 
 
-def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
+def sequence_lengths(sparse: Any, num_elements: int = 1) -> Tensor:
     """Return the number of steps, of `num_elements` numbers, in rows of a SparseTensor."""
     with tf.name_scope(None, "sequence_length") as name:
         row, column = (sparse.indices[:, axis] for axis in (0, 1))

@@ -12,6 +12,8 @@ from stillflow.feature_column.checks import check_default, check_key, check_nume
 from stillflow.feature_column.columns import Categorical, Dense
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.math.counting import bucketize_op
 
 
@@ -36,7 +38,7 @@ class NumericColumn(
         """A feature of fixed shape."""
         return {self.key: tf.io.FixedLenFeature(self.shape, self.dtype, self.default_value)}
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """Return the numbers as float32, after the normalizer."""
         tensor = transformation_cache.get(self.key, state_manager)
         if isinstance(tensor, tf.SparseTensor):
@@ -49,11 +51,11 @@ class NumericColumn(
         return tf.cast(tensor, tf.float32)
 
     @property
-    def variable_shape(self) -> Any:
+    def variable_shape(self) -> TensorShape:
         """The feature's shape."""
         return tf.TensorShape(self.shape)
 
-    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """Return the transformed numbers."""
         return transformation_cache.get(self, state_manager)
 
@@ -82,17 +84,17 @@ class BucketizedColumn(
     def _depth(self) -> int:
         return len(self.boundaries) + 1
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """Return the number of each number's interval."""
         source = transformation_cache.get(self.source_column, state_manager)
         return bucketize_op(source, boundaries=self.boundaries)
 
     @property
-    def variable_shape(self) -> Any:
+    def variable_shape(self) -> TensorShape:
         """The source's shape with an axis of intervals."""
         return tf.TensorShape((*self.source_column.shape, self._depth))
 
-    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """One-hot vectors."""
         numbers = transformation_cache.get(self, state_manager)
         indices = tf.cast(numbers, tf.int64)

@@ -23,6 +23,8 @@ from stillflow.feature_column.columns import (
 from stillflow.feature_column.lookups import sequence_lengths
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.tensor_shape import TensorShape
 
 
 class SequenceCategoricalColumn(
@@ -73,13 +75,13 @@ class SequenceNumericColumn(
 ):
     """A column of numbers for each step."""
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> SparseTensor:
         """Return the SparseTensor of numbers, after the normalizer."""
         tensor = transformation_cache.get(self.key, state_manager)
         return tensor if self.normalizer_fn is None else self.normalizer_fn(tensor)
 
     @property
-    def variable_shape(self) -> Any:
+    def variable_shape(self) -> TensorShape:
         """The shape of one step."""
         return tf.TensorShape(self.shape)
 

@@ -10,6 +10,7 @@ from stillflow.feature_column.cache import _LazyBuilder
 from stillflow.feature_column.checks import as_columns, check_batch_sizes
 from stillflow.feature_column.feature_layers import all_equal
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("contrib.feature_column.sequence_input_layer")
@@ -54,7 +55,7 @@ def sequence_input_layer(
         return tf.concat(outputs, -1), length
 
 
-def concatenate_context_input(context_input: Any, sequence_input: Any) -> Any:
+def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor:
     """Append features of whole examples, [batch, numbers], to those of each step.
 
     Both are float32; the result is [batch, steps, both numbers]. TypeError for another type,

@@ -113,7 +113,7 @@ def name_with_class(column: Any) -> str:
     return f"{type(column).__name__}:{column.name}"
 
 
-def _class_of(config: Any, custom_objects: dict[str, Any]) -> Any:
+def _class_of(config: Any, custom_objects: dict[str, Any]) -> type[Any]:
     if not isinstance(config, dict) or "class_name" not in config or "config" not in config:
         raise ValueError(f"Improper config format: {config}")
     name = config["class_name"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import stillflow as tf
 from stillflow.feature_column import base
@@ -26,17 +26,22 @@ from stillflow.feature_column.sequence import SequenceCategoricalColumn
 from stillflow.feature_column.state import ScopeState
 from stillflow.feature_column.weighted import WeightedCategoricalColumn
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.train.tracking.base import AutoTrackable
 
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
-def _combined(column: Any, cache: Any, state: Any, weights: Callable[[], Any]) -> Any:
+
+def _combined(column: Any, cache: Any, state: Any, weights: Callable[[], Any]) -> Tensor:
     """Return the vectors of a column, in a name scope of its own."""
     with tf.name_scope(None, default_name=column.name):
         pair = sparse_tensors_of(column.categorical_column, cache, state)
         return look_up(column, pair, weights())
 
 
-def _dense(column: Any, cache: Any, state: Any, weights: Callable[[], Any]) -> Any:
+def _dense(column: Any, cache: Any, state: Any, weights: Callable[[], Any]) -> Tensor:
     if isinstance(column.categorical_column, SequenceCategoricalColumn):
         refuse_sequence(column, "embedding_column", isinstance(state, ScopeState))
     return _combined(column, cache, state, weights)
@@ -78,13 +83,13 @@ class _SharedEmbeddingColumn(
         return parse_spec_of(self.categorical_column)
 
     @property
-    def _variable_shape(self) -> Any:
+    def _variable_shape(self) -> TensorShape:
         return tf.TensorShape([self.dimension])
 
     def _transform_feature(self, inputs: Any) -> Any:
         return inputs.get(self.categorical_column)
 
-    def _weights(self, state: ScopeState) -> Any:
+    def _weights(self, state: ScopeState) -> RefVariable:
         shape = (num_buckets_of(self.categorical_column), self.dimension)
         name = self.shared_embedding_collection_name
         shared = tf.get_collection(name)
@@ -102,7 +107,7 @@ class _SharedEmbeddingColumn(
 
     def _get_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
-    ) -> Any:
+    ) -> Tensor:
         state = ScopeState(weight_collections, trainable)
         return _dense(self, inputs, state, lambda: self._weights(state))
 
@@ -157,7 +162,7 @@ class SharedEmbeddingColumnCreator(AutoTrackable):
         return SharedEmbeddingColumn(categorical_column, self, combiner, max_norm)
 
     @property
-    def embedding_weights(self) -> Any:
+    def embedding_weights(self) -> RefVariable:
         """The vectors in the current graph."""
         graph = tf.get_default_graph()
         if graph not in self._made:
@@ -216,7 +221,7 @@ class SharedEmbeddingColumn(
         return parse_spec_of(self.categorical_column)
 
     @property
-    def variable_shape(self) -> Any:
+    def variable_shape(self) -> TensorShape:
         """The vector's."""
         return tf.TensorShape([self.shared_embedding_column_creator.dimension])
 
@@ -224,10 +229,10 @@ class SharedEmbeddingColumn(
         """Return the transformed ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
-    def _weights(self) -> Any:
+    def _weights(self) -> RefVariable:
         return self.shared_embedding_column_creator.embedding_weights
 
-    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Tensor:
         """Return the vectors [batch, dimension]."""
         return _dense(self, transformation_cache, state_manager, self._weights)
 

@@ -98,7 +98,7 @@ class LayerState(StateManager):
         if self._layer is not None:
             self._layer._resources.append(resource)
 
-    def get_resource(self, feature_column: Any, name: str) -> Any:
+    def get_resource(self, feature_column: Any, name: str) -> int:
         """Return a resource of a column.
 
         Raises:

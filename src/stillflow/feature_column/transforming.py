@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.feature_column.base import FeatureColumn, _FeatureColumn
 from stillflow.feature_column.cache import FeatureTransformationCache, _LazyBuilder
 from stillflow.feature_column.checks import as_columns
+from stillflow.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from stillflow.feature_column.columns import Dense
 
 
 def transform_features(features: dict[str, Any], feature_columns: Any) -> dict[Any, Any]:
@@ -26,7 +30,9 @@ def transform_features_v2(
     return _transformed(FeatureTransformationCache(features), columns, state_manager)
 
 
-def _transformed(cache: FeatureTransformationCache, columns: list[Any], state: Any) -> Any:
+def _transformed(
+    cache: FeatureTransformationCache, columns: list[Any], state: Any
+) -> dict[Dense, Tensor]:
     outputs = {}
     with tf.name_scope(None, default_name="transform_features", values=cache.features.values()):
         for column in columns:

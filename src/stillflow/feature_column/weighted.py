@@ -11,7 +11,7 @@ from stillflow.feature_column.cache import as_sparse
 from stillflow.feature_column.columns import Categorical, num_buckets_of, parse_spec_of
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
-from stillflow.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
+from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 
 
 class WeightedCategoricalColumn(
@@ -47,13 +47,15 @@ class WeightedCategoricalColumn(
         """The number of ids."""
         return num_buckets_of(self.categorical_column)
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+    def transform_feature(
+        self, transformation_cache: Any, state_manager: Any
+    ) -> tuple[SparseTensor, SparseTensor]:
         """Return the ids and the weights."""
         weights = transformation_cache.get(self.weight_feature_key, state_manager)
         weights = self._transform_weight_tensor(weights)
         return transformation_cache.get(self.categorical_column, state_manager), weights
 
-    def _transform_weight_tensor(self, weight_tensor: Any) -> Any:
+    def _transform_weight_tensor(self, weight_tensor: Any) -> SparseTensor:
         if weight_tensor is None:
             raise ValueError(f"Missing weights {self.weight_feature_key}.")
         weights = convert_to_tensor_or_sparse_tensor(weight_tensor)

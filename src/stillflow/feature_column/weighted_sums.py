@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 
 
-def dense_weighted_sum(tensor: Any, width: int, weights: Any) -> Any:
+def dense_weighted_sum(tensor: Any, width: int, weights: Any) -> Tensor:
     """Return the product of a dense column's tensor and its weights [width, units]."""
     matrix = tf.reshape(tensor, (tf.shape(tensor)[0], width))
     return tf.matmul(matrix, weights, name="weighted_sum")
 
 
-def categorical_weighted_sum(sparse_tensors: Any, weights: Any, combiner: str) -> Any:
+def categorical_weighted_sum(sparse_tensors: Any, weights: Any, combiner: str) -> Tensor:
     """Return the weights, out of [ids, units], of a column's ids, combined for each example.
 
     `combiner` is "sum", "mean" or "sqrtn".
@@ -27,5 +29,5 @@ def categorical_weighted_sum(sparse_tensors: Any, weights: Any, combiner: str) -
     )
 
 
-def _as_matrix(tensor: Any) -> Any:
+def _as_matrix(tensor: Any) -> SparseTensor:
     return tf.sparse.reshape(tensor, [tf.shape(tensor)[0], -1])

@@ -75,7 +75,7 @@ class FileIO:
             self._writer = file_system(path).open(path, "ab" if "a" in self._mode else "wb")
         return self._writer
 
-    def _value(self, data: bytes) -> Any:
+    def _value(self, data: bytes) -> bytes | str:
         return data if self._binary else as_str_any(data)
 
     def size(self) -> int:
@@ -140,7 +140,7 @@ class FileIO:
         if target > end:
             raise errors.out_of_range("reached end of file")
 
-    def readline(self) -> Any:
+    def readline(self) -> bytes | str:
         """Return the next line with its newline, without carriage returns; empty at the end."""
         reader = self._open_reader()
         with os_errors(self._resolved()):
@@ -170,7 +170,7 @@ class FileIO:
     def __iter__(self) -> FileIO:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> bytes | str:
         line = self.readline()
         if not line:
             raise StopIteration

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf import text_format
@@ -40,7 +41,7 @@ def require_whole(path: str, content: bytes, kind: Any, what: str) -> None:
         raise errors.data_loss(f"{path} is the beginning of a {what}; the rest is cut off")
 
 
-def from_text(kind: Any) -> Any:
+def from_text(kind: Any) -> Callable[..., Any]:
     """Return the parser of a kind of message in text."""
     return lambda content: text_format.Parse(content.decode(), kind())
 

@@ -146,7 +146,7 @@ def _parts(gradient: Any) -> list[Any]:
     return [] if gradient is None else [gradient]
 
 
-def _packed(gradient: Any, parts: list[Tensor]) -> Any:
+def _packed(gradient: Any, parts: list[Tensor]) -> Tensor | IndexedSlices | None:
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(*parts)
     return parts[0] if parts else None
@@ -165,5 +165,5 @@ class Extended:
         if inputs is not None:
             self.inputs = list(inputs)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> dict[str, LibraryFunction] | list[Tensor | Operation]:
         return getattr(self.body, name)

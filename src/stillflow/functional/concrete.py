@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.errors import invalid_argument
@@ -18,12 +18,17 @@ from stillflow.graph.functions import LibraryFunction, define, uid
 from stillflow.graph.gradient_registry import _register
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.functional import cards
 from stillflow.ops.functional.cards import symbolic
 from stillflow.ops.functional.nodes import copy_handle_data
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body
 from stillflow.variables.accesses import variable_accessed
+
+if TYPE_CHECKING:
+    from stillflow.functional.backward import SymbolicGradients
+
 
 # All functions that were traced and are still in use, by name.
 traced_functions: weakref.WeakValueDictionary[str, LibraryFunction] = weakref.WeakValueDictionary()
@@ -147,7 +152,7 @@ class ConcreteFunction:
         return self.graph.structured_outputs
 
     @property
-    def structured_input_signature(self) -> Any:
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, TensorSpec]]:
         return self.graph.structured_input_signature
 
     @property
@@ -357,7 +362,7 @@ class ConcreteFunction:
         made: list[Any] = self._symbolic_gradients()(op, *grads)
         return made
 
-    def _symbolic_gradients(self) -> Any:
+    def _symbolic_gradients(self) -> SymbolicGradients:
         if self._symbolic is None:
             from stillflow.functional.backward import SymbolicGradients
 

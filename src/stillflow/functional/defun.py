@@ -141,7 +141,7 @@ def func_graph_from_py_func(
     return graph
 
 
-def _as_results(results: Any, name: str) -> Any:
+def _as_results(results: Any, name: str) -> list[Tensor] | None:
     if results is None:
         return None
     if not isinstance(results, (list, tuple)):

@@ -68,7 +68,7 @@ def check_ranks(elements: Sequence[Any]) -> None:
         raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
 
 
-def size_of(element: Tensor) -> Any:
+def size_of(element: Tensor) -> Tensor | int:
     """Return the size of the first dimension: a number if it is known and not 0, else a tensor."""
     return dimension_value(element.shape[0]) or shape(element)[0]
 

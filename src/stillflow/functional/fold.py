@@ -10,6 +10,7 @@ from stillflow import nest
 from stillflow.functional.elements import as_tensors, size_of, variables_cached_once
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("foldl")
@@ -21,7 +22,7 @@ def foldl(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Combine the elements of `elems`, from first to last.
 
     Args:
@@ -71,7 +72,7 @@ def foldr(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Combine the elements of `elems`, from last to first; the arguments are those of `foldl`.
 
     Raises:

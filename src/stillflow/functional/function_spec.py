@@ -149,7 +149,7 @@ class FunctionSpec:
             )
 
 
-def _checked(signature: Any) -> Any:
+def _checked(signature: Any) -> tuple[Any, ...] | None:
     if signature is None:
         return None
     if not isinstance(signature, (tuple, list)):

@@ -15,7 +15,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import abs as absolute
 
 
-def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> Any:
+def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> list[Tensor]:
     """Return the gradients of a function's arguments, which are of the types `Tout`.
 
     `input` are the function's arguments and the gradients of its results.
@@ -29,7 +29,7 @@ def If(
     then_branch: DefinedFunction,
     else_branch: DefinedFunction,
     name: str | None = None,
-) -> Any:
+) -> list[Tensor]:
     """Call one of two functions of the same types on `inputs`; return the results.
 
     `cond` is true, a number that is not zero, or text that is not empty.
@@ -132,12 +132,12 @@ def _for_using_while(
     types = [dtypes.int32] * 4 + list(body.declared_input_types)[1:]
 
     @Defun(*types, func_name=f"{body.name}_Cond")
-    def condition(i: Any, n: Any, *args: Any) -> Any:
+    def condition(i: Any, n: Any, *args: Any) -> Tensor:
         del args
         return i < n
 
     @Defun(*types, func_name=f"{body.name}_Body")
-    def turn(i: Any, n: Any, start: Any, delta: Any, *args: Any) -> Any:
+    def turn(i: Any, n: Any, start: Any, delta: Any, *args: Any) -> tuple[Tensor, ...]:
         made = body(start + i * delta, *args)
         values = () if isinstance(made, Operation) else made
         values = (values,) if isinstance(values, Tensor) else values
@@ -153,7 +153,7 @@ def _carrying(body: DefinedFunction) -> DefinedFunction:
     """Return a loop's body that passes its captures on."""
 
     @Defun(*body.declared_input_types, func_name=f"{body.name}_Wrapper")
-    def wrapper(*args: Any) -> Any:
+    def wrapper(*args: Any) -> tuple[Tensor, ...]:
         made = body(*args)
         extra = tuple(get_extra_args())
         if isinstance(made, Operation):
@@ -181,7 +181,7 @@ def _result_types(function: DefinedFunction) -> list[Any]:
     return [dtypes.as_dtype(arg.type) for arg in function.definition.signature.output_arg]
 
 
-def remote_call(args: Any, Tout: Any, f: Any, target: Any, name: str | None = None) -> Any:
+def remote_call(args: Any, Tout: Any, f: Any, target: Any, name: str | None = None) -> list[Tensor]:
     """Call a function on the device `target`; its results are of types `Tout`."""
     return cards.remote_call_op(target, list(args), Tout=list(Tout), f=f, name=name)
 

@@ -19,7 +19,7 @@ from stillflow.ops.gradients.gradients import gradients
 
 def jacobian(
     output: Tensor, inputs: Any, use_pfor: bool = True, parallel_iterations: int | None = None
-) -> Any:
+) -> Tensor | list[Tensor | None]:
     """Return the derivatives of every element of a tensor, None where nothing depends on it.
 
     Tensors in the structure of `inputs` have the shape of `output` and then that of the input.
@@ -80,7 +80,7 @@ def batch_jacobian(
 def _each(
     function: Callable[[Any], Any], types: Any, count: Any, use_pfor: bool,
     parallel_iterations: int | None,
-) -> Any:  # fmt: skip
+) -> Tensor | list[Tensor | None] | None:  # fmt: skip
     if use_pfor:
         return pfor(function, count, parallel_iterations)
     return for_loop(function, types, count, parallel_iterations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
@@ -18,6 +18,10 @@ from stillflow.functional.elements import (
 )
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 @export("map_fn")
@@ -68,7 +72,7 @@ def map_fn(
         start = tf.constant(0)
         results = [_array(kind, n, infer_shape) for kind in outputs.flatten(dtype)]
 
-        def step(i: Any, results: Any) -> Any:
+        def step(i: Any, results: Any) -> tuple[Tensor, list[TensorArray]]:
             values = fn(inputs.pack([array.read(i) for array in arrays]))
             nest.assert_same_structure(dtype or elems, values)
             flat_values = outputs.flatten(values)
@@ -91,5 +95,5 @@ def map_fn(
         return outputs.pack(stacked)
 
 
-def _array(dtype: Any, size: Any, infer_shape: bool) -> Any:
+def _array(dtype: Any, size: Any, infer_shape: bool) -> TensorArray:
     return tf.TensorArray(dtype=dtype, size=size, dynamic_size=False, infer_shape=infer_shape)

@@ -47,7 +47,7 @@ def for_loop(
     loop_fn_dtypes: Any,
     iters: Any,
     parallel_iterations: int | None = None,
-) -> Any:
+) -> Tensor | list[Tensor | None]:
     """Call `loop_fn(i)` in a loop of the graph, `iters` times, and stack its results.
 
     `loop_fn_dtypes` are the dtypes of tensors in the structure of its results, some of which may be
@@ -56,7 +56,7 @@ def for_loop(
     flat_types = nest.flatten(loop_fn_dtypes)
     absent = [True] * len(flat_types)  # where there is not a single iteration
 
-    def step(i: Any, *arrays: Any) -> Any:
+    def step(i: Any, *arrays: Any) -> tuple[Any, ...]:
         made = nest.flatten(loop_fn(i))
         if len(made) != len(flat_types):
             raise ValueError(
@@ -385,7 +385,7 @@ def _loop(
     if not tensors and not operations:
         return [], None
 
-    def turn(i: Any, *arrays: Any) -> Any:
+    def turn(i: Any, *arrays: Any) -> tuple[Any, ...]:
         values, done = step(i, tensors, operations)
         written = [array.write(i, value) for value, array in zip(values, arrays, strict=True)]
         with control_dependencies(done):

@@ -62,7 +62,7 @@ class Function:
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, python_function, updated=())
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Any, owner: Any) -> Function:
         """Return the function as a method of an object."""
         if instance is None:
             return self
@@ -102,7 +102,7 @@ class Function:
         return self._function_spec
 
     @property
-    def input_signature(self) -> Any:
+    def input_signature(self) -> tuple[Any, ...] | None:
         return self._function_spec.input_signature
 
     def _decorate(self, decorator: Callable[..., Any]) -> None:
@@ -248,7 +248,9 @@ def _ordered(kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((key, kwargs[key]) for key in sorted(kwargs))
 
 
-def _key(structure: Any, of_leaf: Callable[[Any], Any] | None = None) -> Any:
+def _key(
+    structure: Any, of_leaf: Callable[[Any], Any] | None = None
+) -> tuple[str, tuple[tuple[Any, ...], ...]]:
     """Return the key that must be equal for a trace to be reused."""
     flat = nest.flatten(structure, expand_composites=True)
     mapped = nest.map_structure(_form, structure)
@@ -273,7 +275,7 @@ def _form(value: Any) -> Any:
     return value._type_spec if isinstance(value, CompositeTensor) else 0
 
 
-def _leaf_key(value: Any) -> Any:
+def _leaf_key(value: Any) -> tuple[Any, ...]:
     if isinstance(value, (Tensor, TensorSpec)):
         dims = value.shape
         kind = ("spec", value.name) if isinstance(value, TensorSpec) else "tensor"
@@ -288,7 +290,7 @@ def _leaf_key(value: Any) -> Any:
     return "object", id(value)
 
 
-def _rank_key(value: Any) -> Any:
+def _rank_key(value: Any) -> tuple[Any, ...]:
     """Return a leaf's key that knows a tensor's rank, not its shape."""
     if isinstance(value, (Tensor, TensorSpec)):
         return "tensor", value.dtype, value.shape.ndims
@@ -319,7 +321,7 @@ def function(
     """
     del experimental_compile
 
-    def decorate(inner: Any) -> Any:
+    def decorate(inner: Any) -> Function:
         return Function(
             inner,
             input_signature=input_signature,
@@ -367,7 +369,7 @@ def defun_with_attributes(
 ) -> Any:
     """`defun` with attributes for the definition, as `AttrValue` messages or plain values."""
 
-    def decorate(inner: Any) -> Any:
+    def decorate(inner: Any) -> Function:
         return Function(
             inner, None, input_signature, attributes, experimental_relax_shapes,
             autograph=(autograph, experimental_autograph_options),

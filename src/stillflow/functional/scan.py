@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
@@ -15,7 +15,11 @@ from stillflow.functional.elements import (
 )
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 @export("scan")
@@ -29,7 +33,7 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor]:
     """Combine the elements of `elems` one after another, and return every intermediate value.
 
     Args:
@@ -68,7 +72,9 @@ def scan(
             written = zip(results, start, strict=True)
             results = [array.write(n - 1 if reverse else 0, value) for array, value in written]
 
-        def step(i: Any, value: Any, results: Any) -> Any:
+        def step(
+            i: Any, value: Any, results: Any
+        ) -> tuple[Tensor | int, list[Tensor], list[TensorArray]]:
             element = inputs.pack([array.read(i) for array in arrays])
             following = fn(values.pack(value), element)
             nest.assert_same_structure(elems if initializer is None else initializer, following)

@@ -20,7 +20,7 @@ def switch_case(
     branch_fns: Any,
     default: Branch | None = None,
     name: str = "switch_case",
-) -> Any:
+) -> Tensor | dict[str, Tensor]:
     """Return the result of the function whose number `branch_index` is when the graph runs.
 
     Each function becomes one of the graph's library, called by a Case operation.

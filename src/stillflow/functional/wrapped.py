@@ -76,7 +76,9 @@ def pruned(
     return graph
 
 
-def _filled(graph: TracedGraph, body: TracedGraph, given: list[Tensor], fetches: list[Any]) -> Any:
+def _filled(
+    graph: TracedGraph, body: TracedGraph, given: list[Tensor], fetches: list[Any]
+) -> list[Tensor | Operation]:
     """Copy the producers of fetches of a body; return the copied fetches."""
     inner = {placeholder for _, placeholder in body.captures}
     part = _between(fetches, {*given, *inner})

@@ -133,7 +133,7 @@ class Card(Traits):
         return len(outputs) == 1 and not outputs[0].is_list
 
     @cached_property
-    def result_type(self) -> Any:
+    def result_type(self) -> type[Any]:
         """The named tuple of several outputs."""
         return collections.namedtuple(self.name, [arg.name for arg in self.signature.outputs])
 

@@ -89,7 +89,7 @@ def _find(collection_name: Any) -> ProtoFunctions | None:
     return ProtoFunctions(getattr(protos, message), to_proto, kind.value.from_proto)
 
 
-def get_collection_proto_type(collection_name: str) -> Any:
+def get_collection_proto_type(collection_name: str) -> type[Any]:
     """Return the message for the things in a collection, or None."""
     return proto_functions(collection_name).proto_type
 

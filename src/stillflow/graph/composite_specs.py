@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from stillflow.graph.type_spec import (
     TypeSpec,
     register_type_spec_from_value_converter,
 )
+
+if TYPE_CHECKING:
+    from stillflow.graph.dtypes import DType
+    from stillflow.graph.operation import Tensor
 
 
 @export("SparseTensorSpec")
@@ -69,7 +73,7 @@ class SparseTensorSpec(BatchableTypeSpec):
         return self._shape, self._dtype
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> list[TensorSpec]:
         rank = self._shape.ndims
         return [
             TensorSpec([None, rank], dtypes.int64),
@@ -77,7 +81,7 @@ class SparseTensorSpec(BatchableTypeSpec):
             TensorSpec([rank], dtypes.int64),
         ]
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> list[Tensor]:
         if isinstance(value, SparseTensorValue):
             value = SparseTensor.from_value(value)
         return [value.indices, value.values, value.dense_shape]
@@ -102,7 +106,7 @@ class SparseTensorSpec(BatchableTypeSpec):
             raise ValueError("Unbatching a sparse tensor is only supported for rank >= 1")
         return [_as_variant("SerializeManySparse", value)]
 
-    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
+    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> SparseTensor:
         parts = _run("DeserializeSparse", tensor_list[:1], {"dtype": self._dtype})
         for part, spec in zip(parts, self._component_specs, strict=True):
             part.set_shape(spec.shape)
@@ -116,17 +120,17 @@ class SparseTensorSpec(BatchableTypeSpec):
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         return SparseTensorSpec(self._shape[1:], self._dtype)
 
-    def _to_legacy_output_types(self) -> Any:
+    def _to_legacy_output_types(self) -> DType:
         return self._dtype
 
-    def _to_legacy_output_shapes(self) -> Any:
+    def _to_legacy_output_shapes(self) -> TensorShape:
         return self._shape
 
-    def _to_legacy_output_classes(self) -> Any:
+    def _to_legacy_output_classes(self) -> type[Any]:
         return SparseTensor
 
 
-def _as_variant(op_type: str, value: Any) -> Any:
+def _as_variant(op_type: str, value: Any) -> Tensor:
     parts = [value.indices, value.values, value.dense_shape]
     return _run(op_type, parts, {"out_type": dtypes.variant})
 
@@ -186,7 +190,7 @@ class IndexedSlicesSpec(TypeSpec):
         )
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> tuple[TensorSpec, ...]:
         values_shape = self._indices_shape.concatenate(self._shape[1:])
         specs = [
             TensorSpec(values_shape, self._values_dtype),
@@ -196,7 +200,7 @@ class IndexedSlicesSpec(TypeSpec):
             specs.append(TensorSpec([self._shape.ndims], self._dense_shape_dtype))
         return tuple(specs)
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> tuple[Tensor, ...]:
         parts = (value.values, value.indices)
         return parts if value.dense_shape is None else (*parts, value.dense_shape)
 

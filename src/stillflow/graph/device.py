@@ -156,7 +156,7 @@ class DeviceSpecV2:
         """Return the specification that a device string stands for."""
         return self.from_string(spec)
 
-    def make_merged_spec(self, dev: DeviceSpecV2) -> Any:
+    def make_merged_spec(self, dev: DeviceSpecV2) -> DeviceSpecV2:
         """Return this specification with every part that `dev` states replaced by it."""
         return type(self)(*_merged(self._parts, dev._parts))
 

@@ -132,7 +132,7 @@ class FuncGraph(Graph):
 
     def capture_call_time_value(
         self, closure: Callable[[], Any], spec: Any, key: Any = None
-    ) -> Any:
+    ) -> Tensor | dict[str, Any]:
         """Return the stand-ins of values that are computed when the function is called.
 
         Args:
@@ -309,7 +309,7 @@ def trace(
 def set_outputs(graph: FuncGraph, results: Any) -> None:
     """Make `results` the outputs of the function, converted to tensors of the body."""
 
-    def convert(value: Any) -> Any:
+    def convert(value: Any) -> Tensor:
         tensor = convert_to_tensor(value)
         return tensor if tensor.home is graph else graph.capture(tensor)
 

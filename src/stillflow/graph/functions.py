@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow._hooks import Hook
 from stillflow.graph import attrs as attr_values
@@ -21,6 +21,10 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import _MISSING, Arg, Attr, Signature
 from stillflow.graph.trust import Policy
+
+if TYPE_CHECKING:
+    from stillflow.graph.operation import Operation
+
 
 # The kernel and the gradient of any call.
 call_parts: Hook[tuple[Callable[..., Any], Callable[..., Any]]] = Hook("graph.functions.call_parts")
@@ -193,7 +197,7 @@ def call(
     inputs: Sequence[Tensor],
     name: str | None = None,
     attrs: dict[str, Any] | None = None,
-) -> Any:
+) -> Operation:
     """Add the node of type `function.name`; give the operation."""
     from stillflow.graph.build import output_types
 

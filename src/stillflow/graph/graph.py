@@ -334,7 +334,7 @@ class Graph(Scopes, Collections):
                 stack.pop()
 
     @property
-    def era(self) -> Any:
+    def era(self) -> Graph:
         """Context in which explicit names continue the numbering of earlier ones."""
         return self
 

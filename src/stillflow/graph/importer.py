@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import attr_kinds, removed_ops, trust
 from stillflow.graph import attrs as attr_values
@@ -24,6 +24,10 @@ from stillflow.graph.malformed import check_form, missing_attrs, unknown_attr, w
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.rewiring import replace_input
 from stillflow.graph.tensor_shape import TensorShape
+
+if TYPE_CHECKING:
+    from stillflow.graph.functions import LibraryFunction
+
 
 _BACK_EDGES = ("NextIteration", "RefNextIteration")
 _MERGES = ("Merge", "RefMerge")
@@ -242,7 +246,7 @@ class Importer:
         except ValueError:
             return False
 
-    def _function(self, name: str) -> Any:
+    def _function(self, name: str) -> LibraryFunction | None:
         """Return the function of that name, of this graph or of the GraphDef; None if missing."""
         found = self.graph._get_function(name)
         return self.functions.get(name) if found is None else found

@@ -19,6 +19,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import TensorLike, is_tensor_like
 
 if TYPE_CHECKING:
+    from stillflow.graph.composite_specs import IndexedSlicesSpec
     from stillflow.graph.dtypes import DType
     from stillflow.graph.graph import Graph
 
@@ -89,12 +90,12 @@ class IndexedSlices(TensorLike, CompositeTensor):
         return list(dict.fromkeys(found))
 
     @property
-    def _type_spec(self) -> Any:
+    def _type_spec(self) -> IndexedSlicesSpec:
         from stillflow.graph.composite_specs import spec_of_slices
 
         return spec_of_slices(self)
 
-    def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
+    def _shape_invariant_to_type_spec(self, shape: Any) -> IndexedSlicesSpec:
         from stillflow.graph.composite_specs import spec_of_slices
 
         return spec_of_slices(self, shape)
@@ -126,7 +127,7 @@ def convert_to_tensor_or_indexed_slices_public(
 
 def convert_to_tensor_or_indexed_slices(
     value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     """See the public function; with `as_ref`, a variable gives its reference."""
     if not is_tensor_like(value):
         return convert_to_tensor(value, dtype=dtype, name=name, as_ref=as_ref)

@@ -101,7 +101,7 @@ class _Staged(Node):
         value = super().value(index)
         return value if index in self.known else None
 
-    def shape_value(self, index: int) -> Any:
+    def shape_value(self, index: int) -> tuple[int | None, ...] | None:
         dims = super().shape_value(index)
         if index in self.known:
             return dims

@@ -16,6 +16,7 @@ from stillflow.graph.tensor_like import TensorLike
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 
 if TYPE_CHECKING:
+    from stillflow.graph.composite_specs import SparseTensorSpec
     from stillflow.graph.dtypes import DType
     from stillflow.graph.graph import Graph
 
@@ -114,7 +115,7 @@ class SparseTensor(TensorLike, CompositeTensor):
         return SparseTensorValue(*session.run(parts, feed_dict))
 
     @property
-    def _type_spec(self) -> Any:
+    def _type_spec(self) -> SparseTensorSpec:
         from stillflow.graph.composite_specs import spec_of_sparse
 
         return spec_of_sparse(self)
@@ -138,7 +139,7 @@ class SparseTensor(TensorLike, CompositeTensor):
 @export("convert_to_tensor_or_sparse_tensor")
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor | SparseTensor:
     """Convert `value` to a `SparseTensor` if it is sparse, else to a `Tensor`.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
+
+if TYPE_CHECKING:
+    from stillflow.graph.arrays import Array
 
 
 @export("get_static_value", "contrib.util.constant_value")
@@ -42,7 +45,7 @@ def static_value(tensor: Any, partial: bool = False) -> Any:
     return value
 
 
-def _value(tensor: Tensor, partial: bool) -> Any:
+def _value(tensor: Tensor, partial: bool) -> Array | None:
     if tensor.holds_value:
         return constant_value(tensor)
     op = tensor.op
@@ -79,7 +82,7 @@ def _counted(op: Operation, tensor: Tensor) -> Any:
     return np.array(number, tensor.dtype.as_numpy_dtype)
 
 
-def _packed(op: Operation, partial: bool) -> Any:
+def _packed(op: Operation, partial: bool) -> Array | None:
     if not op._inputs or op.attrs["axis"] != 0:
         return None
     values = []
@@ -95,7 +98,7 @@ def _packed(op: Operation, partial: bool) -> Any:
     return np.array(values)
 
 
-def _numpy_type(op: Operation) -> Any:
+def _numpy_type(op: Operation) -> type[Any]:
     return op._outputs[0].dtype.base_dtype.as_numpy_dtype
 
 

@@ -215,7 +215,7 @@ class Dimension:
         return as_dimension(other) % self
 
 
-def _operand(other: Any) -> Any:
+def _operand(other: Any) -> int | None:
     """Return the value of the other operand, NotImplemented if it is not a size."""
     if other is None or (other.__class__ is int and other >= 0):
         return other
@@ -453,7 +453,7 @@ class TensorShape:
             return unknown_shape()
         return unknown_shape(key.stop - start)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         if other.__class__ is not TensorShape:
             try:
                 other = as_shape(other)
@@ -462,7 +462,7 @@ class TensorShape:
         theirs = other._dims
         return self._dims is theirs or (self._dims == theirs and self.is_fully_defined())
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> bool:
         try:
             other = as_shape(other)
         except TypeError:

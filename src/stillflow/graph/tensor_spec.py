@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from stillflow.graph.type_spec import (
     BatchableTypeSpec,
     register_type_spec_from_value_converter,
 )
+
+if TYPE_CHECKING:
+    from stillflow.graph.dtypes import DType
 
 
 @export("TensorSpec", "contrib.framework.TensorSpec", "contrib.eager.TensorSpec")
@@ -98,10 +101,10 @@ class TensorSpec(BatchableTypeSpec):
         return self._shape, self._dtype, self._name
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> TensorSpec:
         return self
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> Tensor:
         from stillflow.graph.conversion import convert_to_tensor
 
         refusal = ValueError(
@@ -119,7 +122,7 @@ class TensorSpec(BatchableTypeSpec):
     def _from_components(self, components: Any) -> Any:
         return components
 
-    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
+    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Tensor:
         (tensor,) = tensor_list
         tensor.set_shape(self._shape)
         return tensor
@@ -137,13 +140,13 @@ class TensorSpec(BatchableTypeSpec):
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         return TensorSpec(self._shape[1:], self._dtype)
 
-    def _to_legacy_output_types(self) -> Any:
+    def _to_legacy_output_types(self) -> DType:
         return self._dtype
 
-    def _to_legacy_output_shapes(self) -> Any:
+    def _to_legacy_output_shapes(self) -> TensorShape:
         return self._shape
 
-    def _to_legacy_output_classes(self) -> Any:
+    def _to_legacy_output_classes(self) -> type[Any]:
         return Tensor
 
     def __eq__(self, other: object) -> bool:

@@ -13,10 +13,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from stillflow import errors
 from stillflow.graph.card import Effect, find
+
+if TYPE_CHECKING:
+    from stillflow.graph.operation import Tensor
+
 
 EFFECTS: tuple[str, ...] = get_args(Effect)
 _HARMLESS = frozenset({"pure", "state"})
@@ -148,7 +152,7 @@ def _readers(graph: Any, files: set[Any]) -> Iterator[Any]:
                 yield op
 
 
-def _source(tensor: Any) -> Any:
+def _source(tensor: Any) -> Tensor:
     """Return the tensor itself, behind operations that pass it on."""
     while tensor.op.type in ("Identity", "ExpandDims", "Reshape"):
         tensor = tensor.op.inputs[0]

@@ -55,7 +55,7 @@ class TypeSpec(abc.ABC):
         """Return the arguments of the constructor that make an equal specification."""
 
     @classmethod
-    def _deserialize(cls, serialization: Any) -> Any:
+    def _deserialize(cls, serialization: Any) -> TypeSpec:
         return cls(*serialization)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
@@ -67,7 +67,7 @@ class TypeSpec(abc.ABC):
             return False
         return _is_compatible(self._serialize(), other._serialize())
 
-    def most_specific_compatible_type(self, other: TypeSpec) -> Any:
+    def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
         """Return the most specific type that includes this one and `other`.
 
         Raises:
@@ -216,7 +216,7 @@ def register_type_spec_from_value_converter(
     _converters.append((type_object, converter_fn, allow_subclass))
 
 
-def type_spec_from_value(value: Any) -> Any:
+def type_spec_from_value(value: Any) -> BatchableTypeSpec:
     """Return the `TypeSpec` of a value: a tensor, composite tensor, array, or a number."""
     spec = _from_value(value)
     if spec is None:
@@ -248,7 +248,7 @@ def _from_value(value: Any) -> Any:
     return None
 
 
-def _from_list(values: list[Any]) -> Any:
+def _from_list(values: list[Any]) -> BatchableTypeSpec | None:
     """Return the type of values of one kind stacked, None if they are not of one kind."""
     specs = [_from_value(value) for value in values]
     merged = specs[0]

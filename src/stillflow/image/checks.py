@@ -56,12 +56,12 @@ def check_at_least_3d(image: Any) -> list[Any]:
     ]
 
 
-def at_least_3d(image: Any) -> Any:
+def at_least_3d(image: Any) -> Tensor:
     """Return the image, which is checked to have three dimensions or more."""
     return with_dependencies(check_at_least_3d(image), image)
 
 
-def grayscale(image: Any) -> Any:
+def grayscale(image: Any) -> Tensor:
     """Return the image, which is checked to have one channel."""
     shape = image.get_shape()
     try:

@@ -24,7 +24,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
         return tf.equal(start, b"\xff\xd8\xff", name=name)
 
 
-def _is_png(contents: Any) -> Any:
+def _is_png(contents: Any) -> Tensor:
     with tf.name_scope(None, "is_png"):
         start = tf.strings.substr(contents, 0, 3)
         return tf.equal(start, b"\x89PN")
@@ -41,30 +41,30 @@ class _Decoders:
         self.animations = animations
         self.start = tf.strings.substr(contents, 0, 3)
 
-    def converted(self, image: Any) -> Any:
+    def converted(self, image: Any) -> Tensor:
         return convert_image_dtype(image, self.dtype)
 
-    def any(self) -> Any:
+    def any(self) -> Tensor:
         return tf.cond(is_jpeg(self.contents), self.jpeg, self.png_or_other, name="cond_jpeg")
 
-    def jpeg(self) -> Any:
+    def jpeg(self) -> Tensor:
         good = tf.not_equal(self.known_channels, 4, name="check_jpeg_channels")
         message = "Channels must be in (None, 0, 1, 3) when decoding JPEG images"
         with tf.control_dependencies([tf.Assert(good, [message])]):
             return self.converted(tf.image.decode_jpeg(self.contents, self.channels))
 
-    def png_or_other(self) -> Any:
+    def png_or_other(self) -> Tensor:
         return tf.cond(_is_png(self.contents), self.png, self.gif_or_other, name="cond_png")
 
-    def png(self) -> Any:
+    def png(self) -> Tensor:
         kind = tf.uint8 if self.dtype == tf.uint8 else tf.uint16
         return self.converted(tf.image.decode_png(self.contents, self.channels, dtype=kind))
 
-    def gif_or_other(self) -> Any:
+    def gif_or_other(self) -> Tensor:
         is_gif = tf.equal(self.start, b"GIF", name="is_gif")
         return tf.cond(is_gif, self.gif, self.bmp, name="cond_gif")
 
-    def gif(self) -> Any:
+    def gif(self) -> Tensor:
         good = tf.logical_and(
             tf.not_equal(self.known_channels, 1, name="check_gif_channels"),
             tf.not_equal(self.known_channels, 4, name="check_gif_channels"),
@@ -74,7 +74,7 @@ class _Decoders:
             frames = self.converted(tf.image.decode_gif(self.contents))
             return frames if self.animations else tf.gather(frames, 0)
 
-    def bmp(self) -> Any:
+    def bmp(self) -> Tensor:
         signature = tf.strings.substr(self.contents, 0, 2)
         is_bmp = tf.equal(signature, "BM", name="is_bmp")
         message = "Unable to decode bytes as JPEG, PNG, GIF, or BMP"

@@ -63,7 +63,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         return rgb
 
 
-def _transform(images: Any, matrix: Any) -> Any:
+def _transform(images: Any, matrix: Any) -> Tensor:
     images = convert_to_tensor(images, name="images")
     kernel = convert_to_tensor(matrix, dtype=images.dtype, name="kernel")
     rank = images.get_shape().ndims

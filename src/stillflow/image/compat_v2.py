@@ -37,7 +37,7 @@ _SAMPLED = ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")
 _ANTIALIASED = {"bilinear": "triangle", "bicubic": "keyscubic"}
 
 
-def _resized(images: Any, size: Any, method: Any, antialias: bool) -> Any:
+def _resized(images: Any, size: Any, method: Any, antialias: bool) -> Tensor:
     kernel = method if method in _SAMPLED else antialias and _ANTIALIASED.get(method)
     if kernel:
         wanted = tf.cast(size, tf.float32)

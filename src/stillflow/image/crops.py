@@ -17,7 +17,7 @@ def _size_of(image: Any, axis: int) -> tuple[Any, bool]:
     return (known, False) if known is not None else (tf.shape(image)[axis], True)
 
 
-def _start_of(size: Any, dynamic: bool, fraction: float) -> Any:
+def _start_of(size: Any, dynamic: bool, fraction: float) -> Tensor | int:
     if dynamic:
         whole = tf.cast(size, tf.float64)
         return tf.cast((whole - whole * fraction) / 2, tf.int32)
@@ -142,7 +142,7 @@ def maximum(x: Any, y: Any) -> Any:
     return tf.maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
 
 
-def _minimum(x: Any, y: Any) -> Any:
+def _minimum(x: Any, y: Any) -> Tensor | int:
     return tf.minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
 
 
@@ -182,7 +182,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         return resized if is_batch else tf.squeeze(resized, axis=[0])
 
 
-def _crop_and_pad(image: Any, *target: Any) -> Any:
+def _crop_and_pad(image: Any, *target: Any) -> Tensor:
     sizes = dimensions(image, rank=4)[1:3]
     cut, pad = [None, None], [None, None]
     for side in (1, 0):  # the width's operations come first

@@ -13,7 +13,7 @@ from stillflow.graph.operation import Tensor
 _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]]
 
 
-def _slope(images: Any, axis: int) -> Any:
+def _slope(images: Any, axis: int) -> Tensor:
     """Return the differences of neighbours along an axis, of which there is one less."""
     before = (slice(None),) * axis
     behind = (slice(None),) * (images.get_shape().ndims - axis - 1)
@@ -63,7 +63,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     sizes = tf.unstack(whole)
     slopes = {axis: _slope(image, axis) for axis in (1, 2)}
 
-    def filled(axis: int) -> Any:
+    def filled(axis: int) -> Tensor:
         edge = tf.zeros(tf.stack([*sizes[:axis], 1, *sizes[axis + 1 :]]), image.dtype)
         return tf.reshape(tf.concat([slopes[axis], edge], axis), whole)
 

@@ -52,7 +52,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
-def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Any:
+def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Tensor:
     with tf.name_scope(None, scope_name, [image]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
         rank = _rank(image)
@@ -81,7 +81,7 @@ def flip_up_down(image: Any) -> Tensor:
     return _flip(image, 0, "flip_up_down")
 
 
-def _flip(image: Any, axis: int, scope_name: str) -> Any:
+def _flip(image: Any, axis: int, scope_name: str) -> Tensor:
     with tf.name_scope(None, scope_name, [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
         rank = _rank(image)
@@ -111,7 +111,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         return _rotate(image, k, 1 if rank == 4 else 0, scope)
 
 
-def _rotate(image: Any, k: Any, first: int, scope: str) -> Any:
+def _rotate(image: Any, k: Any, first: int, scope: str) -> Tensor:
     """Turn the dimensions `first` and `first + 1`."""
     order = [0, 2, 1, 3] if first else [1, 0, 2]
     across = [first + 1]

@@ -68,7 +68,7 @@ def _similarity(
     return luminance, (whole_cross - cross + c2) / (whole_power - power + c2)
 
 
-def _gaussian(size: Any, sigma: Any) -> Any:
+def _gaussian(size: Any, sigma: Any) -> Tensor:
     """Return a square filter [size, size, 1, 1] whose weights sum to 1."""
     places, middle = tf.cast(tf.range(size), sigma.dtype), tf.cast(size - 1, sigma.dtype) / 2.0
     exponents = tf.square(places - middle) * (-0.5 / tf.square(sigma))
@@ -77,11 +77,11 @@ def _gaussian(size: Any, sigma: Any) -> Any:
     return tf.reshape(tf.nn.softmax(flat), [size, size, 1, 1])
 
 
-def _joined(image: Any, head: Any, tail: Any) -> Any:
+def _joined(image: Any, head: Any, tail: Any) -> Tensor:
     return tf.reshape(image, tf.concat([head, tail], 0))
 
 
-def _blurred(images: Any, kernel: Any) -> Any:
+def _blurred(images: Any, kernel: Any) -> Tensor:
     sizes = tf.shape(images)
     flat = _joined(images, [-1], sizes[-3:])
     blurred = tf.nn.depthwise_conv2d(flat, kernel, strides=[1, 1, 1, 1], padding="VALID")

@@ -43,7 +43,7 @@ _METHODS: dict[Any, str] = {
 }  # fmt: skip
 
 
-def _as_size(size: Any) -> Any:
+def _as_size(size: Any) -> Tensor:
     try:
         tensor = convert_to_tensor(size, tf.int32, name="size")
     except (TypeError, ValueError):
@@ -58,7 +58,7 @@ def _known_size(size: Any) -> tuple[int | None, int | None]:
     return dims[0].value, dims[1].value
 
 
-def _within(images: Any, height: Any, width: Any) -> Any:
+def _within(images: Any, height: Any, width: Any) -> Tensor:
     """Return the largest size within height and width that keeps the aspect ratio."""
     sizes = dimensions(images, rank=4)[1:3]
     ratios = [
@@ -73,7 +73,7 @@ def _within(images: Any, height: Any, width: Any) -> Any:
 def resize_by(
     resizer: Callable[[Any, Any], Any], images: Any, size: Any, preserve_aspect_ratio: bool,
     name: str | None, even_if_same: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Resize images by a function of a batch and its new size.
 
     Images that already have the size stay as they are, unless `even_if_same`.
@@ -127,7 +127,7 @@ def resize_images(
       <tf.Tensor 'resize/ResizeBicubic:0' shape=(8, 64, 48, 3) dtype=float32>
     """
 
-    def resizer(batch: Any, new_size: Any) -> Any:
+    def resizer(batch: Any, new_size: Any) -> Tensor:
         if method not in _METHODS:
             raise ValueError("Resize method is not implemented.")
         return RESIZERS[_METHODS[method]](batch, new_size, align_corners=align_corners)
@@ -155,7 +155,7 @@ def resize_image_with_pad(
       ValueError: the size is not positive.
     """
 
-    def resizer(batch: Any, size: Any) -> Any:
+    def resizer(batch: Any, size: Any) -> Tensor:
         return resize_images(batch, size, method, align_corners=align_corners)
 
     return resize_with_pad_by(resizer, image, target_height, target_width)
@@ -163,7 +163,7 @@ def resize_image_with_pad(
 
 def resize_with_pad_by(
     resizer: Callable[[Any, Any], Any], image: Any, target_height: Any, target_width: Any
-) -> Any:
+) -> Tensor:
     """Resizes an image by a function of a batch and its new size, and pads it with zeros."""
     with tf.name_scope(None, "resize_image_with_pad", [image]):
         image, is_batch = batched(convert_to_tensor(image, name="image"))
@@ -198,7 +198,7 @@ def _fitting(image: Any, target_height: Any, target_width: Any) -> tuple[list[An
     return size, top, left
 
 
-def _instead(method: str) -> Any:
+def _instead(method: str) -> Callable[..., Any]:
     return deprecated(None, f"Use `tf.image.resize(...method=ResizeMethod.{method}...)` instead.")
 
 

@@ -60,11 +60,11 @@ def convert_image_dtype(
         return _cast(scaled, dtype, saturate, name)
 
 
-def _cast(image: Any, dtype: Any, saturate: bool, name: str | None = None) -> Any:
+def _cast(image: Any, dtype: Any, saturate: bool, name: str | None = None) -> Tensor:
     return (tf.saturate_cast if saturate else tf.cast)(image, dtype, name=name)
 
 
-def _between_integers(image: Any, dtype: Any, saturate: bool, name: Any) -> Any:
+def _between_integers(image: Any, dtype: Any, saturate: bool, name: Any) -> Tensor:
     before, after = image.dtype.max, dtype.max
     if before > after:
         scaled = tf.div(image, (before + 1) // (after + 1))
@@ -73,7 +73,7 @@ def _between_integers(image: Any, dtype: Any, saturate: bool, name: Any) -> Any:
     return tf.multiply(wide, (after + 1) // (before + 1), name=name)
 
 
-def as_float(image: Any) -> Any:
+def as_float(image: Any) -> Tensor:
     """Images of half and single precision as they are, others in single precision."""
     return (
         image if image.dtype in (tf.float16, tf.float32) else convert_image_dtype(image, tf.float32)

@@ -97,7 +97,7 @@ def hard_sigmoid(x: Any) -> Tensor:
 
 
 @export("keras.activations.serialize")
-def serialize(activation: Any) -> Any:
+def serialize(activation: Any) -> str:
     """Return the name of an activation."""
     name = getattr(activation, "__name__", None)
     return _V2_NAMES[name] if name in _V2_NAMES else serialize_keras_object(activation)

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import epsilon, floatx
 from stillflow.keras.backend.control import map_fn, switch
 from stillflow.keras.backend.elementwise import clip, sqrt
@@ -31,7 +32,7 @@ class Constraint:
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
 
-def _norms(w: Any, axis: Any) -> Any:
+def _norms(w: Any, axis: Any) -> Tensor:
     return sqrt(reduce_sum(square(w), axis=axis, keepdims=True))
 
 
@@ -42,7 +43,7 @@ class MaxNorm(Constraint):
     def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Tensor:
         norms = _norms(w, self.axis)
         desired = clip(norms, 0, self.max_value)
         return w * (desired / (epsilon() + norms))
@@ -52,7 +53,7 @@ class MaxNorm(Constraint):
 class NonNeg(Constraint):
     """Constraint that sets negative elements to 0."""
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Tensor:
         return w * cast(greater_equal(w, 0.0), floatx())
 
 
@@ -77,7 +78,7 @@ class MinMaxNorm(Constraint):
         self.min_value, self.max_value = min_value, max_value
         self.rate, self.axis = rate, axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Tensor:
         norms = _norms(w, self.axis)
         clipped: Any = clip(norms, self.min_value, self.max_value)
         desired = self.rate * clipped + (1 - self.rate) * norms
@@ -91,7 +92,7 @@ class RadialConstraint(Constraint):
     An element of the diagonal, from the upper left corner to the middle, stands for its square.
     """
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Tensor:
         """Return the kernels, [height, width, channels, filters].
 
         Raises:
@@ -106,7 +107,7 @@ class RadialConstraint(Constraint):
         return tf.reshape(kernels, (height, width, channels, filters))
 
 
-def _radial(kernel: Any) -> Any:
+def _radial(kernel: Any) -> Tensor:
     """One kernel, [size, size], built up from the middle."""
     padding = constant([[1, 1], [1, 1]], dtype="int32")
     size = tf.shape(kernel)[0]
@@ -142,7 +143,7 @@ _KNOWN = {
 
 
 @export("keras.constraints.serialize")
-def serialize(constraint: Any) -> Any:
+def serialize(constraint: Any) -> dict[str, dict[str, int] | str]:
     """{"class_name": ..., "config": ...} of a constraint."""
     return serialize_keras_object(constraint)
 

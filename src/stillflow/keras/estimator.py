@@ -36,7 +36,7 @@ def model_to_estimator(
     model_dir: Any = None,
     config: Any = None,
     checkpoint_format: str | None = "saver",
-) -> Any:
+) -> Estimator:
     """Return an estimator that trains a copy of a model.
 
     Input functions give the inputs as a tensor, a list or a dictionary by the names of the model's

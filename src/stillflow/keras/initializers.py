@@ -87,7 +87,7 @@ _FUNCTIONS = ("he_normal", "he_uniform", "lecun_normal", "lecun_uniform")
 
 
 @export("keras.initializers.serialize")
-def serialize(initializer: Any) -> Any:
+def serialize(initializer: Any) -> dict[str, dict[str, float | str | None] | str]:
     """{"class_name": ..., "config": ...} of an initializer."""
     return serialize_keras_object(initializer)
 

@@ -70,7 +70,7 @@ _KNOWN = {**_FUNCTIONS, "Regularizer": Regularizer, "L1L2": L1L2}
 
 
 @export("keras.regularizers.serialize")
-def serialize(regularizer: Any) -> Any:
+def serialize(regularizer: Any) -> dict[str, dict[str, float] | str]:
     """{"class_name": ..., "config": ...} of a regularizer."""
     return serialize_keras_object(regularizer)
 

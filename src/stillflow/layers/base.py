@@ -244,7 +244,7 @@ class Layer(base_layer.Layer):
         _collect(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
         result = type(self).__new__(type(self))
         memo[id(self)] = result
         for key, value in self.__dict__.items():

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -54,6 +54,10 @@ from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import deprecation, tf_inspect
 from stillflow.variables.module import Module
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 _Build = TypeVar("_Build", bound=Callable[..., Any])
 _OPTIONS = {
@@ -159,7 +163,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
             raise NotImplementedError
         return inferred_output_shape(self, input_shape)
 
-    def compute_output_signature(self, input_signature: Any) -> Any:
+    def compute_output_signature(self, input_signature: Any) -> TensorSpec:
         """Return the `TensorSpec`s of the outputs for inputs of given ones.
 
         Raises:
@@ -177,7 +181,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
             lambda shape: TensorSpec(dtype=dtype, shape=shape), self.compute_output_shape(shapes)
         )
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Tensor | None:
         """Return the mask of the outputs.
 
         Raises:
@@ -211,7 +215,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         self._dtype_policy = Policy(dtypes.as_dtype(value).name)
 
     @property
-    def _compute_dtype(self) -> Any:
+    def _compute_dtype(self) -> str | None:
         return self._dtype_policy.compute_dtype
 
     @property
@@ -286,7 +290,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Layer:
         """Return the layer with these constructor's arguments."""
         return cls(**config)
 
@@ -414,7 +418,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         if not (self._autocast and dtype and dtypes.as_dtype(dtype).is_floating):
             return inputs
 
-        def as_layer(x: Any) -> Any:
+        def as_layer(x: Any) -> Tensor:
             castable = isinstance(x, (Tensor, CompositeTensor)) and x.dtype.is_floating
             if not castable or x.dtype.base_dtype.name == dtype:
                 return x
@@ -432,7 +436,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         """True if the layer uses masks of inputs."""
         return True
 
-    def _input_masks(self, inputs: Any, args: Any, kwargs: Any) -> Any:
+    def _input_masks(self, inputs: Any, args: Any, kwargs: Any) -> Tensor | None:
         """Return the masks of a call's inputs, put into `kwargs` where `call` takes them."""
         given, mask = self._given("mask", args, kwargs)
         if given:
@@ -472,12 +476,12 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return self(inputs, *args, **kwargs)
 
     @deprecation.deprecated(None, "Please use `layer.add_weight` method instead.")
-    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+    def add_variable(self, *args: Any, **kwargs: Any) -> RefVariable:
         """Return the same as `add_weight`."""
         return self.add_weight(*args, **kwargs)
 
 
-def _phase_of_keras(symbolic: bool) -> Any:
+def _phase_of_keras(symbolic: bool) -> Tensor | int | None:
     """Return the phase of a call that is not told, where operations run when they are called."""
     if learning_phase.is_set_at_once():
         return learning_phase.learning_phase()

@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.graph.api import name_scope
+from stillflow.graph.operation import Tensor
 from stillflow.layers.history import KerasHistory
 from stillflow.layers.node import Node
 from stillflow.ops.control_flow.identity_and_group import identity
@@ -28,7 +29,7 @@ class Connections:
         self._add_inbound_node(inputs, outputs, arguments)
         return outputs
 
-    def _renewed(self, x: Any) -> Any:
+    def _renewed(self, x: Any) -> Tensor:
         with name_scope(self.name):
             return identity(x)
 
@@ -112,7 +113,7 @@ class Connections:
         return self._inbound_nodes[0].input_shapes
 
     @property
-    def output_shape(self) -> Any:
+    def output_shape(self) -> list[tuple[int | None, ...]] | tuple[int | None, ...]:
         """The shapes of the outputs, which must be the same for all calls."""
         self._need_call("output shape")
         if len({str(node.output_shapes) for node in self._inbound_nodes}) > 1:

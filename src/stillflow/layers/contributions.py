@@ -71,7 +71,7 @@ def _check_not_in_branch(tensor: Any, method: str) -> None:
         raise RuntimeError(message.format(method=method))
 
 
-def _made_update(update: Any) -> Any:
+def _made_update(update: Any) -> Operation:
     """Return an update, or the result of its function.
 
     RuntimeError if the function takes what a branch or loop has computed.
@@ -268,7 +268,7 @@ def _tagged(loss: Any, inputs: Any) -> Any:
     return loss
 
 
-def _update(x: Any, relevant: Any) -> Any:
+def _update(x: Any, relevant: Any) -> Operation:
     if callable(x):
         return _update(x(), relevant)
     if not isinstance(x, Operation):

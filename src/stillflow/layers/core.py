@@ -39,7 +39,7 @@ class Dropout(core.Dropout, base.Layer):
 
     __init__ = scoped_constructor(core.Dropout.__init__, "trainable", rate=0.5)
 
-    def call(self, inputs: Any, training: Any = False) -> Any:
+    def call(self, inputs: Any, training: Any = False) -> Tensor:
         """Drop in training; else return the inputs."""
         return super().call(inputs, training=training)
 

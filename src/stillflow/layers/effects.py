@@ -9,11 +9,12 @@ from stillflow import nest
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.functional.control_order import order_effects
 
 
-def call_with_effects(call: Callable[[], Any]) -> Any:
+def call_with_effects(call: Callable[[], Any]) -> Tensor:
     """Return a call's result, in tensors that depend on all operations with effects it adds."""
     graph: Any = get_default_graph()
     before, ordered = len(graph._operations), graph.orders_effects

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("keras.activations.linear")
-def linear(x: Any) -> Any:
+def linear(x: Any) -> Tensor:
     """Return the activation that changes nothing: gives `x` itself."""
     return x
 
 
-def activation_of(identifier: Any) -> Any:
+def activation_of(identifier: Any) -> Callable[..., Any]:
     """Return the function behind an activation's name, dictionary or function.
 
     `linear` for None.

@@ -10,6 +10,7 @@ from typing import Any
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.layers.symbolic_graph import in_symbolic_graph, symbolic_graph
 from stillflow.ops.constants import placeholder_with_default
 
@@ -26,7 +27,7 @@ def learning_phase() -> Any:
         return phases.get(graph, 0) if graph.runs_at_once else symbolic_learning_phase()
 
 
-def symbolic_learning_phase() -> Any:
+def symbolic_learning_phase() -> Tensor | int:
     """Return the same, of the graph that Keras builds models in."""
     graph = symbolic_graph()
     if graph not in phases:

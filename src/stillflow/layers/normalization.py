@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.layers import batch_normalization as keras_layers
 from stillflow.layers import base
 from stillflow.layers.functional import layer_function, scoped_constructor
@@ -16,7 +17,7 @@ class BatchNormalization(keras_layers.BatchNormalization, base.Layer):
 
     __init__ = scoped_constructor(keras_layers.BatchNormalization.__init__)
 
-    def call(self, inputs: Any, training: Any = False) -> Any:
+    def call(self, inputs: Any, training: Any = False) -> Tensor:
         """Normalize; in training, add the updates of the moving averages as well."""
         return super().call(inputs, training=training)
 

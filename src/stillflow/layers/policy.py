@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.keras.backend.config import floatx
 from stillflow.layers import base_layer_utils
 from stillflow.platform import tf_logging as logging
+
+if TYPE_CHECKING:
+    from stillflow.train.experimental.loss_scale import LossScale
+
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 _FLOAT32_VARS = "_with_float32_vars"
@@ -88,7 +92,7 @@ def global_policy() -> Policy:
     return Policy(floatx() if v2_dtypes() else "infer")
 
 
-def _loss_scale(identifier: Any) -> Any:
+def _loss_scale(identifier: Any) -> LossScale:
     return importlib.import_module("stillflow.train.experimental.loss_scale").get(identifier)
 
 

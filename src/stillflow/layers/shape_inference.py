@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 from stillflow.keras.backend.config import floatx
 from stillflow.ops.constants import placeholder
@@ -30,10 +31,10 @@ def inferred_output_shape(layer: Any, input_shape: Any) -> Any:
     return nest.map_structure(lambda x: x.shape, outputs)
 
 
-def placeholders_of_outputs(layer: Any, inputs: Any) -> Any:
+def placeholders_of_outputs(layer: Any, inputs: Any) -> Tensor:
     """Return placeholders for the outputs of a layer that only runs eagerly."""
 
-    def made(shape: Any) -> Any:
+    def made(shape: Any) -> Tensor:
         output = placeholder(layer.dtype or floatx(), shape)
         output._keras_mask = None  # type: ignore[attr-defined]
         return output

@@ -11,6 +11,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.initialization import track_variable
@@ -170,7 +171,7 @@ class Weights:
         )
 
     def _regularize_weight(self, name: str, variable: Any, regularizer: Any) -> None:
-        def loss_of(part: Any) -> Any:
+        def loss_of(part: Any) -> Tensor:
             with name_scope(name + "/Regularizer"):
                 return regularizer(part)
 

@@ -164,7 +164,9 @@ class AddAndReturnScaledIdentity(Adder):
     def can_add(self, op1: Any, op2: Any) -> bool:
         return _all_of(op1, op2, _IDENTITIES)
 
-    def _add(self, op1: Any, op2: Any, operator_name: str, hints: Any) -> Any:
+    def _add(
+        self, op1: Any, op2: Any, operator_name: str, hints: Any
+    ) -> LinearOperatorScaledIdentity:
         first, second = self._multiplier(op1), self._multiplier(op2)
         return LinearOperatorScaledIdentity(
             num_rows=op1.range_dimension_tensor(),
@@ -185,7 +187,7 @@ class AddAndReturnDiag(Adder):
     def can_add(self, op1: Any, op2: Any) -> bool:
         return _all_of(op1, op2, _DIAGONALS)
 
-    def _add(self, op1: Any, op2: Any, operator_name: str, hints: Any) -> Any:
+    def _add(self, op1: Any, op2: Any, operator_name: str, hints: Any) -> LinearOperatorDiag:
         diagonal = op1.diag_part() + op2.diag_part()
         return LinearOperatorDiag(diag=diagonal, name=operator_name, **hints._asdict())
 
@@ -196,7 +198,9 @@ class AddAndReturnTriL(Adder):
     def can_add(self, op1: Any, op2: Any) -> bool:
         return _all_of(op1, op2, _TRIANGLES)
 
-    def _add(self, op1: Any, op2: Any, operator_name: str, hints: Any) -> Any:
+    def _add(
+        self, op1: Any, op2: Any, operator_name: str, hints: Any
+    ) -> LinearOperatorLowerTriangular:
         return LinearOperatorLowerTriangular(
             tril=_dense_sum(op1, op2), name=operator_name, **hints._asdict()
         )

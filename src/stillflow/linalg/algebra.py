@@ -5,10 +5,14 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow._hooks import Hook
+
+if TYPE_CHECKING:
+    from stillflow.linalg.linear_operator import LinearOperator
+
 
 _Registry = dict[tuple[type, ...], Callable[..., Any]]
 
@@ -37,7 +41,7 @@ def _registered(types: tuple[type, ...], registry: _Registry) -> Callable[..., A
 
 def _apply(
     operators: tuple[Any, ...], registry: _Registry, refusal: str, scope: tuple[Any, str]
-) -> Any:
+) -> LinearOperator:
     types = tuple(type(operator) for operator in operators)
     function = _registered(types, registry)
     if function is None:
@@ -57,7 +61,7 @@ def cholesky(lin_op_a: Any, name: str | None = None) -> Any:
     return _apply((lin_op_a,), _CHOLESKY_DECOMPS, refusal, (name, "Cholesky"))
 
 
-def inverse(lin_op_a: Any, name: str | None = None) -> Any:
+def inverse(lin_op_a: Any, name: str | None = None) -> LinearOperator:
     """Return the inverse of an operator."""
     return _apply((lin_op_a,), _INVERSES, "No inverse registered for {}", (name, "Inverse"))
 

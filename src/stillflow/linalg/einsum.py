@@ -185,7 +185,7 @@ def _sizes(x: Tensor) -> list[Any]:
     return sizes
 
 
-def _total(sizes: list[Any]) -> Any:
+def _total(sizes: list[Any]) -> Tensor | int:
     result: Any = 1
     for size in sizes:
         result *= size

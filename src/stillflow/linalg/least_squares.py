@@ -13,6 +13,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.ops.linalg.decompositions import cholesky_op
 from stillflow.ops.linalg.solvers import cholesky_solve, matrix_solve_ls_op
 
@@ -20,7 +21,7 @@ from stillflow.ops.linalg.solvers import cholesky_solve, matrix_solve_ls_op
 _CACHE_BYTES = 256000
 
 
-def _identities(matrix: Any, axis: int) -> Any:
+def _identities(matrix: Any, axis: int) -> Tensor:
     """Return a batch of identity matrices whose size is one side of the matrices."""
     sizes = tf.shape(matrix)
     batch, side = sizes[:-2], sizes[axis]
@@ -30,7 +31,7 @@ def _identities(matrix: Any, axis: int) -> Any:
     return identities
 
 
-def _gramian_cholesky(matrix: Any, l2_regularizer: Any, tall: bool) -> Any:
+def _gramian_cholesky(matrix: Any, l2_regularizer: Any, tall: bool) -> Tensor:
     """Return the factor of the smaller Gramian, regularized."""
     gramian = tf.matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
     if isinstance(l2_regularizer, Tensor) or l2_regularizer != 0:
@@ -38,7 +39,7 @@ def _gramian_cholesky(matrix: Any, l2_regularizer: Any, tall: bool) -> Any:
     return cholesky_op(gramian)
 
 
-def _overdetermined(matrix: Any, rhs: Any, l2_regularizer: Any) -> Any:
+def _overdetermined(matrix: Any, rhs: Any, l2_regularizer: Any) -> Tensor:
     factor = _gramian_cholesky(matrix, l2_regularizer, tall=True)
     return cholesky_solve(factor, tf.matmul(matrix, rhs, adjoint_a=True))
 
@@ -48,7 +49,7 @@ def _underdetermined(matrix: Any, rhs: Any, l2_regularizer: Any) -> Any:
     return tf.matmul(matrix, cholesky_solve(factor, rhs), adjoint_a=True)
 
 
-def _by_shape(matrix: Any, tall: Any, wide: Any) -> Any:
+def _by_shape(matrix: Any, tall: Any, wide: Any) -> Tensor:
     """`tall()` if the matrices have as many rows as columns or more, else `wide()`."""
     sides = matrix.shape[-2:]
     if sides.is_fully_defined():
@@ -122,7 +123,7 @@ def _gradients(node: Node, grad: Any, tall: bool) -> list[Any]:
 
 
 @matrix_solve_ls_op.gradient
-def matrix_solve_ls_gradient(node: Node, grad: Any) -> Any:
+def matrix_solve_ls_gradient(node: Node, grad: Any) -> Gradients:
     if node.fast is False:
         raise ValueError("Gradient not defined for fast=False")
     tall, wide = (partial(_gradients, node, grad, tall=tall) for tall in (True, False))

@@ -12,7 +12,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import check_graph_parents, is_tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
 from stillflow.linalg import algebra, operator_util
@@ -180,7 +180,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return tf.size(self.shape_tensor()) if rank is None else convert_to_tensor(rank)
 
     @property
-    def domain_dimension(self) -> Any:
+    def domain_dimension(self) -> Dimension:
         """The number of columns."""
         dims = self.shape.dims
         return Dimension(None) if dims is None else dims[-1]
@@ -190,7 +190,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return self._size_tensor(name, -1)
 
     @property
-    def range_dimension(self) -> Any:
+    def range_dimension(self) -> Dimension:
         """The number of rows."""
         dims = self.shape.dims
         return dims[-2] if dims else Dimension(None)
@@ -208,7 +208,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
 
     # ---- assertions
 
-    def _assert_non_singular(self) -> Any:
+    def _assert_non_singular(self) -> Operation:
         _warn_slow("assert_non_singular")
         if self._can_use_cholesky():
             return self.assert_positive_definite()
@@ -228,19 +228,19 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             ]
             return 1.0 / (tf.cast(tf.reduce_max(sizes), self.dtype) * epsilon)
 
-    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Operation:
         """Return an op that fails if there is no inverse."""
         with self._name_scope(name):
             return self._assert_non_singular()
 
-    def _assert_positive_definite(self) -> Any:
+    def _assert_positive_definite(self) -> Operation:
         _warn_slow("assert_positive_definite")
         if not self.is_self_adjoint:
             raise NotImplementedError("assert_positive_definite is not implemented.")
         diagonal = tf.matrix_diag_part(tf.linalg.cholesky(self.to_dense()))
         return tf.debugging.assert_positive(diagonal, message="Matrix was not positive definite.")
 
-    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Operation:
         """Return an op that fails if this is not positive definite."""
         with self._name_scope(name):
             return self._assert_positive_definite()
@@ -281,7 +281,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             )
         return left, right
 
-    def _argument(self, value: Any, name: str, own_axis: int, axis: int) -> Any:
+    def _argument(self, value: Any, name: str, own_axis: int, axis: int) -> Tensor:
         """Return an argument as a tensor, its size along `axis` checked against this operator's."""
         value = convert_to_tensor(value, name=name)
         self._check_input_dtype(value)
@@ -291,7 +291,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
 
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
-    ) -> Any:
+    ) -> Tensor:
         """Return the product with matrices.
 
         Args:
@@ -366,7 +366,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
 
     def solve(
         self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
-    ) -> Any:
+    ) -> Tensor:
         """Return the solution X of `A X = rhs`.
 
         Args:
@@ -441,7 +441,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         with self._name_scope(name):
             return algebra.cholesky(self)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         known = self.batch_shape.is_fully_defined()
         batch = self.batch_shape if known else self.batch_shape_tensor()
         size = dimension_value(self.domain_dimension)

@@ -6,6 +6,8 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 
@@ -53,14 +55,14 @@ class LinearOperatorDiag(LinearOperator):
         """The diagonals."""
         return self._diag
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         return self._diag.shape.concatenate(self._diag.shape[-1:])
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         sizes = tf.shape(self._diag)
         return tf.concat((sizes, [sizes[-1]]), 0)
 
-    def _assert_non_singular(self) -> Any:
+    def _assert_non_singular(self) -> Operation:
         return operator_util.assert_no_entries_with_modulus_zero(
             self._diag, message="Singular operator:  Diagonal contained zero values."
         )
@@ -85,31 +87,31 @@ class LinearOperatorDiag(LinearOperator):
     def _entries(self, adjoint: bool) -> Any:
         return tf.conj(self._diag) if adjoint else self._diag
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         entries = self._entries(adjoint)
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         return tf.expand_dims(entries, -1) * x
 
-    def _matvec(self, x: Any, adjoint: bool = False) -> Any:
+    def _matvec(self, x: Any, adjoint: bool = False) -> Tensor:
         return self._entries(adjoint) * x
 
     def _determinant(self) -> Any:
         return tf.reduce_prod(self._diag, axis=[-1])
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         result = tf.reduce_sum(tf.log(tf.abs(self._diag)), axis=[-1])
         return tf.cast(result, dtype=self.dtype) if self.dtype.is_complex else result
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         entries = self._entries(adjoint)
         rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
         return rhs * tf.expand_dims(1.0 / entries, -1)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return tf.matrix_diag(self._diag)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         return self.diag
 
-    def _add_to_tensor(self, x: Any) -> Any:
+    def _add_to_tensor(self, x: Any) -> Tensor:
         return tf.matrix_set_diag(x, self._diag + tf.matrix_diag_part(x))

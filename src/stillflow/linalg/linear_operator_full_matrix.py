@@ -7,6 +7,8 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 
@@ -46,7 +48,7 @@ class LinearOperatorFullMatrix(LinearOperator):
             hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
             super().__init__(own.dtype, [own], *hints, name=name)
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         return self._matrix.shape
 
     def _shape_tensor(self) -> Any:
@@ -96,37 +98,37 @@ class LinearOperatorLowerTriangular(LinearOperator):
                 name=name,
             )
 
-    def _get_tril(self) -> Any:
+    def _get_tril(self) -> Tensor:
         return tf.linalg.band_part(self._tril, -1, 0)
 
-    def _get_diag(self) -> Any:
+    def _get_diag(self) -> Tensor:
         return tf.matrix_diag_part(self._tril)
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         return self._tril.shape
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         return tf.shape(self._tril)
 
-    def _assert_non_singular(self) -> Any:
+    def _assert_non_singular(self) -> Operation:
         return operator_util.assert_no_entries_with_modulus_zero(
             self._get_diag(), message="Singular operator:  Diagonal contained zero values."
         )
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return tf.matmul(self._get_tril(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return tf.reduce_prod(self._get_diag(), axis=[-1])
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         return tf.reduce_sum(tf.log(tf.abs(self._get_diag())), axis=[-1])
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
         return operator_util.matrix_triangular_solve_with_broadcast(
             self._get_tril(), rhs, lower=True, adjoint=adjoint
         )
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         return self._get_tril()

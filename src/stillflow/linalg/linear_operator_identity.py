@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.linalg import operator_util
@@ -15,7 +16,7 @@ from stillflow.linalg.size_checks import checked
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
-def broadcast_to_batch(operator: Any, x: Any) -> Any:
+def broadcast_to_batch(operator: Any, x: Any) -> Tensor:
     """`x`, with zeros added that have the operator's batch shape if it brings dimensions in."""
     if operator._batch_shape_arg is None:
         return x
@@ -59,13 +60,13 @@ class _Identity(LinearOperator):
             self._num_rows, self._num_rows_static, "num_rows", 0, self._assert_proper_shapes
         )
 
-    def _proper(self, x: Any) -> Any:
+    def _proper(self, x: Any) -> Tensor:
         """`x`, checked by the graph to fit if that was asked for."""
         if not self._assert_proper_shapes:
             return x
         return with_dependencies([operator_util.assert_compatible_matrix_dimensions(self, x)], x)
 
-    def _ones_diag(self) -> Any:
+    def _ones_diag(self) -> Tensor:
         return tf.ones(shape=diagonal_shape(self), dtype=self.dtype)
 
     def _times_size(self, multiplier: Any) -> Any:
@@ -77,7 +78,7 @@ class _Identity(LinearOperator):
             size = tf.cast(smaller_side_tensor(self), self.dtype)
         return size * ones if multiplier is None else multiplier * size * ones
 
-    def _add_to_diagonal(self, mat: Any, name: str, value: Any) -> Any:
+    def _add_to_diagonal(self, mat: Any, name: str, value: Any) -> Tensor:
         with self._name_scope(name):
             value = value()
             mat = convert_to_tensor(mat, name="mat")
@@ -143,7 +144,7 @@ class LinearOperatorIdentity(_Identity):
                     batch, self._batch_shape_static, "batch_shape", 1, assert_proper_shapes
                 )
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         matrix = TensorShape((self._num_rows_static, self._num_rows_static))
         if self._batch_shape_arg is None:
             return matrix
@@ -164,26 +165,26 @@ class LinearOperatorIdentity(_Identity):
     def _assert_self_adjoint(self) -> Any:
         return tf.no_op("assert_self_adjoint")
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         return broadcast_to_batch(self, self._proper(x))
 
     def _determinant(self) -> Any:
         return tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         return tf.zeros(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._matmul(rhs, adjoint_arg=adjoint_arg)
 
     def _trace(self) -> Any:
         return self._times_size(None)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         return self._ones_diag()
 
-    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
         """Return the sum with matrices."""
         return self._add_to_diagonal(mat, name, lambda: 1)
 
@@ -235,15 +236,15 @@ class LinearOperatorScaledIdentity(_Identity):
         """The numbers on the diagonals."""
         return self._multiplier
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         matrix = TensorShape((self._num_rows_static, self._num_rows_static))
         return self.multiplier.shape.concatenate(matrix)
 
-    def _shape_tensor(self) -> Any:
+    def _shape_tensor(self) -> Tensor:
         matrix = tf.stack((self._num_rows, self._num_rows), axis=0)
         return tf.concat((tf.shape(self.multiplier), matrix), 0)
 
-    def _assert_non_singular(self) -> Any:
+    def _assert_non_singular(self) -> Operation:
         return tf.debugging.assert_positive(
             tf.abs(self.multiplier), message="LinearOperator was singular"
         )
@@ -259,28 +260,28 @@ class LinearOperatorScaledIdentity(_Identity):
             tf.zeros_like(imaginary), imaginary, message="LinearOperator was not self-adjoint"
         )
 
-    def _multiplier_matrix(self, conjugate: bool) -> Any:
+    def _multiplier_matrix(self, conjugate: bool) -> Tensor:
         matrix = tf.expand_dims(tf.expand_dims(self.multiplier, -1), -1)
         return tf.conj(matrix) if conjugate else matrix
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         return self._proper(x) * self._multiplier_matrix(conjugate=adjoint)
 
     def _determinant(self) -> Any:
         return self.multiplier**self._num_rows_cast_to_dtype
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         return self._num_rows_cast_to_real_dtype * tf.log(tf.abs(self.multiplier))
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
         return self._proper(rhs) / self._multiplier_matrix(conjugate=adjoint)
 
     def _trace(self) -> Any:
         return self._times_size(self.multiplier)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         return self._ones_diag() * self.multiplier[..., tf.newaxis]
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
-from stillflow.graph.tensor_shape import Dimension, dimension_at_index, dimension_value
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.linear_operator_diag import LinearOperatorDiag
@@ -116,7 +117,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             rank.assert_is_compatible_with(self._diag_update.shape[-1])
             tf.broadcast_static_shape(batch, self._diag_update.shape[:-1])
 
-    def _make_diag_operator(self, positive: Any) -> Any:
+    def _make_diag_operator(self, positive: Any) -> LinearOperator:
         if self._diag_update is not None:
             return LinearOperatorDiag(self._diag_update, is_positive_definite=positive)
         size = dimension_value(self.u.shape[-1])
@@ -145,16 +146,16 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._diag_update
 
     @property
-    def diag_operator(self) -> Any:
+    def diag_operator(self) -> LinearOperator:
         """D as an operator."""
         return self._diag_operator
 
     @property
-    def base_operator(self) -> Any:
+    def base_operator(self) -> LinearOperator:
         """L."""
         return self._base_operator
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         batch = tf.broadcast_static_shape(self.base_operator.batch_shape, self.u.shape[:-2])
         return batch.concatenate(self.base_operator.shape[-2:])
 
@@ -164,7 +165,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         )
         return tf.concat([batch, self.base_operator.shape_tensor()[-2:]], axis=0)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         left, right = (self.v, self.u) if adjoint else (self.u, self.v)
         leading = self.base_operator.matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
         projected = tf.matmul(right, x, adjoint_a=True, adjoint_b=adjoint_arg)
@@ -179,7 +180,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         of_base = self.base_operator.determinant()
         return capacitance * of_diag * of_base
 
-    def _log_abs_determinant(self) -> Any:
+    def _log_abs_determinant(self) -> Tensor:
         parts = (self.diag_operator, self.base_operator)
         known = [operator.log_abs_determinant() for operator in parts]
         capacitance = self._make_capacitance()
@@ -190,7 +191,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             rest = tf.cast(tf.log(tf.abs(tf.linalg.det(capacitance))), dtype=self.dtype)
         return reduce(add, known, rest)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         base = self.base_operator
         if base.is_non_singular is False:
             raise ValueError(
@@ -211,6 +212,6 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             )
         return leading - base.solve(tf.matmul(left, solved), adjoint=adjoint)
 
-    def _make_capacitance(self) -> Any:
+    def _make_capacitance(self) -> Tensor:
         inner = tf.matmul(self.v, self.base_operator.solve(self.u), adjoint_a=True)
         return self._diag_operator.inverse().add_to_tensor(inner)

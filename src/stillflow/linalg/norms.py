@@ -92,7 +92,7 @@ def _largest_singular_value(tensor: Any, axes: tuple[int, ...]) -> Any:
     return tf.transpose(tf.expand_dims(largest, axis=-1), perm=inverse)
 
 
-def _of_absolute_values(values: Any, ord: Any, axes: Any, matrix: bool) -> Any:
+def _of_absolute_values(values: Any, ord: Any, axes: Any, matrix: bool) -> Tensor:
     first = None if axes is None else axes[0]
     if ord == 1:
         sums = tf.reduce_sum(values, first, keepdims=True)
@@ -192,7 +192,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
         return result
 
 
-def _longest_side(a: Any, dtype: Any) -> Any:
+def _longest_side(a: Any, dtype: Any) -> float:
     sides = [
         tf.shape(a)[axis]
         if dimension_value(a.shape[axis]) is None

@@ -10,12 +10,13 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.variables.base import VariableV2
 
 
 def convert_nonref_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor | None:
     """Return a tensor of `value`; variables, which change, and None stay as they are.
 
     TypeError if a variable has another type than `dtype`.
@@ -53,14 +54,14 @@ def assert_not_ref_type(x: Any, arg_name: str) -> None:
         raise TypeError(f"Argument {arg_name} cannot be reference type. Found: {type(x)}")
 
 
-def _real_zero(x: Any) -> Any:
+def _real_zero(x: Any) -> Tensor:
     """Return zero in the type of the real parts."""
     return convert_to_tensor(0, dtype=x.dtype.base_dtype.real_dtype)
 
 
 def assert_no_entries_with_modulus_zero(
     x: Any, message: str | None = None, name: str = "assert_no_entries_with_modulus_zero"
-) -> Any:
+) -> Operation:
     """Return an op that fails where an element is zero."""
     with tf.name_scope(name, values=[x]):
         tensor = convert_to_tensor(x, name="x")
@@ -103,7 +104,7 @@ def assert_rank_at_least(rank: int, tensor: Any, argument: str) -> None:
         raise ValueError(f"Argument {argument} must have at least {dimensions}.  Found: {tensor}")
 
 
-def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Any:
+def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Operation:
     """Return an op that fails if `operator` cannot be applied to `x`."""
     return tf.debugging.assert_equal(
         tf.shape(x)[-2],
@@ -121,7 +122,7 @@ def assert_is_batch_matrix(tensor: Any) -> None:
         )
 
 
-def shape_tensor(shape: Any, name: str | None = None) -> Any:
+def shape_tensor(shape: Any, name: str | None = None) -> Tensor:
     """Return a shape as a tensor, of int32 where it is empty."""
     empty = isinstance(shape, (tuple, list)) and not shape
     return convert_to_tensor(shape, dtype=tf.int32 if empty else None, name=name)
@@ -147,18 +148,18 @@ def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) ->
         return [_with_batch(matrix, batch) for matrix in matrices]
 
 
-def _with_batch(matrix: Any, batch: Any) -> Any:
+def _with_batch(matrix: Any, batch: Any) -> Tensor:
     return tf.broadcast_to(matrix, tf.concat([batch, tf.shape(matrix)[-2:]], axis=0))
 
 
-def cholesky_solve_with_broadcast(chol: Any, rhs: Any, name: str | None = None) -> Any:
+def cholesky_solve_with_broadcast(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """`cholesky_solve` for batches of different shapes."""
     with tf.name_scope(name, "CholeskySolveWithBroadcast", [chol, rhs]):
         chol, rhs = broadcast_matrix_batch_dims([chol, rhs])
         return tf.linalg.cholesky_solve(chol, rhs)
 
 
-def _solve(matrix: Any, rhs: Any, adjoint: bool, solver: Callable[..., Any]) -> Any:
+def _solve(matrix: Any, rhs: Any, adjoint: bool, solver: Callable[..., Any]) -> Tensor:
     """Return `solver(matrix, rhs, transposed, adjoint)`, batches broadcast and made small.
 
     `transposed` says that the solver is given the transpose instead of being asked for it.
@@ -172,10 +173,10 @@ def _solve(matrix: Any, rhs: Any, adjoint: bool, solver: Callable[..., Any]) -> 
 
 def matrix_solve_with_broadcast(
     matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`matrix_solve` for batches of different shapes."""
 
-    def solver(a: Any, b: Any, _: bool, adjoint: bool) -> Any:
+    def solver(a: Any, b: Any, _: bool, adjoint: bool) -> Tensor:
         return tf.linalg.solve(a, b, adjoint=adjoint)
 
     with tf.name_scope(name, "MatrixSolveWithBroadcast", [matrix, rhs]):
@@ -184,10 +185,10 @@ def matrix_solve_with_broadcast(
 
 def matrix_triangular_solve_with_broadcast(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """`matrix_triangular_solve` for batches of different shapes."""
 
-    def solver(a: Any, b: Any, transposed: bool, adjoint: bool) -> Any:
+    def solver(a: Any, b: Any, transposed: bool, adjoint: bool) -> Tensor:
         is_lower = not lower if transposed else lower
         return tf.linalg.triangular_solve(a, b, lower=is_lower, adjoint=adjoint)
 

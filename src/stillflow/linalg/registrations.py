@@ -149,7 +149,7 @@ def _inverse(operator: Any) -> Any:
 
 
 @RegisterInverse(LinearOperatorDiag)
-def _inverse_diag(operator: Any) -> Any:
+def _inverse_diag(operator: Any) -> LinearOperatorDiag:
     return LinearOperatorDiag(1.0 / operator.diag, **_hints(operator))
 
 

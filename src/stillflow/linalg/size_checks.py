@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
-def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bool) -> Any:
+def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bool) -> Tensor:
     """Return a size (rank 0) or shape (rank 1) tensor, with assertions if asked for.
 
     `static` is its value if known, else None; ValueError if that is wrong.

@@ -91,7 +91,7 @@ class _Reader:
         self.schema, self.data = schema, memoryview(data)
         self.tables_left = len(data)  # more can only come from many offsets to the same ones
 
-    def unpack(self, layout: str, position: int) -> Any:
+    def unpack(self, layout: str, position: int) -> int:
         if not 0 <= position <= len(self.data) - struct.calcsize(layout):
             raise ValueError("The model is damaged: an offset leads outside of it.")
         return struct.unpack_from(layout, self.data, position)[0]

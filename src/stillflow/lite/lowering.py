@@ -11,6 +11,7 @@ import stillflow as tf
 from stillflow import errors
 from stillflow.graph.card import find
 from stillflow.graph.constant_value import constant_value
+from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph_util import extract_sub_graph
 from stillflow.lite import custom_operators
@@ -97,7 +98,7 @@ def _cut(graph_def: Any, inputs: Mapping[str, tuple[Any, Sequence[int]]], output
     return extract_sub_graph(cut, [name.partition(":")[0] for name in outputs])
 
 
-def _imported(graph_def: Any) -> Any:
+def _imported(graph_def: Any) -> Graph:
     unknown = sorted({node.op for node in graph_def.node if find(node.op) is None})
     if unknown:
         raise unsupported(unknown, ())
@@ -281,11 +282,11 @@ class _Lowering:
         self.names.update({tensor: new for tensor, name in self.names.items() if name == old})
 
 
-def _numpy_type(tensor: Tensor) -> Any:
+def _numpy_type(tensor: Tensor) -> type[Any]:
     return _element_type(tensor.dtype)
 
 
-def _element_type(dtype: Any) -> Any:
+def _element_type(dtype: Any) -> type[Any]:
     return object if dtype == tf.string else dtype.as_numpy_dtype
 
 

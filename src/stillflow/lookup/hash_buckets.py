@@ -10,6 +10,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export, export_value
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.lookup.interface import LookupInterface, signature_mismatch
 from stillflow.lookup.static_tables import HashTable
@@ -122,7 +123,7 @@ class Bucketed(LookupInterface):
     def _to_bucket(self) -> Callable[..., Any]:
         return string_to_hash_bucket_fast
 
-    def _ids(self, values: Any) -> Any:
+    def _ids(self, values: Any) -> Tensor:
         strings = values if values.dtype.base_dtype == dtypes.string else as_string(values)
         to_bucket = self._to_bucket()
         buckets = to_bucket(strings, num_buckets=self._num_oov_buckets, name="hash_bucket")
@@ -132,7 +133,7 @@ class Bucketed(LookupInterface):
         buckets = add(buckets, self._table.size())
         return where_v2(not_equal(ids, self._table.default_value), ids, buckets)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor | SparseTensor:
         """Return the ids of keys.
 
         Args:

@@ -9,6 +9,7 @@ from stillflow.graph.api import add_to_collection, colocate_with, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.lookup.interface import LookupInterface, signature_mismatch
 from stillflow.ops.lookup.creation import (
     mutable_dense_hash_table_v2_op,
@@ -89,7 +90,7 @@ class ChangingTable(LookupInterface):
         with name_scope(name, f"{self.name}_Size", [handle]) as scope, colocate_with(handle):
             return lookup_table_size_v2_op(handle, name=self._op_name(scope))
 
-    def remove(self, keys: Any, name: str | None = None) -> Any:
+    def remove(self, keys: Any, name: str | None = None) -> Operation:
         """Return an operation that forgets keys; those that are not there do no harm.
 
         Raises:
@@ -101,7 +102,7 @@ class ChangingTable(LookupInterface):
         with name_scope(name, f"{self.name}_lookup_table_remove", used):
             return lookup_table_remove_v2_op(self.resource_handle, keys)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
         """Return the values of keys; that of keys that are not there is the default.
 
         Raises:
@@ -115,7 +116,7 @@ class ChangingTable(LookupInterface):
                     handle, keys, self._default_value, name=self._op_name(scope)
                 )
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Return an operation that sets the values of keys.
 
         Raises:
@@ -129,11 +130,11 @@ class ChangingTable(LookupInterface):
             with colocate_with(handle):
                 return lookup_table_insert_v2_op(handle, keys, values, name=self._op_name(scope))
 
-    def export(self, name: str | None = None) -> Any:
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and values."""
         return self._entries(name)
 
-    def _entries(self, name: str | None = None) -> Any:
+    def _entries(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         handle = self.resource_handle
         with (
             name_scope(name, f"{self.name}_lookup_table_export_values", [handle]) as scope,
@@ -168,7 +169,7 @@ class MutableHashTable(ChangingTable):
         default = convert_to_tensor(default_value, dtype=value_dtype)
         super().__init__(key_dtype, value_dtype, default, name, checkpoint)
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         options = {
             "use_node_name_sharing": self._checkpoint, "key_dtype": self._key_dtype,
             "value_dtype": self._value_dtype, "name": self._name,
@@ -202,7 +203,7 @@ class DenseHashTable(ChangingTable):
         self._deleted_key = convert_to_tensor(deleted_key, dtype=key_dtype, name="deleted_key")
         super().__init__(key_dtype, value_dtype, default, name, checkpoint)
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         return mutable_dense_hash_table_v2_op(
             self._empty_key, self._deleted_key, use_node_name_sharing=self._checkpoint,
             value_dtype=self._value_dtype, value_shape=self._value_shape,

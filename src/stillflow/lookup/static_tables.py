@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.lookup.interface import LookupInterface, signature_mismatch
@@ -44,11 +45,11 @@ class FilledTable(LookupInterface):
         else:
             self._init_op = self._initialize()
 
-    def _initialize(self) -> Any:
+    def _initialize(self) -> Operation:
         return self._initializer.initialize(self)
 
     @property
-    def default_value(self) -> Any:
+    def default_value(self) -> Tensor:
         """The value of keys that are not there."""
         return self._default_value
 
@@ -57,7 +58,7 @@ class FilledTable(LookupInterface):
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
             return lookup_table_size_v2_op(self.resource_handle)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor | SparseTensor:
         """Return the values of keys.
 
         Args:
@@ -83,7 +84,7 @@ class InitializableLookupTableBaseV1(FilledTable):
     """A table with an initializer; arguments are those of `FilledTable`."""
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> Operation:
         """The operation that fills the table."""
         return self._init_op
 
@@ -109,7 +110,7 @@ class Hashed(FilledTable):
         super().__init__(default_value, initializer)
         self._value_shape = self._default_value.get_shape()
 
-    def _create_resource(self) -> Any:
+    def _create_resource(self) -> Tensor:
         table = hash_table_v2_op(
             shared_name=self._shared_name, key_dtype=self._initializer.key_dtype,
             value_dtype=self._initializer.value_dtype, name=self._name,
@@ -122,7 +123,7 @@ class Hashed(FilledTable):
         """The name of the operation that made it."""
         return self._table_name
 
-    def export(self, name: str | None = None) -> Any:
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and values."""
         with name_scope(name, f"{self.name}_Export", [self.resource_handle]) as scope:
             keys, values = lookup_table_export_v2_op(

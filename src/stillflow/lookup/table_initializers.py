@@ -11,7 +11,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.lookup.operations import (
     initialize_table_from_text_file_v2_op,
     lookup_table_import_v2_op,
@@ -88,7 +88,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         self._keys = convert_to_tensor(keys, dtype=key_dtype, name="keys")
         self._values = convert_to_tensor(values, dtype=value_dtype, name="values")
 
-    def initialize(self, table: Any) -> Any:
+    def initialize(self, table: Any) -> Operation:
         """Return the operation that fills `table`.
 
         Raises:
@@ -128,7 +128,7 @@ class TrackableAsset(Trackable):
 
 def _path_of(
     asset: TrackableAsset, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     return convert_to_tensor(asset.asset_path, dtype=dtype, name=name, as_ref=as_ref)
 
 
@@ -185,7 +185,7 @@ class TextFileInitializer(TableInitializerBase):
         self._filename = self._track_trackable(TrackableAsset(filename), "_filename")
         super().__init__(key_dtype, value_dtype)
 
-    def initialize(self, table: Any) -> Any:
+    def initialize(self, table: Any) -> Operation:
         """Return the operation that fills `table`.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -21,6 +21,9 @@ from stillflow.lookup.table_initializers import (
 from stillflow.ops.arrays.sequences import range as tf_range
 from stillflow.ops.arrays.shape import size
 from stillflow.ops.math.cast import cast
+
+if TYPE_CHECKING:
+    from stillflow.lookup.interface import LookupInterface
 
 
 def _check_file(vocabulary_file: Any) -> None:
@@ -50,7 +53,7 @@ def _check_size(vocab_size: int | None, file: Any = None) -> None:
 def _table_of_file(
     kind: Any, file: Any, default_value: Any, vocab_size: int | None, key_column_index: int,
     value_column_index: int, delimiter: str, **types: Any,
-) -> Any:  # fmt: skip
+) -> StaticHashTable:  # fmt: skip
     """Return a table of a file's columns, which an initializer of that kind fills."""
     initializer = kind(
         file, key_column_index=key_column_index, value_column_index=value_column_index,
@@ -79,7 +82,7 @@ def index_table_from_file(
     key_column_index: int = TextFileIndex.WHOLE_LINE,
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
-) -> Any:
+) -> LookupInterface:
     """Return a table of ids by words, from a file with a word on each line.
 
     Args:
@@ -118,7 +121,7 @@ def index_table_from_tensor(
     hasher_spec: Any = FastHashSpec,
     dtype: Any = dtypes.string,
     name: str | None = None,
-) -> Any:
+) -> LookupInterface:
     """Return a table of ids by words, from a vector of words.
 
     Args:
@@ -160,7 +163,7 @@ def index_to_string_table_from_file(
     key_column_index: int = TextFileIndex.LINE_NUMBER,
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
-) -> Any:
+) -> StaticHashTable:
     """Return a table of words by ids, from a file with a word on each line.
 
     Args:
@@ -181,7 +184,7 @@ def index_to_string_table_from_file(
 
 def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: Any = "UNK", name: str | None = None
-) -> Any:
+) -> StaticHashTable:
     """Return a table of words by ids, from a vector of words.
 
     Args:

@@ -8,7 +8,7 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.shape import expand_dims, rank, shape, size
@@ -37,7 +37,9 @@ def _dims_fit(weights_shape: Tensor, values_shape: Tensor) -> Tensor:
         return equal(0, size(invalid.values, name="num_invalid_dims"), name=scope)
 
 
-def _shape_fits(weights_rank: Any, weights_shape: Any, values_rank: Any, values_shape: Any) -> Any:
+def _shape_fits(
+    weights_rank: Any, weights_shape: Any, values_rank: Any, values_shape: Any
+) -> Tensor:
     inputs = [weights_rank, weights_shape, values_rank, values_shape]
     with name_scope(None, "has_valid_nonscalar_shape", inputs) as scope:
         is_same_rank = equal(values_rank, weights_rank, name="is_same_rank")
@@ -49,7 +51,7 @@ def _shape_fits(weights_rank: Any, weights_shape: Any, values_rank: Any, values_
         )
 
 
-def _check_known(weights: Tensor, values: Tensor, shapes: tuple[Any, Any]) -> Any:
+def _check_known(weights: Tensor, values: Tensor, shapes: tuple[Any, Any]) -> Operation | None:
     """Return an operation that does nothing if the known shapes fit, None if they are not known."""
     if weights.shape.ndims == 0:
         return no_op(name="static_scalar_check_success")
@@ -70,7 +72,7 @@ def _check_known(weights: Tensor, values: Tensor, shapes: tuple[Any, Any]) -> An
     return no_op(name="static_dims_check_success")
 
 
-def assert_broadcastable(weights: Any, values: Any) -> Any:
+def assert_broadcastable(weights: Any, values: Any) -> Operation | None:
     """Return an assertion that `weights` is a scalar or fits `values` in every dimension.
 
     ValueError if the shapes are known and do not fit.

@@ -46,7 +46,7 @@ def at_k_name(name: str, k: int | None = None, class_id: int | None = None) -> s
     return name if class_id is None else f"{name}_class{class_id:d}"
 
 
-def expand_labels(labels: Any, predictions: Tensor) -> Any:
+def expand_labels(labels: Any, predictions: Tensor) -> Tensor:
     """Return labels, dense or sparse, of the rank of predictions: one class is a set of one."""
     with name_scope(None, "expand_labels", (labels, predictions)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
@@ -133,7 +133,7 @@ def streaming_count_in_sets(
         return total, assign_add(total, added, name="update")
 
 
-def repeat(tensor: Any, multiple: int, dim: int = 0, name: str | None = None) -> Any:
+def repeat(tensor: Any, multiple: int, dim: int = 0, name: str | None = None) -> Tensor:
     """Return a tensor, dense or sparse, repeated along a new axis before its axis `dim`."""
     if multiple < 1:
         raise ValueError(f"Invalid multiple {multiple}, must be > 0.")
@@ -143,7 +143,7 @@ def repeat(tensor: Any, multiple: int, dim: int = 0, name: str | None = None) ->
         return repeated(tensor, multiple, dim, scope)
 
 
-def _repeat_dense(tensor: Tensor, multiple: int, dim: int, scope: str) -> Any:
+def _repeat_dense(tensor: Tensor, multiple: int, dim: int, scope: str) -> Tensor:
     expanded = expand_dims(tensor, dim - (dim < 0), name="expand")
     if multiple == 1:
         return expanded
@@ -180,7 +180,7 @@ def count_relevant(labels: Any, k: int) -> Tensor:
         return minimum(count, k, name=scope)
 
 
-def forget_unknown_classes(labels: Any, num_classes: Tensor) -> Any:
+def forget_unknown_classes(labels: Any, num_classes: Tensor) -> Tensor:
     """Labels with -1 for all numbers that are not below `num_classes`."""
     is_sparse = isinstance(labels, (SparseTensor, SparseTensorValue))
 
@@ -188,7 +188,7 @@ def forget_unknown_classes(labels: Any, num_classes: Tensor) -> Any:
         is_unknown = greater_equal(values, num_classes)
         return where_v2(is_unknown, -1 * ones_like(values), values)
 
-    def known_labels() -> Any:
+    def known_labels() -> Tensor:
         if not is_sparse:
             return known(labels)
         return type(labels)(

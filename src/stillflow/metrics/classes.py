@@ -23,7 +23,7 @@ from stillflow.variables.state_ops import assign_add
 from stillflow.variables.variable_scope import variable_scope
 
 
-def _vector(tensor: Any) -> Any:
+def _vector(tensor: Any) -> Tensor:
     return reshape(tensor, [-1]) if tensor.get_shape().ndims > 1 else tensor
 
 
@@ -83,7 +83,7 @@ def mean_iou(
         return value, collect(updates_collections, update)
 
 
-def _mean_iou(total: Any) -> Any:
+def _mean_iou(total: Any) -> Tensor:
     counts: Any = (partial(reduce_sum, axis=0), partial(reduce_sum, axis=1), tensor_diag_part)
     predicted, actual, right = (cast(count(total), dtypes.float32) for count in counts)
     union = predicted + actual - right

@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align_bool
 from stillflow.metrics.variables import Pair, collect, metric_variable, read, value_and_update
 from stillflow.ops.arrays.select import where
@@ -101,7 +102,7 @@ false_negatives = export("metrics.false_negatives")(
 )
 
 
-def _ratio(count: Any, others: Any, name: str | None) -> Any:
+def _ratio(count: Any, others: Any, name: str | None) -> Tensor:
     """`count / (count + others)`, 0 if both are 0."""
     return where(greater(count + others, 0), div(count, count + others), 0, name)
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
 from stillflow.metrics.thresholds import EPSILON, even_thresholds, from_counts
 from stillflow.metrics.variables import Pair
@@ -24,7 +25,7 @@ from stillflow.variables.variable_scope import variable_scope
 _SMOOTHING = 1e-6
 
 
-def _middle(left: Any, right: Any) -> Any:
+def _middle(left: Any, right: Any) -> Tensor:
     return (left + right) / 2.0
 
 
@@ -86,7 +87,7 @@ def auc(
 
 def _area(
     curve: str, method: str, strips: int, tp: Any, fn: Any, tn: Any, fp: Any, name: str
-) -> Any:
+) -> Tensor:
     if curve == "PR" and method == "careful_interpolation":
         return _interpolated(tp, fp, fn, strips)
     if curve == "PR" and method == "trapezoidal":
@@ -110,7 +111,7 @@ def rates(curve: str, tp: Any, fn: Any, tn: Any, fp: Any) -> tuple[Any, Any]:
     return recall, div(tp + _SMOOTHING, tp + fp + _SMOOTHING)
 
 
-def _interpolated(tp: Any, fp: Any, fn: Any, strips: int) -> Any:
+def _interpolated(tp: Any, fp: Any, fn: Any, strips: int) -> Tensor:
     """Return the area of precision over recall, true positives growing linearly with all positives.
 
     Between two thresholds precision is then `slope + intercept / positives`, whose integral has a

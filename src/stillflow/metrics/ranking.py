@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.class_sets import at_k_name, expand_labels, streaming_count_in_sets
 from stillflow.metrics.variables import Pair, value_and_update
 from stillflow.ops.arrays.top_k import top_k
@@ -17,7 +18,7 @@ from stillflow.ops.math.division import div
 from stillflow.util.deprecation import deprecated
 
 
-def _ratio(hits: Any, others: Any, name: str | None) -> Any:
+def _ratio(hits: Any, others: Any, name: str | None) -> Tensor:
     return div(hits, add(hits, others), name=name)
 
 

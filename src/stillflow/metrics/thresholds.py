@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
 from stillflow.metrics.variables import Pair, collect, read, value_and_update
 from stillflow.ops.math.argmax import argmax, argmin
@@ -103,7 +104,7 @@ def _share(which: str, others: str, said: str) -> Callable[..., Pair]:
         updates_collections: Any = None,
         name: str | None = None,
     ) -> Pair:
-        def ratio(hits: Any, misses: Any, name: str) -> Any:
+        def ratio(hits: Any, misses: Any, name: str) -> Tensor:
             return div(hits, EPSILON + hits + misses, name=f"{which}_{name}")
 
         order = ("tp", others)
@@ -174,7 +175,7 @@ def sensitivity_at_specificity(
     if specificity < 0 or specificity > 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
 
-    def sensitivity(tp: Any, tn: Any, fp: Any, fn: Any, name: str) -> Any:
+    def sensitivity(tp: Any, tn: Any, fp: Any, fn: Any, name: str) -> Tensor:
         specificities: Any = div(tn, tn + fp + EPSILON)
         best = cast(argmin(abs_(specificities - specificity), 0), dtypes.int32)
         return div(tp[best], tp[best] + fn[best] + EPSILON, name)
@@ -218,7 +219,7 @@ def specificity_at_sensitivity(
     if sensitivity < 0 or sensitivity > 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
 
-    def specificity(tp: Any, tn: Any, fp: Any, fn: Any, name: str) -> Any:
+    def specificity(tp: Any, tn: Any, fp: Any, fn: Any, name: str) -> Tensor:
         sensitivities: Any = div(tp, tp + fn + EPSILON)
         least = reduce_min(abs_(sensitivities - sensitivity))
         is_least = cast(equal(abs_(sensitivities - sensitivity), least), dtypes.int64)

@@ -41,10 +41,10 @@ def collect(collections: Any, value: Any) -> Any:
     return value
 
 
-def across_replicas(collections: Any, compute: Callable[..., Any], *values: Any) -> Any:
+def across_replicas(collections: Any, compute: Callable[..., Any], *values: Any) -> Tensor:
     """Return `compute(strategy, *values)`, run once on the values of all replicas."""
 
-    def once(strategy: Any, *whole: Any) -> Any:
+    def once(strategy: Any, *whole: Any) -> Tensor:
         with _outside_of_steps(strategy.extended):
             return collect(collections, compute(strategy, *whole))
 

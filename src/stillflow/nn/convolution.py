@@ -113,7 +113,7 @@ class Convolution:
         strides, rate = strides_and_dilation_rate(count, strides, dilation_rate)
         first = 2 if axis == 1 else 1
 
-        def build(_: int, padding: str) -> Any:
+        def build(_: int, padding: str) -> PlainConvolution:
             return PlainConvolution(
                 input_shape, filter_shape, padding, data_format, strides, name=name
             )
@@ -249,7 +249,7 @@ def _check_atrous(value: Tensor, filters: Tensor, rate: int) -> None:
         raise ValueError(f"rate {rate} cannot be less than one")
 
 
-def _atrous_output_shape(output_shape: Any, filters: Tensor) -> Any:
+def _atrous_output_shape(output_shape: Any, filters: Tensor) -> list[int]:
     found = convert_to_tensor(output_shape, name="output_shape").shape
     if not found.is_compatible_with(TensorShape([4])):
         raise ValueError(f"output_shape must have shape (4,), got {found}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.nn.ctc_alignments import loss_and_gradient, size
 from stillflow.ops.recurrent.ctc import (
@@ -26,7 +27,7 @@ def ctc_loss(
     ignore_longer_outputs_than_inputs: bool = False,
     time_major: bool = True,
     logits: Any = None,
-) -> Any:
+) -> Tensor:
     """Return the loss of connectionist temporal classification (Graves et al., 2006).
 
     Args:
@@ -69,7 +70,7 @@ def ctc_loss_v2(
     unique: Any = None,
     blank_index: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """`ctc_loss` with the blank anywhere, and labels that may be dense.
 
     Args:
@@ -114,7 +115,7 @@ def ctc_loss_dense(
     unique: Any = None,
     blank_index: int = 0,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """See `ctc_loss_v2`, for dense labels."""
     with tf.name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
         logits = tf.convert_to_tensor(logits, name="logits")
@@ -247,7 +248,7 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         return collapsed, tf.cast(lengths, seq_length.dtype)
 
 
-def _begins_run(labels: Any, lengths: Any) -> Any:
+def _begins_run(labels: Any, lengths: Any) -> Tensor:
     """Return True for labels within the lengths that differ from the one before."""
     differs = [tf.ones_like(labels[:, :1], tf.bool), tf.not_equal(labels[:, 1:], labels[:, :-1])]
     begins = tf.concat(differs, axis=1)
@@ -267,7 +268,7 @@ def _moved_to_front(labels: Any, kept: Any) -> tuple[Any, Any]:
 
 
 @export("nn.ctc_unique_labels")
-def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
+def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Tensor]:
     """Return the distinct labels of every row, and each label's index in that row.
 
     Args:

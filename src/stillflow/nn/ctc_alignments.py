@@ -14,6 +14,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.functional.defun import Defun
 from stillflow.functional.functional_ops import While
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.arrays.inplace import empty_op, inplace_add_op, inplace_update_op
 
@@ -42,7 +43,7 @@ def loss_and_gradient(
     return -likelihood, gradient
 
 
-def transitions(labels: Any) -> Any:
+def transitions(labels: Any) -> Tensor:
     """1 where one state may follow another, else 0: [batch, states, states]."""
     with tf.name_scope("ctc_state_trans"):
         labels = tf.convert_to_tensor(labels, name="label_seq")
@@ -54,7 +55,7 @@ def transitions(labels: Any) -> Any:
         return tf.expand_dims(always, 0) + direct
 
 
-def _by_blanks(label: Any, blank: Any, states: Any) -> Any:
+def _by_blanks(label: Any, blank: Any, states: Any) -> Tensor:
     """1 where a state stays, or is followed by a blank or follows one: [states, states]."""
     from_blank = tf.stack([label[1:], blank[:-1]], 1)
     places = tf.concat([[[1, 0]], from_blank, tf.stack([blank, label], 1)], 0)
@@ -62,7 +63,7 @@ def _by_blanks(label: Any, blank: Any, states: Any) -> Any:
     return allowed + tf.eye(states)
 
 
-def _between_labels(labels: Any, label: Any, shape: list[Any]) -> Any:
+def _between_labels(labels: Any, label: Any, shape: list[Any]) -> Tensor:
     """1 where a label follows another one, which differs: [batch, states, states]."""
     places = tf.stack([tf.zeros_like(label[2:]), label[2:], label[1:-1]], 1)
     places = tf.tile(tf.expand_dims(places, 0), [shape[0], 1, 1])
@@ -87,7 +88,7 @@ def ends(lengths: Any, longest: Any) -> tuple[Any, Any]:
     return start, tf.transpose(end)
 
 
-def _of_states(labels: Any, classes: Any, class_probs: Any) -> Any:
+def _of_states(labels: Any, classes: Any, class_probs: Any) -> Tensor:
     """Return the observations of states from those of classes: [time, batch, states]."""
     count = size(labels, 1)
     blank = tf.tile(class_probs[:, :, :1], [1, 1, count + 1])
@@ -97,7 +98,7 @@ def _of_states(labels: Any, classes: Any, class_probs: Any) -> Any:
     return tf.pad(probs, [[0, 0], [0, 0], [1, 0]], constant_values=tf.log(0.0))
 
 
-def of_classes(labels: Any, classes: Any, states: Any) -> Any:
+def of_classes(labels: Any, classes: Any, states: Any) -> Tensor:
     """Return the sums over the states of each class: [time, batch, classes]."""
     of_labels = size(labels, 1) + 1
     label_states, blank_states = states[:, :, 1:of_labels], states[:, :, of_labels:]
@@ -108,7 +109,7 @@ def of_classes(labels: Any, classes: Any, states: Any) -> Any:
     return tf.concat([blanks, sums], axis=-1)
 
 
-def of_classes_by_unique_labels(labels: Any, classes: Any, states: Any, unique: Any) -> Any:
+def of_classes_by_unique_labels(labels: Any, classes: Any, states: Any, unique: Any) -> Tensor:
     """`of_classes` that adds up the states of equal labels of a row first."""
     of_labels = size(labels, 1) + 1
     label_states, blank_states = states[:, :, 1:of_labels], states[:, :, of_labels:]
@@ -127,7 +128,7 @@ def of_classes_by_unique_labels(labels: Any, classes: Any, states: Any, unique: 
     return tf.concat([blanks, of_label], axis=-1)
 
 
-def sum_of_equal(positions: Any, states: Any) -> Any:
+def sum_of_equal(positions: Any, states: Any) -> Tensor:
     """Add up the states of a row that have the same position: [time, batch, labels]."""
     with tf.name_scope("sum_states"):
         places = tf.convert_to_tensor(positions, name="idx")
@@ -151,7 +152,7 @@ def forward_backward(
     moves_back = tf.transpose(moves, orders[rank])
     batch = size(observed, 1)
 
-    def step(probs: Any, through: Any) -> Any:
+    def step(probs: Any, through: Any) -> Tensor:
         return tf.reduce_logsumexp(tf.expand_dims(probs, axis=1) + through, axis=-1)
 
     def forward(probs: Any, seen: Any) -> Any:
@@ -187,7 +188,7 @@ def scan(
     reverse: bool = False,
     inclusive: bool = False,
     final_only: bool = False,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor]:
     """`tf.scan` by a `While` operation, which cannot be differentiated.
 
     `fn` takes the sums so far and the rows of one step of `elems`, [steps, ...]; both are one or a
@@ -241,5 +242,5 @@ def _loop(given: list[Any], cond: Any, body: Any) -> list[Any]:
     return While(given, Defun(*types)(cond), Defun(*types)(body), hostmem=on_host)
 
 
-def _set_row(x: Any, row: Any, value: Any) -> Any:
+def _set_row(x: Any, row: Any, value: Any) -> Tensor:
     return inplace_update_op(x, tf.reshape(row, [1]), tf.expand_dims(value, 0))

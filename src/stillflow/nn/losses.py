@@ -58,7 +58,7 @@ def log_poisson_loss(
         return loss + _log_factorial(counts) if compute_full_loss else loss
 
 
-def _log_factorial(x: Any) -> Any:
+def _log_factorial(x: Any) -> Tensor:
     """Stirling's approximation of log(x!); 0 for x of 0 to 1."""
     half, circle = (constant(number, dtype=x.dtype) for number in (0.5, 2 * math.pi))
     approximation = x * log(x) - x + half * log(circle * x)

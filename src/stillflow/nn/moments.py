@@ -168,7 +168,7 @@ def weighted_moments(
         return _reduced(mean, multiply(squares, divisor), axes, keep, given.dtype)
 
 
-def _widened(x: Tensor) -> Any:
+def _widened(x: Tensor) -> Tensor:
     """Return `x`, as float32 if it is float16, whose sums are not precise enough."""
     return cast(x, dtypes.float32) if x.dtype == dtypes.float16 else x
 

@@ -60,7 +60,7 @@ def _as_tables(embedding_weights: Any, sparse_weights: Any) -> list[Any]:
     ]
 
 
-def _as_matrix(sparse_ids: Any, original: Tensor, count: Any) -> Any:
+def _as_matrix(sparse_ids: Any, original: Tensor, count: Any) -> SparseTensor:
     """Sparse ids of any rank as a matrix: all axes but the last become one."""
     leading = reduce_prod(slice_(original, [0], [count - 1]))
     return sparse_reshape(sparse_ids, [leading, gather(original, count - 1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.api import control_dependencies
@@ -14,7 +15,7 @@ from stillflow.variables.custom_gradient import custom_gradient
 
 @export("nn.swish")
 @custom_gradient
-def swish(features: Any) -> Any:
+def swish(features: Any) -> tuple[Tensor, Callable[..., Any]]:
     """Compute `features * sigmoid(features)`; the gradient recomputes the sigmoid.
 
     Raises:

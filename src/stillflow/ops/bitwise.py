@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.kernels import NUMPY_TYPES, element_wise, through_numpy
@@ -32,7 +33,7 @@ def _binary(name: str, torch_name: str, in_numpy: Callable[..., Any]) -> Card:
     return card
 
 
-def _samples() -> Any:
+def _samples() -> None:
     yield Sample(np.int32([5, -3, 0]), np.int32([[3], [-1]]))
     yield Bad(np.int32([1, 2]), np.int32([1, 2, 3]), match="must be equal|Incompatible shapes")
 
@@ -47,12 +48,12 @@ population_count_op = op(f"PopulationCount(x: T) -> y: uint8; T: {_INTEGERS}", d
 
 @invert_op.shape
 @population_count_op.shape
-def same_shape(node: Node) -> Any:
+def same_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @invert_op.kernel
-def invert_kernel(node: Node) -> Any:
+def invert_kernel(node: Node) -> Kernel:
     return element_wise(node, torch.bitwise_not, np.invert)
 
 
@@ -64,13 +65,13 @@ def _count_bits(x: np.ndarray) -> np.ndarray:
 
 
 @population_count_op.kernel
-def population_count_kernel(node: Node) -> Any:
+def population_count_kernel(node: Node) -> Kernel:
     return through_numpy(_count_bits, node.outputs[0].dtype)
 
 
 @invert_op.samples
 @population_count_op.samples
-def one_input_samples() -> Any:
+def one_input_samples() -> None:
     yield Sample(np.int32([[0, 1], [255, -1]]))
 
 
@@ -82,7 +83,9 @@ left_shift_op.shape(broadcast_shape)
 right_shift_op.shape(broadcast_shape)
 
 
-def _shift_kernel(node: Node, shift: Callable[..., Any], in_numpy: Callable[..., Any]) -> Any:
+def _shift_kernel(
+    node: Node, shift: Callable[..., Any], in_numpy: Callable[..., Any]
+) -> Callable[..., Any]:
     """Shift as TF does: amounts below 0 or above all bits are limited."""
     last = node.T.size * 8 - 1
     if node.T in NUMPY_TYPES:
@@ -91,18 +94,18 @@ def _shift_kernel(node: Node, shift: Callable[..., Any], in_numpy: Callable[...,
 
 
 @left_shift_op.kernel
-def left_shift_kernel(node: Node) -> Any:
+def left_shift_kernel(node: Node) -> Kernel:
     return _shift_kernel(node, torch.bitwise_left_shift, np.left_shift)
 
 
 @right_shift_op.kernel
-def right_shift_kernel(node: Node) -> Any:
+def right_shift_kernel(node: Node) -> Kernel:
     return _shift_kernel(node, torch.bitwise_right_shift, np.right_shift)
 
 
 @left_shift_op.samples
 @right_shift_op.samples
-def shift_samples() -> Any:
+def shift_samples() -> None:
     yield Sample(np.int32([5, -3, 1]), np.int32([1, 2, 40]))
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.samples import Bad, Sample
@@ -52,13 +54,13 @@ def check_rank(value: Any, rank: int, name: str, end: str = ".") -> None:
 
 
 @nearest_neighbors_op.shape
-def nearest_neighbors_shape(node: Node) -> Any:
+def nearest_neighbors_shape(node: Node) -> OutputDims:
     return [None, None]
 
 
 @nearest_neighbors_op.kernel
-def nearest_neighbors_kernel(node: Node) -> Any:
-    def nearest(points: Any, centers: Any, k: Any) -> Any:
+def nearest_neighbors_kernel(node: Node) -> Kernel:
+    def nearest(points: Any, centers: Any, k: Any) -> tuple[torch.Tensor, torch.Tensor]:
         check_rank(points, 2, "points")
         check_rank(centers, 2, "centers")
         check_rank(k, 0, "k")
@@ -115,13 +117,13 @@ def nearest_neighbors(points: Any, centers: Any, k: Any, name: str | None = None
 
 
 @kmeans_plus_plus_initialization_op.shape
-def kmeans_plus_plus_initialization_shape(node: Node) -> Any:
+def kmeans_plus_plus_initialization_shape(node: Node) -> OutputDims:
     return None
 
 
 @kmeans_plus_plus_initialization_op.kernel
-def kmeans_plus_plus_initialization_kernel(node: Node) -> Any:
-    def choose(points: Any, count: Any, seed: Any, retries: Any) -> Any:
+def kmeans_plus_plus_initialization_kernel(node: Node) -> Kernel:
+    def choose(points: Any, count: Any, seed: Any, retries: Any) -> torch.Tensor:
         check_rank(points, 2, "points")
         check_rank(count, 0, "num_to_sample")
         check_rank(seed, 0, "seed")
@@ -182,7 +184,7 @@ def kmeans_plus_plus_initialization_samples() -> Iterator[Any]:
 
 def kmeans_plus_plus_initialization(
     points: Any, num_to_sample: Any, seed: Any, num_retries_per_sample: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return points far from each other, [num_to_sample, width], to begin with as centers.
 
     Each is drawn again `num_retries_per_sample` times; below zero, their number decides.
@@ -196,13 +198,13 @@ def kmeans_plus_plus_initialization(
 
 
 @kmc2_chain_initialization_op.shape
-def kmc2_chain_initialization_shape(node: Node) -> Any:
+def kmc2_chain_initialization_shape(node: Node) -> OutputDims:
     return ()
 
 
 @kmc2_chain_initialization_op.kernel
-def kmc2_chain_initialization_kernel(node: Node) -> Any:
-    def walk(distances: Any, seed: Any) -> Any:
+def kmc2_chain_initialization_kernel(node: Node) -> Kernel:
+    def walk(distances: Any, seed: Any) -> torch.Tensor:
         check_rank(distances, 1, "distances")
         check_rank(seed, 0, "seed")
         if not len(distances):
@@ -224,6 +226,6 @@ def kmc2_chain_initialization_samples() -> Iterator[Any]:
     yield Bad(np.zeros(0, np.float32), np.int64(5), match="distances_tensor.size")
 
 
-def kmc2_chain_initialization(distances: Any, seed: Any, name: str | None = None) -> Any:
+def kmc2_chain_initialization(distances: Any, seed: Any, name: str | None = None) -> Tensor:
     """Return the number of a point, drawn by its distance [n] from the nearest center."""
     return kmc2_chain_initialization_op(distances, seed, name=name)

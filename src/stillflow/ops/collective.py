@@ -14,6 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.device import canonical
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import OutputDims
 
 _GROUP = """T: {float, half, double, int32, int64}
     group_size: int
@@ -44,7 +45,7 @@ collective_reduce_op.shape(lambda node: node.dims(0))
 
 
 @collective_gather_op.shape
-def collective_gather_shape(node: Node) -> Any:
+def collective_gather_shape(node: Node) -> OutputDims:
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
     if dims is None:
         return None

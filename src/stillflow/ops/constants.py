@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.errors import invalid_argument
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import const_card, constant_op
 from stillflow.graph.dims import merge, to_string
@@ -13,6 +14,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_proto import kernel_array
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 
@@ -79,7 +81,7 @@ def const_check(node: Node) -> None:
 
 
 @const_op.value
-def const_value(node: Node) -> Any:
+def const_value(node: Node) -> Array | None:
     """Return the array; None if the message is malformed, which fails when the constant is run."""
     try:
         return const_array(node.op.attrs["value"])
@@ -113,7 +115,7 @@ def placeholder_shape(node: Node) -> Any:
 
 
 @placeholder_op.kernel
-def placeholder_kernel(node: Node) -> Any:
+def placeholder_kernel(node: Node) -> Kernel:
     dtype = node.op.attrs["dtype"]
     text = f"You must feed a value for placeholder tensor '{node.name}' with dtype "
     text += dtypes.cpp_name(dtype)
@@ -135,7 +137,7 @@ placeholder_v2_op = op("""
 
 
 @placeholder_v2_op.shape
-def placeholder_v2_shape(node: Node) -> Any:
+def placeholder_v2_shape(node: Node) -> OutputDims:
     return node.op.attrs["shape"]
 
 
@@ -153,14 +155,14 @@ placeholder_v2_op.kernel(placeholder_kernel)
 
 
 @placeholder_with_default_op.shape
-def placeholder_with_default_shape(node: Node) -> Any:
+def placeholder_with_default_shape(node: Node) -> OutputDims:
     shape = node.op.attrs["shape"]
     merge(node.dims(0), shape._dims)  # rejects a default of another shape
     return shape
 
 
 @placeholder_with_default_op.kernel
-def placeholder_with_default_kernel(node: Node) -> Any:
+def placeholder_with_default_kernel(node: Node) -> Kernel:
     return node.same(0)
 
 

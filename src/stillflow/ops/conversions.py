@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import constant_op, standard_conversions
+from stillflow.graph.dtypes import DType
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
@@ -27,7 +28,7 @@ LARGE_NUM_ELEMENTS = 100_000_000
 _PLAIN = frozenset((int, float, bool, str, bytes, complex, np.ndarray, *np.sctypeDict.values()))
 
 
-def _dtype_inside(values: Any) -> Any:
+def _dtype_inside(values: Any) -> DType | None:
     """Return the type of the first tensor in nested lists, None if there is none."""
     for item in values:
         kind = type(item)
@@ -51,13 +52,13 @@ def _list(values: Any, dtype: Any = None, name: str | None = None, as_ref: bool 
 
 def _shape(
     value: TensorShape, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     return constants.shape_as_tensor(value, dtype, name)
 
 
 def _dimension(
     value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     if value.value is None:
         raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
     if dtype not in (None, dtypes.int32, dtypes.int64):

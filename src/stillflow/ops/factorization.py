@@ -11,6 +11,8 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.clustering import check_rank
 from stillflow.ops.samples import Bad, Sample
 
@@ -39,7 +41,7 @@ def _check_inside(indices: Any, size: int, name: str) -> None:
 
 
 @wals_compute_partial_lhs_and_rhs_op.shape
-def wals_compute_partial_lhs_and_rhs_shape(node: Node) -> Any:
+def wals_compute_partial_lhs_and_rhs_shape(node: Node) -> OutputDims:
     return [None, None]
 
 
@@ -72,8 +74,8 @@ def _check_wals(*arguments: Any) -> None:
 
 
 @wals_compute_partial_lhs_and_rhs_op.kernel
-def wals_compute_partial_lhs_and_rhs_kernel(node: Node) -> Any:
-    def sums(*arguments: Any) -> Any:
+def wals_compute_partial_lhs_and_rhs_kernel(node: Node) -> Kernel:
+    def sums(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
         _check_wals(*arguments)
         factors, columns, unobserved, rows, indices, values, entries, size, turned = arguments
         of_input, of_factor = indices.flip(1).T if bool(turned) else indices.T
@@ -167,12 +169,12 @@ def wals_compute_partial_lhs_and_rhs(
 
 
 @masked_matmul_op.shape
-def masked_matmul_shape(node: Node) -> Any:
+def masked_matmul_shape(node: Node) -> OutputDims:
     return None
 
 
 @masked_matmul_op.kernel
-def masked_matmul_kernel(node: Node) -> Any:
+def masked_matmul_kernel(node: Node) -> Kernel:
     def multiply(a: Any, b: Any, mask_indices: Any, transpose_a: Any, transpose_b: Any) -> Any:
         check_rank(a, 2, "a")
         check_rank(b, 2, "b")
@@ -216,6 +218,6 @@ def masked_matmul_samples() -> Iterator[Any]:
 
 def masked_matmul(
     a: Any, b: Any, mask_indices: Any, transpose_a: Any, transpose_b: Any, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return the product of two float matrices at the places `mask_indices` [n, 2] only, [n]."""
     return masked_matmul_op(a, b, mask_indices, transpose_a, transpose_b, name=name)

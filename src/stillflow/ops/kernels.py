@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -19,7 +20,7 @@ _SIGNED = {
 }  # fmt: skip
 
 
-def torch_type(dtype: DType) -> Any:
+def torch_type(dtype: DType) -> torch.dtype:
     """Return the torch dtype of a type's values."""
     return getattr(torch, dtype.base_dtype.torch_name or "none")
 
@@ -47,14 +48,14 @@ def either(node: Node, for_numbers: Any, for_strings: Any, index: int = 0) -> An
     return for_strings if objects else for_numbers
 
 
-def zeros(shape: tuple[int, ...], dtype: DType, device: Any = None) -> Any:
+def zeros(shape: tuple[int, ...], dtype: DType, device: Any = None) -> torch.Tensor | Array:
     """Return a run-time value of zeros, or of empty strings."""
     if dtype == dtypes.string:
         return np.full(shape, b"", object)
     return torch.zeros(shape, dtype=torch_type(dtype), device=device)
 
 
-def zeros_of(value: Any) -> Any:
+def zeros_of(value: Any) -> torch.Tensor:
     """Zeros in the shape of a run-time value; of lists and optionals, zeros of their parts."""
     if isinstance(value, torch.Tensor):
         return torch.zeros_like(value)
@@ -63,7 +64,7 @@ def zeros_of(value: Any) -> Any:
     return value.zeros_like()
 
 
-def copied(value: Any) -> Any:
+def copied(value: Any) -> torch.Tensor | Array:
     """Return a run-time value in memory of its own."""
     return value.copy() if isinstance(value, np.ndarray) else value.clone()
 
@@ -78,7 +79,7 @@ def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callab
         return function
     inner, outer = getattr(torch, signed), torch_type(dtype)
 
-    def moved(*args: Any, **kwargs: Any) -> Any:
+    def moved(*args: Any, **kwargs: Any) -> torch.Tensor:
         seen = [arg.view(inner) for arg in args[:count]]
         result = function(*seen, *args[count:], **kwargs)
         if isinstance(result, (tuple, list)):
@@ -88,7 +89,7 @@ def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callab
     return moved
 
 
-def as_signed(x: Any) -> Any:
+def as_signed(x: Any) -> torch.Tensor:
     """Return a torch tensor of unsigned integers as signed ones of the same bits.
 
     Others unchanged.
@@ -98,7 +99,7 @@ def as_signed(x: Any) -> Any:
     return x
 
 
-def flip(x: Any, axes: Any) -> Any:
+def flip(x: Any, axes: Any) -> torch.Tensor:
     """`torch.flip` for all types."""
     signed = as_signed(x)
     return signed.flip(axes) if signed is x else signed.flip(axes).view(x.dtype)
@@ -110,7 +111,7 @@ def ints(value: Any) -> list[int]:
     return items if isinstance(items, list) else [items]
 
 
-def index_tensor(values: Any, dtype: DType) -> Any:
+def index_tensor(values: Any, dtype: DType) -> torch.Tensor:
     """Integers as a torch tensor; such small vectors live on the CPU, as TF's host memory."""
     if native_calls.compiling():
         return torch.tensor(values, dtype=torch_type(dtype))

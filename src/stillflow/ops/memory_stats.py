@@ -11,6 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Sample
 
 # TensorFlow's limit of the processor's memory.
@@ -25,12 +26,12 @@ bytes_in_use_op, max_bytes_in_use_op, bytes_limit_op = (
 @bytes_in_use_op.shape
 @max_bytes_in_use_op.shape
 @bytes_limit_op.shape
-def bytes_shape(node: Node) -> Any:
+def bytes_shape(node: Node) -> OutputDims:
     return ()
 
 
 @bytes_in_use_op.kernel
-def bytes_in_use_kernel(node: Node) -> Any:
+def bytes_in_use_kernel(node: Node) -> Kernel:
     if torch.device(node.device).type == "mps":
         return lambda: torch.tensor(torch.mps.current_allocated_memory())
     _require_cuda(node)
@@ -38,7 +39,7 @@ def bytes_in_use_kernel(node: Node) -> Any:
 
 
 @max_bytes_in_use_op.kernel
-def max_bytes_in_use_kernel(node: Node) -> Any:
+def max_bytes_in_use_kernel(node: Node) -> Kernel:
     _require_cuda(node)  # Metal keeps no peak
     return lambda: torch.tensor(torch.cuda.max_memory_allocated(node.device))
 
@@ -52,7 +53,7 @@ def _require_cuda(node: Node) -> None:
 
 
 @bytes_limit_op.kernel
-def bytes_limit_kernel(node: Node) -> Any:
+def bytes_limit_kernel(node: Node) -> Kernel:
     limit = _NO_LIMIT
     if torch.device(node.device).type == "cuda":
         limit = torch.cuda.get_device_properties(node.device).total_memory

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from stillflow.graph.api import device
 from stillflow.graph.card import op
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 
 _TYPES = "T: {half, float, double, int32, int64}"
 _REDUCTION = 'reduction: {"min", "max", "prod", "sum"}'
@@ -36,7 +36,7 @@ for _card in (nccl_all_reduce_op, nccl_reduce_op, nccl_broadcast_op):
 
 
 @nccl_all_reduce_op.gradient
-def nccl_all_reduce_gradient(node: Node, grad: Tensor) -> Any:
+def nccl_all_reduce_gradient(node: Node, grad: Tensor) -> Gradients:
     _require_sum(node)
     _check_device(grad, node.op.device)
     with device(node.op.device):
@@ -47,7 +47,7 @@ def nccl_all_reduce_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @nccl_reduce_op.gradient
-def nccl_reduce_gradient(node: Node, grad: Tensor) -> Any:
+def nccl_reduce_gradient(node: Node, grad: Tensor) -> Gradients:
     _require_sum(node)
     _check_device(grad, node.op.device)
     with device(node.op.device):
@@ -56,7 +56,7 @@ def nccl_reduce_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @nccl_broadcast_op.gradient
-def nccl_broadcast_gradient(node: Node, grad: Tensor) -> Any:
+def nccl_broadcast_gradient(node: Node, grad: Tensor) -> Gradients:
     grads = list(grad.op.inputs)
     for each in grads:
         _check_device(each)

@@ -16,6 +16,7 @@ from stillflow.errors import internal
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 
 hyperplane_lsh_probes_op = op(
@@ -159,12 +160,12 @@ def _scalar(value: Any, name: str) -> int:
 
 
 @hyperplane_lsh_probes_op.shape
-def hyperplane_lsh_probes_shape(node: Node) -> Any:
+def hyperplane_lsh_probes_shape(node: Node) -> OutputDims:
     return [None, None]
 
 
 @hyperplane_lsh_probes_op.kernel
-def hyperplane_lsh_probes_kernel(node: Node) -> Any:
+def hyperplane_lsh_probes_kernel(node: Node) -> Kernel:
     def probe(products: Any, tables: Any, hyperplanes: Any, probes: Any) -> Any:
         count, per_table, wanted = _checked(products, tables, hyperplanes, probes)
         points = products.numpy(force=True).reshape(-1, count, per_table)

@@ -58,7 +58,7 @@ _BINARY: dict[str, Function] = {
 }
 
 
-def _in_scope(operator: str, x: Any, y: Any, make: Callable[[str], Any]) -> Any:
+def _in_scope(operator: str, x: Any, y: Any, make: Callable[[str], Any]) -> Tensor:
     """Call `make` with the operator's scope.
 
     The direct way where the graph is the default.
@@ -94,8 +94,8 @@ def _override(operator: str, function: Function) -> None:
 
         return _in_scope(operator, x, y, make)
 
-    def right(y: Any, x: Any) -> Any:
-        def make(scope: str) -> Any:
+    def right(y: Any, x: Any) -> Tensor:
+        def make(scope: str) -> Tensor:
             other = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
             return function(other, y, scope)
 

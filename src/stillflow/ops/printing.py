@@ -22,6 +22,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.summarize import summarize as summarize_array
 from stillflow.graph.tensor_like import is_tensor
@@ -48,7 +49,7 @@ print_op = op(
 
 
 @print_op.shape
-def print_shape(node: Node) -> Any:
+def print_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
@@ -64,7 +65,7 @@ def as_array(value: Any) -> np.ndarray:
 
 
 @print_op.kernel
-def print_kernel(node: Any) -> Any:
+def print_kernel(node: Any) -> Kernel:
     message, first_n, limit = node.message, node.first_n, node.summarize
     count = node.own_state(itertools.count)
 
@@ -78,7 +79,7 @@ def print_kernel(node: Any) -> Any:
 
 
 @print_op.gradient
-def print_gradient(node: Node, *grad: Any) -> Any:
+def print_gradient(node: Node, *grad: Any) -> Gradients:
     return [*grad, *[None] * (len(node.inputs) - 1)]
 
 
@@ -127,7 +128,7 @@ print_v2_op = op(
 
 
 @print_v2_op.shape
-def print_v2_shape(node: Node) -> Any:
+def print_v2_shape(node: Node) -> OutputDims:
     if node.dims(0) is not None and not node.planning:
         dims_lib.with_rank(node.dims(0), 0)
     return []
@@ -156,7 +157,7 @@ def _write(stream: str, text: str) -> None:
 
 
 @print_v2_op.kernel
-def print_v2_kernel(node: Node) -> Any:
+def print_v2_kernel(node: Node) -> Kernel:
     stream = node.output_stream.decode()
     end = node.end.decode()
     if stream not in ("stdout", "stderr", *_LEVELS) and not stream.startswith(_FILE):
@@ -220,7 +221,7 @@ def _template(item: Any, placeholder: str, tensors: list[Any]) -> str:
     return pprint.pformat(nest.pack_sequence_as(item, parts))
 
 
-def _formatted(inputs: Any, sep: str, summarize: int, name: str | None) -> Any:
+def _formatted(inputs: Any, sep: str, summarize: int, name: str | None) -> Tensor:
     if len(inputs) == 1 and is_tensor(inputs[0]) and not isinstance(inputs[0], SparseTensor):
         only = inputs[0]
         if only.shape.ndims == 0 and only.dtype == dtypes.string:
@@ -278,12 +279,12 @@ timestamp_op = op(
 
 
 @timestamp_op.shape
-def timestamp_shape(node: Node) -> Any:
+def timestamp_shape(node: Node) -> OutputDims:
     return ()
 
 
 @timestamp_op.kernel
-def timestamp_kernel(node: Node) -> Any:
+def timestamp_kernel(node: Node) -> Kernel:
     return lambda: torch.tensor(int(time.time() * 1e6) / 1e6, dtype=torch.float64)
 
 

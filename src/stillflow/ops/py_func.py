@@ -13,14 +13,17 @@ import numpy as np
 from stillflow import errors, nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Gradients
 from stillflow.ops.kernels import copied
 from stillflow.ops.printing import as_array
 
@@ -123,7 +126,7 @@ class _Function:
         return [_owned(array) for array in arrays], found
 
 
-def _owned(array: np.ndarray) -> Any:
+def _owned(array: np.ndarray) -> torch.Tensor | Array:
     return array if array.dtype == object else torch.from_numpy(np.array(array, order="C"))
 
 
@@ -150,7 +153,7 @@ def _as_bytes(value: Any) -> bytes:
     raise errors.internal(f"Unsupported object type {type(value).__name__}")
 
 
-def _type_of(array: np.ndarray) -> Any:
+def _type_of(array: np.ndarray) -> DType:
     if array.dtype == object:
         return dtypes.string
     if array.dtype.char in _NPY_NAMES:
@@ -193,11 +196,11 @@ def call_python(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         raise kind(None, None, text) from error
 
 
-def _shape(node: Node) -> Any:
+def _shape(node: Node) -> list[None]:
     return [None] * len(node.outputs)
 
 
-def _kernel(node: Node) -> Any:
+def _kernel(node: Node) -> Callable[..., Any]:
     token, wanted = node.token, list(node.Tout)
     types = [node.dtype(index) for index in range(len(node.inputs))]
     holder = functions.find(token)
@@ -210,7 +213,7 @@ def _kernel(node: Node) -> Any:
     return run
 
 
-def _stateless_kernel(node: Node) -> Any:
+def _stateless_kernel(node: Node) -> Callable[..., Any]:
     """Call the function once if all that it takes is known before the run."""
     run = _kernel(node)
     if any(node.value(index) is None for index in range(len(node.inputs))):
@@ -233,7 +236,7 @@ for _card in (py_func_op, py_func_stateless_op, eager_py_func_op):
 
 
 @eager_py_func_op.gradient
-def eager_py_func_gradient(node: Node, *grads: Any) -> Any:
+def eager_py_func_gradient(node: Node, *grads: Any) -> Gradients:
     backward = functions.find(node.token).gradient([tensor.dtype for tensor in node.inputs])
     with control_dependencies([t if t.holds_value else t.op for t in node.outputs]):
         return backward.apply(grads)

@@ -10,12 +10,14 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import as_dtype
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.constants import placeholder
 from stillflow.ops.kernels import copied
 
@@ -91,20 +93,20 @@ def _text(handle: Any) -> str:
 
 @get_session_handle_op.shape
 @get_session_handle_v2_op.shape
-def get_session_handle_shape(node: Node) -> Any:
+def get_session_handle_shape(node: Node) -> OutputDims:
     return ()
 
 
 @get_session_handle_op.kernel
 @get_session_handle_v2_op.kernel
-def get_session_handle_kernel(node: Any) -> Any:
+def get_session_handle_kernel(node: Any) -> Kernel:
     if node.is_eager:
         raise errors.failed_precondition("GetSessionHandle called on null session state")
     store, name = _store(node), node.name
     unit = node.op.device.rpartition("/device:")[2] or "CPU:0"
     where = f"/job:localhost/replica:0/task:0/device:{unit}"
 
-    def keep(value: Any) -> Any:
+    def keep(value: Any) -> Array:
         handle = np.empty((), dtype=object)
         handle[()] = store.keep(name, where, copied(value)).encode()
         return handle
@@ -113,23 +115,23 @@ def get_session_handle_kernel(node: Any) -> Any:
 
 
 @get_session_tensor_op.shape
-def get_session_tensor_shape(node: Node) -> Any:
+def get_session_tensor_shape(node: Node) -> OutputDims:
     return None
 
 
 @get_session_tensor_op.kernel
-def get_session_tensor_kernel(node: Any) -> Any:
+def get_session_tensor_kernel(node: Any) -> Kernel:
     store = _store(node)
     return lambda handle: copied(store.get(_text(handle)))
 
 
 @delete_session_tensor_op.shape
-def delete_session_tensor_shape(node: Node) -> Any:
+def delete_session_tensor_shape(node: Node) -> OutputDims:
     return []
 
 
 @delete_session_tensor_op.kernel
-def delete_session_tensor_kernel(node: Any) -> Any:
+def delete_session_tensor_kernel(node: Any) -> Kernel:
     store = _store(node)
     return lambda handle: store.delete(_text(handle))
 
@@ -157,7 +159,7 @@ class TensorHandle:
         """The handle as text."""
         return self._handle
 
-    def eval(self) -> Any:
+    def eval(self) -> Array:
         """Return the tensor's value.
 
         Raises:
@@ -205,7 +207,7 @@ def _device(handle: Any) -> str:
 
 
 @export("get_session_handle")
-def get_session_handle(data: Any, name: str | None = None) -> Any:
+def get_session_handle(data: Any, name: str | None = None) -> Tensor:
     """Keep a tensor in the session.
 
     Args:

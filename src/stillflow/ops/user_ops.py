@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -11,18 +10,19 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Sample
 
 fact_op = op("Fact() -> fact: string")
 
 
 @fact_op.shape
-def fact_shape(node: Node) -> Any:
+def fact_shape(node: Node) -> OutputDims:
     return None
 
 
 @fact_op.kernel
-def fact_kernel(node: Node) -> Any:
+def fact_kernel(node: Node) -> Kernel:
     return node.call(lambda: np.array(b"0! == 1", object))
 
 

@@ -5,10 +5,9 @@ Such graphs can be inspected; running these two ops raises an error.
 
 from __future__ import annotations
 
-from typing import Any
-
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import OutputDims
 
 skipgram_op = op(
     """
@@ -39,10 +38,10 @@ neg_train_op = op(
 
 
 @skipgram_op.shape
-def skipgram_shape(node: Node) -> Any:
+def skipgram_shape(node: Node) -> OutputDims:
     return [None] * 7
 
 
 @neg_train_op.shape
-def neg_train_shape(node: Node) -> Any:
+def neg_train_shape(node: Node) -> OutputDims:
     return []

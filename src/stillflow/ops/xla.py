@@ -9,23 +9,24 @@ import numpy as np
 
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.samples import Sample
 
 xla_cluster_output_op = op("XlaClusterOutput(input: T) -> outputs: T; T: type", view=True)
 
 
 @xla_cluster_output_op.shape
-def xla_cluster_output_shape(node: Node) -> Any:
+def xla_cluster_output_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @xla_cluster_output_op.kernel
-def xla_cluster_output_kernel(node: Node) -> Any:
+def xla_cluster_output_kernel(node: Node) -> Kernel:
     return node.same(0)
 
 
 @xla_cluster_output_op.gradient
-def xla_cluster_output_gradient(node: Node, grad: Any) -> Any:
+def xla_cluster_output_gradient(node: Node, grad: Any) -> Gradients:
     raise RuntimeError(
         "Gradient computation of graph in xla.compile() is prohibited because it can cause "
         "performance degradation. Please move gradient computation inside xla.compile()."

@@ -84,7 +84,7 @@ def as_str_any(value: Any) -> str:
 
 
 @export("compat.path_to_str")
-def path_to_str(path: Any) -> Any:
+def path_to_str(path: Any) -> str | None:
     """Return a `PathLike` object as text, anything else as it is."""
     return as_str_any(path.__fspath__()) if hasattr(path, "__fspath__") else path
 

@@ -68,7 +68,7 @@ def _convolution_gradient(image: Callable[[Operation], Any]) -> Callable[[Operat
     return count
 
 
-def _pool(of: Callable[[Operation], Any], each: int = 1, more: int = 0) -> Any:
+def _pool(of: Callable[[Operation], Any], each: int = 1, more: int = 0) -> Callable[..., Any]:
     def count(op: Operation) -> int:
         _check_format(op)
         return (each * prod(op.get_attr("ksize")) + more) * _size(of(op))

@@ -35,7 +35,7 @@ def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = T
     return dense.broadcast_to(x, shape.inner_dim_sizes) if broadcast_inner_dimensions else x
 
 
-def _to_ragged(x: Any, target: RaggedTensorDynamicShape, with_inner: bool) -> Any:
+def _to_ragged(x: Any, target: RaggedTensorDynamicShape, with_inner: bool) -> RaggedTensor:
     _check(x, target)
     source = RaggedTensorDynamicShape.from_tensor(x).broadcast_to_rank(target.rank)
     x = _partitioned_like(_with_rank(x, target), target)
@@ -69,7 +69,7 @@ def _check(x: Any, target: RaggedTensorDynamicShape) -> None:
             raise ValueError(f"Incompatible with shape: {of} mismatch")
 
 
-def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Any:
+def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Tensor | RaggedTensor:
     """Return the tensor with outer dimensions of size 1 up to the rank of a shape."""
     missing = target.rank - x.shape.ndims
     if missing and x.shape.ndims < target.num_inner_dimensions + 1:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
@@ -29,6 +29,10 @@ from stillflow.ops.math.counting import bincount
 from stillflow.ops.math.cumulative import cumsum
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ragged.segments import INDEX_TYPES, row_splits_of
+
+if TYPE_CHECKING:
+    from stillflow.ragged.tensor import RaggedTensor
+
 
 Checks = Callable[[str], Iterator[Any]]
 
@@ -172,7 +176,7 @@ class Construction:
         cls, flat_values: Any, nested_value_rowids: Sequence[Any],
         nested_nrows: Sequence[Any] | None = None, name: str | None = None,
         validate: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> RaggedTensor:  # fmt: skip
         """Put values in rows of rows; see `from_value_rowids`."""
         _check_bool(validate)
         _check_list(nested_value_rowids, "nested_value_rowids")
@@ -193,7 +197,7 @@ class Construction:
     def from_nested_row_splits(
         cls, flat_values: Any, nested_row_splits: Sequence[Any], name: str | None = None,
         validate: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> RaggedTensor:  # fmt: skip
         """Put values in rows of rows; see `from_row_splits`."""
         _check_bool(validate)
         _check_list(nested_row_splits, "nested_row_splits")
@@ -207,7 +211,7 @@ class Construction:
     def from_nested_row_lengths(
         cls, flat_values: Any, nested_row_lengths: Sequence[Any], name: str | None = None,
         validate: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> RaggedTensor:  # fmt: skip
         """Put values in rows of rows; see `from_row_lengths`."""
         _check_bool(validate)
         _check_list(nested_row_lengths, "nested_row_lengths")
@@ -294,7 +298,7 @@ def _row_count(rowids: Tensor, given: Any) -> tuple[Tensor, int | None]:
     return rows, value
 
 
-def _ascending(tensor: Tensor, message: str) -> Any:
+def _ascending(tensor: Tensor, message: str) -> Operation:
     return assert_non_negative(tensor[1:] - tensor[:-1], message=message)
 
 

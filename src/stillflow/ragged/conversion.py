@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.value import RaggedTensorValue
 
@@ -44,7 +45,7 @@ def convert_to_tensor_or_ragged_tensor(
     return convert_to_tensor(value, name=name, **wanted)
 
 
-def common_splits_dtype(*tensors: Any) -> Any:
+def common_splits_dtype(*tensors: Any) -> DType:
     """Return the type of ragged tensors' splits, int64 if there are none; ValueError if several."""
     kinds = {tensor.row_splits.dtype for tensor in tensors if isinstance(tensor, RaggedTensor)}
     if len(kinds) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -27,6 +27,9 @@ from stillflow.ops.math.comparison import equal, logical_not
 from stillflow.ops.math.cumulative import cumprod, cumsum
 from stillflow.ops.math.reductions import reduce_all, reduce_max, reduce_sum
 
+if TYPE_CHECKING:
+    from stillflow.ragged.tensor import RaggedTensor
+
 
 class DenseForm:
     """The methods of `tf.RaggedTensor` that have to do with dense tensors."""
@@ -39,7 +42,7 @@ class DenseForm:
     def from_tensor(
         cls, tensor: Any, lengths: Any = None, padding: Any = None, ragged_rank: int = 1,
         name: str | None = None, row_splits_dtype: Any = dtypes.int64,
-    ) -> Any:  # fmt: skip
+    ) -> RaggedTensor:  # fmt: skip
         """Make dimensions of a dense tensor ragged.
 
         Args:
@@ -82,7 +85,7 @@ class DenseForm:
     @classmethod
     def _several_dimensions(
         cls, tensor: Any, size: Any, lengths: Any, padding: Any, ragged_rank: int, kind: Any
-    ) -> Any:
+    ) -> RaggedTensor:
         """Return the innermost ragged dimension first; the outer ones are uniform."""
         outer_rows = reshape(tensor, concat([constant([-1], kind), size[ragged_rank:]], axis=0))
         values = cls.from_tensor(outer_rows, lengths, padding, row_splits_dtype=kind)
@@ -95,7 +98,7 @@ class DenseForm:
         return cls.from_nested_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
 
     @classmethod
-    def _nested_rows(cls, tensor: Any, lengths: Any) -> Any:
+    def _nested_rows(cls, tensor: Any, lengths: Any) -> RaggedTensor:
         tensor.shape.with_rank_at_least(len(lengths) + 1)
         marks = ones([reduce_sum(lengths[-1])], dtype=dtypes.bool)
         mask = cls.from_nested_row_lengths(marks, lengths, validate=False)  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.arrays.concat import concat
@@ -118,7 +119,7 @@ class RaggedTensorDynamicShape:
         return None if inner is None else len(self._partitioned_dim_sizes) + inner
 
     @property
-    def dim_size_dtype(self) -> Any:
+    def dim_size_dtype(self) -> DType:
         return self._inner_dim_sizes.dtype
 
     def dimension_size(self, axis: int) -> Tensor:
@@ -278,7 +279,7 @@ def _check_partitioned(sizes: Sequence[Tensor]) -> None:
         raise ValueError("innermost partitioned dimension must be ragged")
 
 
-def _size_type(partitioned: Sequence[Tensor]) -> Any:
+def _size_type(partitioned: Sequence[Tensor]) -> DType:
     kinds = {item.dtype for item in partitioned if item.shape.ndims == 1}
     if len(kinds) > 1:
         raise ValueError("partitioned_dim_sizes must have matching dtypes")

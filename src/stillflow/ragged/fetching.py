@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
+from stillflow.graph.operation import Tensor
 from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.value import nested_value
 from stillflow.runtime.session.fetches import register_session_run_conversion_functions
+
+if TYPE_CHECKING:
+    from stillflow.ragged.value import RaggedTensorValue
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
     return (*value.nested_row_splits, value.flat_values)
 
 
-def _fetch(tensor: RaggedTensor) -> Any:
-    def contract(values: list[Any]) -> Any:
+def _fetch(tensor: RaggedTensor) -> tuple[list[Tensor], Callable[..., Any]]:
+    def contract(values: list[Any]) -> RaggedTensorValue:
         *splits, flat = values
         return nested_value(flat, splits)
 

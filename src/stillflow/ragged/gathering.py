@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.arrays import gather as dense
 from stillflow.ops.arrays import gather_nd as dense_nd
@@ -74,7 +75,9 @@ def gather(
 # ---- Elements by tuples of numbers
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+def gather_nd(
+    params: Any, indices: Any, batch_dims: int = 0, name: str | None = None
+) -> Tensor | RaggedTensor:
     """Return elements or slices by tuples of numbers; see `tf.gather_nd`.
 
     The innermost dimension of `indices` is not ragged, and of known length.
@@ -103,7 +106,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
         return _gather_tuples(params, cast(indices, params.row_splits.dtype), length)
 
 
-def _gather_nd_deep(params: Any, indices: Any, depth: int) -> Any:
+def _gather_nd_deep(params: Any, indices: Any, depth: int) -> RaggedTensor:
     """Tuples in more than one dimension: one after the other, then put in their places."""
     added = None if is_ragged(indices) else depth - 2
     if added is not None:
@@ -123,10 +126,10 @@ def _whole_for_each(params: Any, indices: Any, depth: int) -> Any:
     )
 
 
-def _gather_tuples(params: Any, indices: Any, length: int) -> Any:
+def _gather_tuples(params: Any, indices: Any, length: int) -> Tensor | RaggedTensor:
     """Convert places in one level to places in the next, through the ragged dimensions."""
 
-    def inside(starts: Any, rows: Any, place: int) -> Any:
+    def inside(starts: Any, rows: Any, place: int) -> Tensor:
         """Return the places in the values of the level whose rows start there."""
         return dense.gather(starts, rows) + indices[..., place]
 
@@ -144,7 +147,7 @@ def _gather_tuples(params: Any, indices: Any, length: int) -> Any:
 # ---- In batches
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor | RaggedTensor:
     """Return elements of each row by number; see `tf.batch_gather`.
 
     One argument is ragged, or both; all dimensions of `indices` but the last are also the first of
@@ -172,7 +175,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
 _MISFIT = "batch shape from indices does not match params shape"
 
 
-def _batch_gather_ragged(params: Any, indices: Any, depth: int) -> Any:
+def _batch_gather_ragged(params: Any, indices: Any, depth: int) -> RaggedTensor:
     if depth > 2:
         if not is_ragged(params):
             raise ValueError(_MISFIT)

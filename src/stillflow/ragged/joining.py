@@ -39,7 +39,7 @@ def concat(values: Any, axis: int, name: str | None = None) -> Any:
 
 
 @export("ragged.stack")
-def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor | RaggedTensor:
     """Tensors side by side in a dimension of their own.
 
     Args:
@@ -58,7 +58,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
         return _joined(values, axis, stacks=True)
 
 
-def _joined(given: Sequence[Any], axis: int, stacks: bool) -> Any:
+def _joined(given: Sequence[Any], axis: int, stacks: bool) -> Tensor | RaggedTensor:
     if not given:
         raise ValueError("rt_inputs may not be empty.")
     inputs = [convert_to_tensor_or_ragged_tensor(item, name="rt_input") for item in given]
@@ -93,7 +93,7 @@ def _joined(given: Sequence[Any], axis: int, stacks: bool) -> Any:
         return RaggedTensor.from_row_splits(values, splits[0][0], validate=False)
 
 
-def _with_ragged_rank(item: Any, depth: int, kind: Any) -> Any:
+def _with_ragged_rank(item: Any, depth: int, kind: Any) -> RaggedTensor:
     """Return a tensor with as many ragged dimensions as others have, some of them uniform."""
     if depth > 0:
         if not is_ragged(item):
@@ -103,7 +103,7 @@ def _with_ragged_rank(item: Any, depth: int, kind: Any) -> Any:
     return item
 
 
-def _one_after_the_other(inputs: Sequence[Any], stacks: bool) -> Any:
+def _one_after_the_other(inputs: Sequence[Any], stacks: bool) -> RaggedTensor:
     values = dense.concat([item.flat_values for item in inputs], axis=0)
     levels = zip(*(item.nested_row_splits for item in inputs))
     splits = [_continued(level) for level in levels]
@@ -125,7 +125,7 @@ def _continued(level: Sequence[Tensor]) -> Tensor:
     return dense.concat(list(pieces()), axis=0)
 
 
-def _row_by_row(inputs: Sequence[Any], stacks: bool) -> Any:
+def _row_by_row(inputs: Sequence[Any], stacks: bool) -> RaggedTensor:
     """All rows one after the other, then in the order of their numbers."""
     count = len(inputs)
     rows = inputs[0].nrows()

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import masks as dense
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.sequences import range as range_
@@ -27,7 +28,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 
 @export("ragged.boolean_mask")
-def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
+def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Tensor | RaggedTensor:
     """Return the elements for which a mask holds, each in its row.
 
     Args:
@@ -64,7 +65,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         return boolean_mask(data, mask)
 
 
-def _by_ragged_mask(data: Any, mask: Any, kind: Any) -> Any:
+def _by_ragged_mask(data: Any, mask: Any, kind: Any) -> RaggedTensor:
     depth = mask.ragged_rank
     if not is_ragged(data):
         splits_type = mask.row_splits.dtype
@@ -85,7 +86,7 @@ def _by_ragged_mask(data: Any, mask: Any, kind: Any) -> Any:
         return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
 
 
-def _whole_rows(data: Any, mask: Any) -> Any:
+def _whole_rows(data: Any, mask: Any) -> RaggedTensor:
     lengths = data.row_lengths()
     splits = row_splits_of(dense.boolean_mask(lengths, mask), axis=-1)
     value_mask = gather(mask, row_splits_to_segment_ids(data.row_splits))
@@ -93,7 +94,7 @@ def _whole_rows(data: Any, mask: Any) -> Any:
     return RaggedTensor.from_row_splits(values, splits, validate=False)
 
 
-def _dense_by_dense(data: Any, mask: Any, rank: int, kind: Any) -> Any:
+def _dense_by_dense(data: Any, mask: Any, rank: int, kind: Any) -> Tensor | RaggedTensor:
     values = dense.boolean_mask(data, mask)
     if rank == 1:
         return values

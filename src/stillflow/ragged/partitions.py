@@ -19,7 +19,7 @@ from stillflow.ragged.tensor import RaggedTensor
 @export("ragged.stack_dynamic_partitions")
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
-) -> Any:
+) -> RaggedTensor:
     """Return the slices of each partition as a row.
 
     Args:
@@ -58,7 +58,7 @@ def stack_dynamic_partitions(
         return RaggedTensor.from_value_rowids(*only, nrows=count, validate=False)
 
 
-def _sorted_rows(data: Any, partitions: Any, count: Any) -> Any:
+def _sorted_rows(data: Any, partitions: Any, count: Any) -> RaggedTensor:
     order = argsort(partitions, stable=True)
     numbers = gather(partitions, order)
     values = gather(data, order)

@@ -22,7 +22,7 @@ from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_r
 from stillflow.ragged.tensor import RaggedTensor
 
 
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor | RaggedTensor:
     """Return a dimension of size 1 more; see `tf.expand_dims`."""
     with name_scope(name, "RaggedExpandDims", [input]):
         input = convert_to_tensor_or_ragged_tensor(input, name="input")
@@ -62,7 +62,7 @@ def one_hot(
     axis: int | None = None,
     dtype: Any = None,
     name: str | None = None,
-) -> Any:
+) -> RaggedTensor:
     """Return one-hot vectors in a dimension after the ragged ones; see `tf.one_hot`."""
     with name_scope(name, "RaggedOneHot", [indices]):
         places = convert_to_tensor_or_ragged_tensor(indices, name="indices")

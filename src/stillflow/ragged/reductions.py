@@ -77,7 +77,9 @@ def _aggregate_inside(combine: Reduce, data: Any, segment_ids: Any, num_segments
 
 
 def _segment_function(what: str, scope: str, combine: Reduce) -> Reduce:
-    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+    def function(
+        data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    ) -> RaggedTensor:
         return _aggregate(combine, data, segment_ids, num_segments, name or scope)
 
     function.__doc__ = (
@@ -100,7 +102,7 @@ segment_min = _segment_function("The minima", "RaggedSegmentMin", segments.unsor
 segment_max = _segment_function("The maxima", "RaggedSegmentMax", segments.unsorted_segment_max)
 
 
-def _ones_in_rows_of(data: Any) -> Any:
+def _ones_in_rows_of(data: Any) -> RaggedTensor:
     ones = ones_like(data.flat_values)
     return RaggedTensor.from_nested_row_splits(ones, data.nested_row_splits, validate=False)
 
@@ -108,7 +110,9 @@ def _ones_in_rows_of(data: Any) -> Any:
 def _divided_segments(scope: str, divisor: Callable[[Tensor], Tensor]) -> Reduce:
     """Return sums over segments, divided by a function of the number of elements of each sum."""
 
-    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+    def function(
+        data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    ) -> RaggedTensor:
         with name_scope(name, scope, [data, segment_ids, num_segments]):
             total = segment_sum(data, segment_ids, num_segments)
             count = segment_sum(_ones_in_rows_of(data), segment_ids, num_segments)
@@ -173,7 +177,7 @@ def _reduced(
 def _reduction(what: str, scope: str, reduce: Reduce, combine: Reduce) -> Reduce:
     def function(
         input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Tensor | RaggedTensor:
         return _reduced(reduce, combine, input_tensor, axis, keepdims, name or scope)
 
     function.__doc__ = (
@@ -203,7 +207,7 @@ reduce_max = _reduction(
 
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Return the mean along dimensions of a ragged tensor; see `reduce_sum`."""
     with name_scope(name, "RaggedReduceMean", [input_tensor, axis]):
         total = reduce_sum(input_tensor, axis, keepdims)
@@ -218,7 +222,7 @@ def reduce_mean(
 def _of_bools(scope: str, reduce: Reduce) -> Reduce:
     def function(
         input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Tensor:
         with name_scope(name, scope, [input_tensor, axis]):
             numbers = map_flat_values(cast, input_tensor, dtypes.int32)
             return map_flat_values(cast, reduce(numbers, axis, keepdims), dtypes.bool)
@@ -234,7 +238,7 @@ reduce_any = _of_bools("RaggedReduceAny", reduce_sum)
 def reduce_join(
     inputs: Any, axis: Any = None, keepdims: Any = None, separator: str = "",
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the strings along dimensions of a ragged tensor joined by a separator."""
     reduce = partial(dense_reduce_join, separator=separator)
     combine = partial(unsorted_segment_join, separator=separator)

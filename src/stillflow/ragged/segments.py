@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
@@ -46,7 +47,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
         return repeat(range_(rows), repeats=lengths, axis=0)
 
 
-def _splits_type(segment_ids: Any, num_segments: Any, out_type: Any) -> Any:
+def _splits_type(segment_ids: Any, num_segments: Any, out_type: Any) -> DType:
     if out_type is not None:
         return dtypes.as_dtype(out_type)
     given = [value for value in (segment_ids, num_segments) if isinstance(value, Tensor)]

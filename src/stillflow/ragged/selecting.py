@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.api import name_scope
 from stillflow.graph.operation import Tensor
@@ -20,8 +20,13 @@ from stillflow.ragged.gathering import gather
 from stillflow.ragged.joining import concat
 from stillflow.ragged.mapping import map_flat_values
 
+if TYPE_CHECKING:
+    from stillflow.ragged.tensor import RaggedTensor
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+
+def where(
+    condition: Any, x: Any = None, y: Any = None, name: str | None = None
+) -> Tensor | RaggedTensor:
     """Return elements of `x` where a condition holds, of `y` elsewhere, or the places it holds at.
 
     The condition is ragged like `x` and `y`, or a dense vector that chooses rows.
@@ -45,7 +50,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return _rows(condition, x, y)
 
 
-def _rows(condition: Tensor, x: Any, y: Any) -> Any:
+def _rows(condition: Tensor, x: Any, y: Any) -> RaggedTensor:
     condition.shape.assert_has_rank(1)
     both = concat([x, y], axis=0)
     kind = both.row_splits.dtype

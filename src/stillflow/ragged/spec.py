@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow.graph import dtypes, type_spec
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import (
@@ -76,7 +77,7 @@ class RaggedTensorSpec(BatchableTypeSpec):
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> list[TensorSpec]:
         if self._ragged_rank == 0:
             return [TensorSpec(self._shape, self._dtype)]
         values_shape = TensorShape([None]).concatenate(self._shape[self._ragged_rank + 1 :])
@@ -87,7 +88,7 @@ class RaggedTensorSpec(BatchableTypeSpec):
             TensorSpec(values_shape, self._dtype), outer, *[inner] * (self._ragged_rank - 1)
         ]  # fmt: skip
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> list[Tensor]:
         return [value.flat_values, *value.nested_row_splits] if is_ragged(value) else [value]
 
     def _from_components(self, components: Any) -> Any:
@@ -109,7 +110,7 @@ class RaggedTensorSpec(BatchableTypeSpec):
     def _to_batched_tensor_list(self, value: Any) -> list[Any]:
         return [value._to_variant(batched_input=True)]
 
-    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
+    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> RaggedTensor:
         if self._ragged_rank <= 0:
             raise ValueError(f"ragged_rank must be non-negative; got {self._ragged_rank}.")
         result = RaggedTensor._from_variant(
@@ -126,13 +127,13 @@ class RaggedTensorSpec(BatchableTypeSpec):
     def _unbatch(self) -> RaggedTensorSpec:
         return RaggedTensorSpec(self._shape[1:], self._dtype, self._ragged_rank - 1)
 
-    def _to_legacy_output_types(self) -> Any:
+    def _to_legacy_output_types(self) -> DType:
         return self._dtype
 
-    def _to_legacy_output_shapes(self) -> Any:
+    def _to_legacy_output_shapes(self) -> TensorShape:
         return self._shape
 
-    def _to_legacy_output_classes(self) -> Any:
+    def _to_legacy_output_classes(self) -> RaggedTensorSpec:
         return self
 
 

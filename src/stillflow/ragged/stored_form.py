@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
@@ -24,6 +24,9 @@ from stillflow.ops.ragged.variants import (
     ragged_tensor_to_variant_op,
 )
 
+if TYPE_CHECKING:
+    from stillflow.ragged.tensor import RaggedTensor
+
 
 class StoredForm:
     """The methods of `tf.RaggedTensor` that have to do with sparse tensors and variants."""
@@ -34,7 +37,7 @@ class StoredForm:
     @classmethod
     def from_sparse(
         cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
-    ) -> Any:
+    ) -> RaggedTensor:
         """Return the rows of a sparse matrix whose elements stand at the start of their rows.
 
         Args:
@@ -75,7 +78,7 @@ class StoredForm:
     def _from_variant(
         cls, variant: Any, dtype: Any, output_ragged_rank: int,
         input_ragged_rank: int | None = None, name: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> RaggedTensor:  # fmt: skip
         """Return the ragged tensor in a variant, or with one row for each of several variants."""
         variant = convert_to_tensor(variant, name="variant", dtype=dtypes.variant)
         rank = variant.shape.ndims

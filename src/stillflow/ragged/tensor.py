@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -25,6 +25,9 @@ from stillflow.ragged.dense_form import DenseForm
 from stillflow.ragged.segments import INDEX_TYPES, row_splits_to_segment_ids
 from stillflow.ragged.stored_form import StoredForm
 from stillflow.ragged.value import nested_value
+
+if TYPE_CHECKING:
+    from stillflow.ragged.spec import RaggedTensorSpec
 
 
 @export("RaggedTensor")
@@ -159,7 +162,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         with name_scope(name, "RaggedRowLimits", [self]):
             return self._row_splits[1:]
 
-    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Tensor | RaggedTensor:
         """Return the lengths of the rows along an axis.
 
         Args:
@@ -266,7 +269,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
 
     # ---- How it is seen by others
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Tensor | RaggedTensor:
         """Rows, and parts of rows; `key` as for tensors, but no index within ragged rows."""
         from stillflow.ragged.indexing import item
 
@@ -305,7 +308,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         return all(hasattr(part, "numpy") for part in parts)
 
     @property
-    def _type_spec(self) -> Any:
+    def _type_spec(self) -> RaggedTensorSpec:
         from stillflow.ragged.spec import RaggedTensorSpec
 
         return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype)

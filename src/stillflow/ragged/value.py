@@ -88,6 +88,6 @@ class RaggedTensorValue:
         return f"tf.RaggedTensorValue(values={self._values!r}, row_splits={self._row_splits!r})"
 
 
-def nested_value(flat_values: Any, nested_row_splits: Any) -> Any:
+def nested_value(flat_values: Any, nested_row_splits: Any) -> RaggedTensorValue:
     """Return the value of innermost values and their splits, from the outermost on."""
     return reduce(RaggedTensorValue, reversed(tuple(nested_row_splits)), flat_values)

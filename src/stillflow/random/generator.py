@@ -24,7 +24,7 @@ from stillflow.variables.creation import create_variable
 _SPAN = 1 << 64
 
 
-def _signed(number: Any) -> Any:
+def _signed(number: Any) -> int:
     """Return a number of 64 bits as int64 sees it."""
     return number - _SPAN if isinstance(number, int) and number >= _SPAN // 2 else number
 

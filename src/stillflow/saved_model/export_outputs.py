@@ -166,7 +166,7 @@ def _is_string(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype.base_dtype == dtypes.string
 
 
-def _examples(receivers: dict[str, Any], kind: str) -> Any:
+def _examples(receivers: dict[str, Any], kind: str) -> Tensor:
     values = list(receivers.values())
     if len(values) != 1 or values[0].dtype.base_dtype != dtypes.string:
         raise ValueError(f"{kind} input must be a single string Tensor; got {receivers}")

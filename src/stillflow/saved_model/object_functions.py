@@ -135,7 +135,7 @@ def _by_name(key: str, function: Any) -> ConcreteFunction:
 
     arguments = argument_names(concrete)
 
-    def signature_wrapper(**kwargs: Any) -> Any:
+    def signature_wrapper(**kwargs: Any) -> dict[str, Tensor]:
         outputs = concrete.call_flat([kwargs[name] for name in arguments])
         return _outputs_by_name(outputs, concrete.name.decode(), key)
 

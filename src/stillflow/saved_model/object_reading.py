@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.graph import trust
@@ -29,6 +29,9 @@ from stillflow.train.tracking.restoration import Restoration, open_checkpoint
 from stillflow.train.tracking.wrappers import DictWrapper, ListWrapper
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.resource_variable import UninitializedVariable, is_resource_variable
+
+if TYPE_CHECKING:
+    from stillflow.saved_model.restored_functions import RestoredConcreteFunction
 
 
 @export("compat.v2.saved_model.load", "saved_model.load_v2")
@@ -139,20 +142,20 @@ class _Objects:
         self._paths.append(asset.asset_path)
         return asset
 
-    def _make_function(self, message: Any) -> Any:
+    def _make_function(self, message: Any) -> RestoredFunction:
         spec = decode(message.function_spec.fullargspec)
         if message.function_spec.is_method:
             spec = spec._replace(args=spec.args[1:])
         functions = [self._functions[name] for name in message.concrete_functions]
         return RestoredFunction(spec, decode(message.function_spec.input_signature), functions)
 
-    def _make_bare_concrete_function(self, message: Any) -> Any:
+    def _make_bare_concrete_function(self, message: Any) -> RestoredConcreteFunction:
         function = self._functions[message.concrete_function_name]
         function.argument_keywords = list(message.argument_keywords)
         function.positional = message.allowed_positional_arguments
         return function
 
-    def _make_variable(self, message: Any) -> Any:
+    def _make_variable(self, message: Any) -> UninitializedVariable:
         return UninitializedVariable(
             name=message.name or None,
             shape=TensorShape(message.shape),
@@ -162,7 +165,7 @@ class _Objects:
             aggregation=VariableAggregation(message.aggregation),
         )
 
-    def _make_constant(self, message: Any) -> Any:
+    def _make_constant(self, message: Any) -> Tensor:
         value = self._nodes[message.operation].attr["value"].tensor
         return constant(make_ndarray(value), dtype=as_dtype(value.dtype))
 

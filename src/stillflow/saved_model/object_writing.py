@@ -325,7 +325,7 @@ def _after(operations: list[Any], tensor: Tensor) -> Tensor:
         return identity(tensor)
 
 
-def _signature_of(function: ConcreteFunction) -> Any:
+def _signature_of(function: ConcreteFunction) -> tuple[tuple[Any, ...], dict[str, TensorSpec]]:
     """Return the arguments of a function, each tensor with the name of its argument."""
     placeholders = iter(zip(function.graph.arguments, argument_names(function), strict=True))
 

@@ -11,6 +11,7 @@ from stillflow.files import sniff, whole_file
 from stillflow.graph import trust
 from stillflow.graph.api import get_collection
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import AssetFileDef, SavedModel
 from stillflow.saved_model import names
@@ -202,7 +203,7 @@ def check_inside(directory: str, files: Sequence[str]) -> None:
             raise errors.permission_denied(f"The asset {file!r} is outside of {directory}")
 
 
-def get_init_op(message: Any, import_scope: str | None = None) -> Any:
+def get_init_op(message: Any, import_scope: str | None = None) -> Operation | None:
     """Return the op of a `MetaGraphDef` to run after loading, or None."""
     for found in (
         _op_of_signature(message, names.INIT_OP_SIGNATURE_KEY, import_scope),
@@ -226,7 +227,7 @@ def _op_of_signature(message: Any, key: str, import_scope: str | None) -> Any:
     return load_op_from_signature_def(message.signature_def[key], key, import_scope)
 
 
-def _op_of_collection(message: Any, key: str) -> Any:
+def _op_of_collection(message: Any, key: str) -> Operation | None:
     if key not in message.collection_def:
         return None
     listed = message.collection_def[key].node_list.value

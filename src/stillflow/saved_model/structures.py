@@ -45,7 +45,7 @@ def _named_tuple(message: Any) -> Any:
     return collections.namedtuple(message.name, items)(**items)
 
 
-def _items(values: Any) -> Any:
+def _items(values: Any) -> dict[str, list[Any]]:
     return {"values": [encode(value) for value in values]}
 
 

@@ -12,7 +12,7 @@ from stillflow.functional.polymorphic import Function
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.constant_value import constant_value
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.lookup.interface import LookupInterface
 from stillflow.lookup.table_initializers import TrackableAsset
 from stillflow.ops.constants import constant, placeholder
@@ -43,7 +43,7 @@ def table_functions(table: Any) -> dict[str, Any]:
     if was_loaded:  # it has them
         return {}
 
-    def _creator() -> Any:
+    def _creator() -> Tensor:
         return new_resource(table)
 
     def _initializer() -> int:
@@ -78,7 +78,7 @@ def filling(table: Any) -> ConcreteFunction:
     return Function(fill_table, input_signature=[]).get_concrete_function()
 
 
-def fill(function: ConcreteFunction, captures: Sequence[Tensor]) -> Any:
+def fill(function: ConcreteFunction, captures: Sequence[Tensor]) -> Operation:
     """Call the result of `filling` in the default graph; return the operation."""
     outputs = call_in_default_graph(function, [], captures)
     return outputs.op

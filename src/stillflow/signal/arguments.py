@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 
 Rule = tuple[Callable[[Any], bool], str]
 
 
-def scalar(value: Any, name: str | None, dtype: Any = None) -> Any:
+def scalar(value: Any, name: str | None, dtype: Any = None) -> Tensor:
     """Return the value as a tensor, whose rank has to be 0."""
     tensor = convert_to_tensor(value, dtype=dtype, name=name)
     tensor.shape.assert_has_rank(0)

@@ -54,19 +54,19 @@ def _of_length(x: Any, n: int) -> Any:
     return tf.pad(x, paddings=convert_to_tensor(padding, dtype=tf.int32))
 
 
-def _weights(first: Any, factor: float, length: Any) -> Any:
+def _weights(first: Any, factor: float, length: Any) -> Tensor:
     """`first`, then `first * sqrt(factor)` for all other frequencies."""
     rest = first * tf.sqrt(factor)
     return tf.pad(tf.expand_dims(first, 0), [[0, length - 1]], constant_values=rest)
 
 
-def _waves(length: Any, sign: int) -> Any:
+def _waves(length: Any, sign: int) -> Tensor:
     count = tf.range(length)
     angle = (-count if sign < 0 else count) * math.pi * 0.5 / length
     return 2.0 * tf.exp(tf.complex(0.0, angle))
 
 
-def _dct2(x: Any, length: Any, length_float: Any, norm: Any) -> Any:
+def _dct2(x: Any, length: Any, length_float: Any, norm: Any) -> Tensor:
     waves = _waves(length_float, -1)
     result = tf.real(rfft(x, fft_length=[2 * length])[..., :length] * waves)
     if norm == "ortho":
@@ -92,7 +92,7 @@ def dct(
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the discrete cosine transform of type 1, 2 or 3 over the last dimension.
 
     Args:

@@ -14,7 +14,7 @@ from stillflow.graph.static_value import static_value
 from stillflow.signal.arguments import scalar
 
 
-def gcd(a: Any, b: Any, name: str | None = None) -> Any:
+def gcd(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Return the greatest common divisor of two integer scalars; ValueError for others."""
     with tf.name_scope(name, "gcd", [a, b]):
         a, b = convert_to_tensor(a), convert_to_tensor(b)
@@ -55,7 +55,9 @@ def _frames_shape(signal: Any, length: Any, step: Any, pad_end: bool, axis: Any)
     return [*dims[:axis], count, None if length is None else int(length), *inner]
 
 
-def _pad_end(signal: Any, samples: Any, length: Any, step: Any, value: Any, around: Any) -> Any:
+def _pad_end(
+    signal: Any, samples: Any, length: Any, step: Any, value: Any, around: Any
+) -> tuple[Tensor, Tensor]:
     """Pad so that every hop begins a whole frame; return the number of frames too."""
     fill = scalar(value, None, signal.dtype)
     hops = -(-samples // step)
@@ -128,7 +130,7 @@ def _gather_frames(
     step: Any,
     count: Any,
     axis: Any,
-) -> Any:
+) -> Tensor:
     """Gathers frames out of the largest pieces that all of them are made of."""
     piece = gcd(length, step)
     per_frame, per_hop = length // piece, step // piece
@@ -181,7 +183,7 @@ def _added(
 ) -> Any:
     """Sum frames cut into segments of one step, skewed so that addends are in one column."""
 
-    def shaped(x: Any, inner: list[Any]) -> Any:
+    def shaped(x: Any, inner: list[Any]) -> Tensor:
         return tf.reshape(x, tf.concat([outer, inner], 0))
 
     segments = -(-length // step)

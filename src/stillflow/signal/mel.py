@@ -19,7 +19,7 @@ _BREAK_HERTZ = 700.0
 _HIGH_Q = 1127.0
 
 
-def hertz_to_mel(frequencies_hertz: Any, name: str | None = None) -> Any:
+def hertz_to_mel(frequencies_hertz: Any, name: str | None = None) -> Tensor:
     """Frequencies in Hertz on the mel scale."""
     with tf.name_scope(name, "hertz_to_mel", [frequencies_hertz]):
         frequencies: Any = convert_to_tensor(frequencies_hertz)

@@ -50,7 +50,7 @@ def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
     return _padded_at_run_time(x, rank, length, inverse)
 
 
-def _padded_at_run_time(x: Any, rank: int, length: Any, inverse: bool) -> Any:
+def _padded_at_run_time(x: Any, rank: int, length: Any, inverse: bool) -> Tensor:
     whole_rank = tf.rank(x)
     inner = tf.shape(x)[-rank:]
     outer = tf.zeros([tf.maximum(0, whole_rank - rank)], length.dtype)
@@ -101,11 +101,11 @@ export("signal.irfft3d", "spectral.irfft3d")(irfft3d)
 # ---- gradients, which pad again
 
 
-def _alternating(length: Any) -> Any:
+def _alternating(length: Any) -> Tensor:
     return tf.cast(1 - 2 * (tf.range(length) % 2), tf.complex64)
 
 
-def _extra_terms(x_shape: Any, grad: Any, is_even: Any) -> Any:
+def _extra_terms(x_shape: Any, grad: Any, is_even: Any) -> Tensor:
     """Return the terms of the first and last frequencies missing in half of the inverse."""
     first = grad[..., 0:1]
     last = grad[..., -1:]
@@ -131,7 +131,7 @@ def _extra_terms_2d(x_shape: Any, grad: Any, is_even: Any) -> Any:
     return total + is_even * term
 
 
-def _rfft_gradient(node: Node, grad: Any, rank: int) -> Any:
+def _rfft_gradient(node: Node, grad: Any, rank: int) -> list[Tensor | None]:
     x, length = node.inputs
     x_shape = tf.shape(x)
     is_even = tf.cast(1 - (length[-1] % 2), tf.complex64)

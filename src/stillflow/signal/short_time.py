@@ -19,7 +19,7 @@ from stillflow.signal.real_fourier import irfft, rfft
 from stillflow.signal.windows import hann_window
 
 
-def _enclosing_power_of_two(value: Any) -> Any:
+def _enclosing_power_of_two(value: Any) -> Tensor:
     known = static_value(value)
     if known is not None:
         return tf.constant(int(2 ** np.ceil(np.log(known) / np.log(2.0))), value.dtype)
@@ -97,7 +97,7 @@ def inverse_stft_window_fn(
     return inverse_window
 
 
-def _to_frame_length(frames: Any, length: Any) -> Any:
+def _to_frame_length(frames: Any, length: Any) -> Tensor:
     """Crops or pads the inverse transforms to the frames' length."""
     known, dims = static_value(length), frames._dims
     if known is None or dims is None or dims[-1] is None:

@@ -31,7 +31,7 @@ def hamming_window(
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
-def _phase(length: Any, periodic: Any, dtype: Any) -> Any:
+def _phase(length: Any, periodic: Any, dtype: Any) -> Tensor:
     """Return the angles of the samples, from 0 to 2 pi; a periodic window leaves the last out."""
     left_out = tf.cast(periodic, tf.int32) * (1 - tf.mod(length, 2))
     intervals = tf.cast(length + left_out - 1, dtype=dtype)
@@ -52,7 +52,7 @@ def _raised_cosine(
             return single()
         phase = _phase(samples, scalar(periodic, "periodic", tf.bool), dtype)
 
-        def window() -> Any:
+        def window() -> Tensor:
             return tf.cast(mean - swing * tf.cos(phase), dtype=dtype)
 
         return window() if known is not None else tf.cond(tf.equal(samples, 1), single, window)

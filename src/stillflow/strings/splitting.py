@@ -25,12 +25,12 @@ from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 
-def _rows(indices: Any, values: Any, size: Any) -> Any:
+def _rows(indices: Any, values: Any, size: Any) -> RaggedTensor:
     """Return the rows of a sparse matrix."""
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=size[0], validate=False)
 
 
-def _ragged(parts: SparseTensor) -> Any:
+def _ragged(parts: SparseTensor) -> RaggedTensor:
     return _rows(parts.indices, parts.values, parts.dense_shape)
 
 
@@ -38,7 +38,9 @@ def _ragged(parts: SparseTensor) -> Any:
 
 
 @export("compat.v2.strings.split")
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+def split(
+    input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None
+) -> Tensor | RaggedTensor:
     """Split strings at a separator, as Python's `str.split` does.
 
     Args:
@@ -106,7 +108,7 @@ def string_split(
     delimiter: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> Any:
+) -> RaggedTensor | SparseTensor:
     """Split strings at every one of the characters of `sep`.
 
     Args:
@@ -138,7 +140,7 @@ def _check_result_type(result_type: str) -> None:
 
 
 @export("strings.bytes_split")
-def bytes_split(input: Any, name: str | None = None) -> Any:
+def bytes_split(input: Any, name: str | None = None) -> Tensor | RaggedTensor:
     """Return the bytes of each string in a row, each a string.
 
     Args:
@@ -174,7 +176,7 @@ def ngrams(
     padding_width: int | None = None,
     preserve_short_sequences: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Run of neighbouring strings, joined.
 
     Args:
@@ -220,7 +222,7 @@ def ngrams(
 
 def _runs(
     data: Any, width: Any, separator: str, pads: tuple[Any, Any], padding: int | None, short: bool
-) -> Any:
+) -> RaggedTensor:
     made, splits = string_n_grams_op(
         data.flat_values,
         data.row_splits,

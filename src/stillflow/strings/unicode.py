@@ -29,7 +29,7 @@ def unicode_encode(
     errors: str = "replace",
     replacement_char: int = _REPLACEMENT,
     name: str | None = None,
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Text made of code points.
 
     Args:
@@ -84,7 +84,7 @@ def unicode_decode(
     replacement_char: int = _REPLACEMENT,
     replace_control_characters: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Return the code points of each text in a row: int32.
 
     Args:
@@ -130,7 +130,7 @@ def unicode_split(
     errors: str = "replace",
     replacement_char: int = _REPLACEMENT,
     name: str | None = None,
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Return the characters of each text in a row, each a string; see `unicode_decode`."""
     options = (input_encoding, errors, replacement_char)
     with name_scope(name, "UnicodeSplit", [input]):

@@ -11,6 +11,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.protos import SummaryMetadata
 from stillflow.summary.writing import summary_scope, write
 
@@ -27,7 +28,7 @@ def _metadata(plugin: str, description: str | None, content: bytes = b"") -> Sum
 
 
 @export("compat.v2.summary.scalar")
-def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
+def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
     """Write a number.
 
     Args:
@@ -53,7 +54,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
 def histogram(
     name: str, data: Any, step: Any = None, buckets: int | None = None,
     description: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Write how often values are found in ranges of equal width.
 
     Args:
@@ -74,7 +75,7 @@ def histogram(
         return write(tag, counted, step, metadata=_metadata("histograms", description))
 
 
-def _count(data: Any, buckets: Any) -> Any:
+def _count(data: Any, buckets: Any) -> Tensor:
     """Rows (lower edge, upper edge, count), float64 [buckets, 3]."""
     v2 = tf.compat.v2
     with v2.name_scope("buckets"):
@@ -88,11 +89,11 @@ def _count(data: Any, buckets: Any) -> Any:
         )
 
 
-def _count_some(values: Any, buckets: Any) -> Any:
+def _count_some(values: Any, buckets: Any) -> Tensor:
     low, high = tf.reduce_min(values), tf.reduce_max(values)
     width = high - low
 
-    def in_ranges() -> Any:
+    def in_ranges() -> Tensor:
         step = width / tf.cast(buckets, tf.float64)
         places = tf.cast(tf.floor((values - low) / step), tf.int32)
         hits = tf.one_hot(tf.minimum(places, buckets - 1), depth=buckets)
@@ -101,7 +102,7 @@ def _count_some(values: Any, buckets: Any) -> Any:
         edges = tf.concat([edges[:-1], [high]], 0)  # the sum may miss the last one
         return tf.transpose(tf.stack([edges[:-1], edges[1:], counts]))
 
-    def in_one() -> Any:
+    def in_one() -> Tensor:
         lower, upper = tf.stack([low - 0.5]), tf.stack([low + 0.5])
         count = tf.stack([tf.cast(tf.compat.v2.size(values), tf.float64)])
         return tf.transpose(tf.stack([lower, upper, count]))
@@ -112,7 +113,7 @@ def _count_some(values: Any, buckets: Any) -> Any:
 @export("compat.v2.summary.image")
 def image(
     name: str, data: Any, step: Any = None, max_outputs: Any = 3, description: str | None = None
-) -> Any:
+) -> Tensor:
     """Write pictures, as PNG.
 
     Args:
@@ -147,7 +148,7 @@ def image(
 def audio(
     name: str, data: Any, sample_rate: Any, step: Any = None, max_outputs: Any = 3,
     encoding: str | None = None, description: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Write sounds, as WAV.
 
     Args:
@@ -180,7 +181,7 @@ def audio(
         return write(tag, content, step, metadata=_metadata("audio", description, _WAV))
 
 
-def _coded(encode: Any, parts: Any, name: str) -> Any:
+def _coded(encode: Any, parts: Any, name: str) -> Tensor:
     """Each part as a string; a vector even if there is none."""
     coded = tf.map_fn(encode, parts, dtype=tf.string, name=name)
     some = tf.compat.v2.shape(coded)[0] > 0
@@ -188,7 +189,7 @@ def _coded(encode: Any, parts: Any, name: str) -> Any:
 
 
 @export("compat.v2.summary.text")
-def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
+def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
     """Write texts.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 class _State(threading.local):
@@ -27,7 +28,7 @@ def wanted(default: bool) -> Any:
 
 
 @export("contrib.summary.should_record_summaries")
-def should_record_summaries() -> Any:
+def should_record_summaries() -> Tensor:
     """Return a bool tensor: whether summaries are recorded, which they are not by default."""
     return wanted(default=False)
 
@@ -58,7 +59,7 @@ def record_summaries_every_n_global_steps(n: Any, global_step: Any = None) -> An
     """
     step = tf.train.get_or_create_global_step() if global_step is None else global_step
 
-    def is_due() -> Any:
+    def is_due() -> Tensor:
         return tf.equal(step % n, 0)
 
     if tf.executing_eagerly():
@@ -80,7 +81,7 @@ def never_record_summaries() -> Any:
 
 
 @export("compat.v2.summary.experimental.get_step")
-def get_step() -> Any:
+def get_step() -> int | None:
     """Return the step that `set_step` was given in this thread, or None."""
     return state.step
 

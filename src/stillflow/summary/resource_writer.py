@@ -16,6 +16,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.ops.summary import writer_cards as cards
 from stillflow.platform import tf_logging as logging
 from stillflow.summary.recording import state
@@ -101,7 +102,7 @@ class ResourceSummaryWriter(SummaryWriter):
         finally:
             state.writer = before
 
-    def init(self) -> Any:
+    def init(self) -> Operation:
         self._check_not_closed()
         return self._init_op if self._v2 else self._make()
 
@@ -338,7 +339,7 @@ def serialized(graph: Any) -> bytes:
 
 
 @export("contrib.summary.flush", "compat.v2.summary.flush")
-def flush(writer: Any = None, name: str | None = None) -> Any:
+def flush(writer: Any = None, name: str | None = None) -> Operation | None:
     """Return an operation that writes waiting events; one without effect if there is no writer.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.cond import smart_cond
 from stillflow.ops.summary import writer_cards as cards
 from stillflow.ops.summary.names import summary_scope as unique_scope
@@ -19,7 +20,7 @@ from stillflow.summary.resource_writer import SUMMARIES, serialized
 _ILLEGAL = re.compile(r"[^-_/.A-Za-z0-9]")
 
 
-def _if_wanted(condition: Any, record: Callable[[], Any], name: str) -> Any:
+def _if_wanted(condition: Any, record: Callable[[], Any], name: str) -> Tensor:
     """Add a recording operation under a condition; return a bool tensor."""
     with tf.device("cpu:0"):
         written = smart_cond(condition, record, lambda: tf.constant(False), name=name)
@@ -28,7 +29,7 @@ def _if_wanted(condition: Any, record: Callable[[], Any], name: str) -> Any:
     return written
 
 
-def _true_after(written: Any) -> Any:
+def _true_after(written: Any) -> Tensor:
     with tf.control_dependencies([written]):
         return tf.constant(True)
 
@@ -40,7 +41,7 @@ def _write(name: str, tensor: Any, family: str | None, operation: Callable[..., 
     """
     outer = tf.get_default_graph().get_name_scope()
 
-    def record() -> Any:
+    def record() -> Tensor:
         with tf.name_scope(f"{outer}/" if outer else outer):
             with unique_scope(name, family, values=[tensor]) as (tag, scope):
                 made = operation(state.writer._resource, tag, scope)
@@ -76,7 +77,7 @@ def generic(
       A bool tensor, or an operation that does nothing if there is no writer.
     """
 
-    def operation(writer: Any, tag: str, scope: str) -> Any:
+    def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         content = metadata
         if metadata is None:
             content = tf.constant("")
@@ -89,7 +90,9 @@ def generic(
 
 
 @export("contrib.summary.scalar")
-def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) -> Any:
+def scalar(
+    name: str, tensor: Any, family: str | None = None, step: Any = None
+) -> Tensor | Operation | None:
     """Write a number.
 
     Args:
@@ -102,7 +105,7 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
       A bool tensor, or an operation that does nothing if there is no writer.
     """
 
-    def operation(writer: Any, tag: str, scope: str) -> Any:
+    def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         at = _chosen(step)
         return cards.write_scalar_summary_op(writer, at, tag, tf.identity(tensor), name=scope)
 
@@ -123,7 +126,7 @@ def histogram(name: str, tensor: Any, family: str | None = None, step: Any = Non
       A bool tensor, or an operation that does nothing if there is no writer.
     """
 
-    def operation(writer: Any, tag: str, scope: str) -> Any:
+    def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         at = _chosen(step)
         return cards.write_histogram_summary_op(writer, at, tag, tf.identity(tensor), name=scope)
 
@@ -149,7 +152,7 @@ def image(
       A bool tensor, or an operation that does nothing if there is no writer.
     """
 
-    def operation(writer: Any, tag: str, scope: str) -> Any:
+    def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         color = bad_color
         if color is None:
             color = tf.constant([255, 0, 0, 255], dtype=tf.uint8)
@@ -180,7 +183,7 @@ def audio(
       A bool tensor, or an operation that does nothing if there is no writer.
     """
 
-    def operation(writer: Any, tag: str, scope: str) -> Any:
+    def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         at, clips = _chosen(step), tf.identity(tensor)
         return cards.write_audio_summary_op(
             writer, at, tag, clips, sample_rate, max_outputs=max_outputs, name=scope
@@ -190,7 +193,7 @@ def audio(
 
 
 @export("contrib.summary.graph")
-def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
+def graph(param: Any, step: Any = None, name: str | None = None) -> Operation | None:
     """Write a graph, whether or not summaries are recorded.
 
     Args:
@@ -219,7 +222,7 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
 
 
 @export("contrib.summary.import_event")
-def import_event(tensor: Any, name: str | None = None) -> Any:
+def import_event(tensor: Any, name: str | None = None) -> Operation:
     """Write an event as it is, whether or not summaries are recorded.
 
     Args:
@@ -253,21 +256,23 @@ def summary_scope(
         yield f"{outer}/{name}" if outer else name, scope
 
 
-def _required_step(step: Any) -> Any:
+def _required_step(step: Any) -> Tensor | int:
     step = recording.get_step() if step is None else step
     if step is None:
         raise ValueError("No step set via 'step' argument or tf.summary.experimental.set_step()")
     return step
 
 
-def _write_v2(default_name: str, name: str | None, step: Any, operation: Callable[..., Any]) -> Any:
+def _write_v2(
+    default_name: str, name: str | None, step: Any, operation: Callable[..., Any]
+) -> Tensor:
     with tf.name_scope(name, default_name) as scope:
         writer = state.writer
         if writer is None:
             return tf.constant(False)
         step = _required_step(step)
 
-        def record() -> Any:
+        def record() -> Tensor:
             with tf.device("cpu:0"):
                 return _true_after(operation(state.writer._resource, step, scope))
 
@@ -279,7 +284,7 @@ def _write_v2(default_name: str, name: str | None, step: Any, operation: Callabl
 @export("compat.v2.summary.write")
 def write(
     tag: Any, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Write a tensor as it is.
 
     Args:
@@ -301,14 +306,14 @@ def write(
     elif hasattr(metadata, "SerializeToString"):
         content = metadata.SerializeToString()
 
-    def operation(writer: Any, step: Any, scope: str) -> Any:
+    def operation(writer: Any, step: Any, scope: str) -> Operation | None:
         return cards.write_summary_op(writer, step, tf.identity(tensor), tag, content, name=scope)
 
     return _write_v2("write_summary", name, step, operation)
 
 
 @export("compat.v2.summary.experimental.write_raw_pb")
-def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
+def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tensor:
     """Write serialized summaries.
 
     Args:
@@ -323,7 +328,7 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
       ValueError: if there is a writer but no step.
     """
 
-    def operation(writer: Any, step: Any, scope: str) -> Any:
+    def operation(writer: Any, step: Any, scope: str) -> Operation:
         return cards.write_raw_proto_summary_op(writer, step, tf.identity(tensor), name=scope)
 
     return _write_v2("write_raw_pb", name, step, operation)

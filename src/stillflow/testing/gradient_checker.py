@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
@@ -25,7 +26,9 @@ def _size(shape: Any) -> int:
     return shape if isinstance(shape, int) else math.prod(shape)
 
 
-def _analytic(x: Any, x_shape: Any, data: Any, dy: Any, dy_shape: Any, dx: Any, feeds: Any) -> Any:
+def _analytic(
+    x: Any, x_shape: Any, data: Any, dy: Any, dy_shape: Any, dx: Any, feeds: Any
+) -> Array:
     """Return the Jacobian by the gradient graph, one output element at a time."""
     if x.dtype.is_complex:
         x_shape = (*x_shape, 2)
@@ -57,7 +60,7 @@ def _analytic(x: Any, x_shape: Any, data: Any, dy: Any, dy_shape: Any, dx: Any, 
 
 def _numeric(
     x: Any, x_shape: Any, data: Any, y: Any, y_shape: Any, delta: float, feeds: Any
-) -> Any:
+) -> Array:
     """Return the Jacobian by central differences."""
     rows = _size(x_shape) * (2 if x.dtype.is_complex else 1)
     columns = _size(y_shape) * (2 if y.dtype.is_complex else 1)

@@ -28,7 +28,7 @@ def create_identity_with_grad_check_fn(
     """
 
     @custom_gradient
-    def checked(x: Tensor) -> Any:
+    def checked(x: Tensor) -> tuple[Tensor, Callable[..., Any]]:
         def grad(dx: Tensor) -> Tensor:
             if expected_dtype:
                 assert dx.dtype == expected_dtype, (
@@ -49,7 +49,7 @@ def create_identity_with_nan_gradients_fn(have_nan_gradients: Any) -> Identity:
     """Return an identity whose gradient is NaN if `have_nan_gradients`, a boolean tensor."""
 
     def grad(dx: Tensor) -> Any:
-        def not_a_number() -> Any:
+        def not_a_number() -> Tensor:
             return fill(shape(dx), nan)
 
         with control_dependencies([dx]):  # or the NaN could be there before the gradient

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.arrays import Array
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.testing.keras_modes import runs_eagerly_if_said
@@ -24,7 +25,7 @@ def layer_test(
     expected_output_shape: Any = None,
     validate_training: bool = True,
     adapt_data: Any = None,
-) -> Any:
+) -> Array:
     """Check a layer's weights, shapes, types, values, configuration and training.
 
     Args:
@@ -97,7 +98,7 @@ class _Case(NamedTuple):
         )
 
 
-def _random_inputs(shape: Any, dtype: str) -> Any:
+def _random_inputs(shape: Any, dtype: str) -> Array:
     if shape is None:
         raise ValueError("input_shape is None")
     sizes = [np.random.randint(1, 4) if size is None else size for size in shape]
@@ -107,7 +108,7 @@ def _random_inputs(shape: Any, dtype: str) -> Any:
 
 def _as_first_layer(
     layer: Any, input_shape: Any, data: Any, expected: Any, adapt_data: Any, shape: Any, case: _Case
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """Return the outputs of the layer made again from its configuration."""
     config = layer.get_config()
     config["batch_input_shape"] = input_shape

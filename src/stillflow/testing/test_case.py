@@ -176,7 +176,7 @@ class TestCase(Comparisons, absltest.TestCase):
         with entered as current:
             yield current
 
-    def _get_cached_session(self, graph: Any, config: Any, force_gpu: bool, check: bool) -> Any:
+    def _get_cached_session(self, graph: Any, config: Any, force_gpu: bool, check: bool) -> Session:
         arguments = (graph, config, force_gpu)
         if self._cached_session is None:
             self._cached_session = Session(graph=graph, config=_config(config, force_gpu))

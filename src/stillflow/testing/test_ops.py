@@ -6,11 +6,13 @@ this module is imported. Most have a signature and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph.card import Card, register_library
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops import raw_ops
 
 _SIGNATURES = """
@@ -146,7 +148,7 @@ for _name in (
 
 
 @_cards["KernelLabelRequired"].shape
-def kernel_label_required_shape(node: Node) -> Any:
+def kernel_label_required_shape(node: Node) -> OutputDims:
     from stillflow.graph.dims import with_rank
 
     with_rank(node.dims(0), 1)
@@ -154,7 +156,7 @@ def kernel_label_required_shape(node: Node) -> Any:
 
 
 @_cards["RequiresOlderGraphVersion"].shape
-def requires_older_graph_version_shape(node: Node) -> Any:
+def requires_older_graph_version_shape(node: Node) -> OutputDims:
     from stillflow.graph.graph import PRODUCER
 
     if node.op.graph.graph_def_versions.producer != PRODUCER - 1:
@@ -162,7 +164,7 @@ def requires_older_graph_version_shape(node: Node) -> Any:
     return ()
 
 
-def _label_kernel(required: bool) -> Any:
+def _label_kernel(required: bool) -> Callable[..., Any]:
     def kernel(node: Node) -> Any:
         label = node.op.attrs.get("_kernel", b"").decode()
         if label not in _LABELS[1:] and (label or required):
@@ -188,7 +190,7 @@ def _string(text: str) -> Any:
 
 
 @_cards["GraphDefVersion"].kernel
-def graph_def_version_kernel(node: Node) -> Any:
+def graph_def_version_kernel(node: Node) -> Kernel:
     import torch
 
     version = node.op.graph.graph_def_versions.producer
@@ -196,13 +198,13 @@ def graph_def_version_kernel(node: Node) -> Any:
 
 
 @_cards["Old"].kernel
-def old_kernel(node: Node) -> Any:
+def old_kernel(node: Node) -> Kernel:
     del node
     return lambda: None
 
 
 @_cards["TestAttr"].kernel
-def test_attr_kernel(node: Node) -> Any:
+def test_attr_kernel(node: Node) -> Kernel:
     import torch
 
     if node.T.name != "float32":
@@ -220,12 +222,12 @@ class StubResource:
 
 
 @_cards["StubResourceHandleOp"].kernel
-def stub_resource_handle_op_kernel(node: Any) -> Any:
+def stub_resource_handle_op_kernel(node: Any) -> Kernel:
     return node.handle(node.resource(StubResource, kind="stub"))
 
 
 @_cards["ResourceInitializedOp"].kernel
-def resource_initialized_op_kernel(node: Node) -> Any:
+def resource_initialized_op_kernel(node: Node) -> Kernel:
     import torch
 
     del node
@@ -233,7 +235,7 @@ def resource_initialized_op_kernel(node: Node) -> Any:
 
 
 @_cards["ResourceCreateOp"].kernel
-def resource_create_op_kernel(node: Node) -> Any:
+def resource_create_op_kernel(node: Node) -> Kernel:
     del node
 
     def create(resource: StubResource) -> None:
@@ -243,7 +245,7 @@ def resource_create_op_kernel(node: Node) -> Any:
 
 
 @_cards["ResourceUsingOp"].kernel
-def resource_using_op_kernel(node: Node) -> Any:
+def resource_using_op_kernel(node: Node) -> Kernel:
     del node
 
     def use(resource: StubResource) -> None:
@@ -254,7 +256,7 @@ def resource_using_op_kernel(node: Node) -> Any:
 
 
 @_cards["DevicePlacementOp"].kernel
-def device_placement_op_kernel(node: Node) -> Any:
+def device_placement_op_kernel(node: Node) -> Kernel:
     device = node.op.device or "/job:localhost/replica:0/task:0/device:CPU:0"
     return lambda: _string(device)
 

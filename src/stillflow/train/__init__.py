@@ -10,4 +10,5 @@ if TYPE_CHECKING:  # its public names stand in its modules
 
     def __getattr__(name: str) -> Any: ...
 
+
 attach(__name__)

@@ -107,7 +107,7 @@ class AdamOptimizer(Optimizer):
         scalars = self._cast_scalars(var)
         return update_of_rows(grad, var, indices, scatter_add, slots, scalars, self._use_locking)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Operation:
         def add(ref: Any, indices: Tensor, updates: Tensor) -> Any:
             return card("ScatterAdd")(ref, indices, updates, use_locking=self._use_locking)
 
@@ -115,7 +115,9 @@ class AdamOptimizer(Optimizer):
 
     _resource_scatter_add = staticmethod(resource_scatter_add)  # for subclasses in programs
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(
+        self, grad: Tensor, handle: Any, indices: Tensor
+    ) -> Operation | None:
         return self._apply_sparse_shared(grad, handle, indices, resource_scatter_add)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.train.batching import Batches
 from stillflow.train.input_producers import INSTEAD
 from stillflow.util.deprecation import deprecated
@@ -64,7 +65,7 @@ def maybe_batch(
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | list[Tensor]:  # fmt: skip
     """Batch the values of a tensor or several, run after run; some are left out.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
@@ -174,7 +175,7 @@ def shuffle_batch(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | list[Tensor]:  # fmt: skip
     """Batch, in random order, the values of a tensor or several, run after run.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.

@@ -10,6 +10,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.layers.utils import smart_cond
 from stillflow.ops.arrays.dynamic_stitch import dynamic_partition
 from stillflow.ops.control_flow.identity_and_group import no_op
@@ -64,7 +65,7 @@ def as_given(given: Any, taken: Any) -> Any:
     return dict(zip(sorted(given, key=str), values, strict=True))
 
 
-def check_keep(keep_input: Any, enqueue_many: bool) -> Any:
+def check_keep(keep_input: Any, enqueue_many: bool) -> Tensor:
     keep = convert_to_tensor(keep_input)
     ndims = keep.shape.ndims
     if ndims is None:
@@ -119,7 +120,9 @@ def _kept(tensors: Sequence[Any], keep: Any) -> list[Any]:
     return [dynamic_partition(tensor, choice, num_partitions=2)[1] for tensor in tensors]
 
 
-def _enqueue_op(queue: QueueBase, tensors: Sequence[Any], enqueue_many: bool, keep: Any) -> Any:
+def _enqueue_op(
+    queue: QueueBase, tensors: Sequence[Any], enqueue_many: bool, keep: Any
+) -> Tensor | Operation:
     enqueue = queue.enqueue_many if enqueue_many else queue.enqueue
     if keep.shape.ndims == 1:
         return enqueue(_kept(tensors, keep))
@@ -206,7 +209,9 @@ class Batches:
             add_queue_runner(QueueRunner(queue, enqueue))
             return as_given(tensors, self._taken(queue, infos, full_name))
 
-    def joined(self, tensors_list: Any, keep_input: Any, name: Any, scope: str) -> Any:
+    def joined(
+        self, tensors_list: Any, keep_input: Any, name: Any, scope: str
+    ) -> dict[str, Tensor] | list[Tensor]:
         """Batches of several sets of components, each computed by a thread of its own."""
         lists = _as_lists(tensors_list)
         flat = [tensor for tensors in lists for tensor in tensors]

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.distribute.context import get_replica_context, in_cross_replica_context
 from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.graph.api import control_dependencies, init_scope, name_scope
+from stillflow.graph.operation import Operation
 from stillflow.train.processors import get_processor
 from stillflow.variables.state_ops import assign_add
 
@@ -41,7 +42,7 @@ def apply_in_all_replicas(
         with name_scope("update_" + _name_of(var)):
             return processor.update_op(optimizer, grad)
 
-    def finish(optimizer: Any, updates: Any) -> Any:
+    def finish(optimizer: Any, updates: Any) -> Operation:
         return optimizer._finish(updates, "update")
 
     with name_scope(name, optimizer._name) as scope:

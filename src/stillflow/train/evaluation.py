@@ -10,6 +10,7 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.platform import tf_logging as logging
 from stillflow.train.logging_hooks import FinalOpsHook
@@ -43,7 +44,7 @@ class StopAfterNEvalsHook(SessionRunHook):
         """Says which tensor counts the rounds."""
         self._evals_completed = updated_eval_step
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: Any) -> SessionRunArgs:
         return SessionRunArgs({"evals_completed": self._evals_completed})
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -81,7 +82,7 @@ def evaluate_once(
     checkpoint_path: Any, master: str = "", scaffold: Any = None, eval_ops: Any = None,
     feed_dict: Any = None, final_ops: Any = None, final_ops_feed_dict: Any = None,
     hooks: Any = None, config: Any = None,
-) -> Any:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Restores a checkpoint, runs `eval_ops` until a hook or the input ends it, then `final_ops`.
 
     Args:
@@ -129,7 +130,7 @@ def with_counter(eval_ops: Any, update: Any) -> Any:
     return [*eval_ops, update] if isinstance(eval_ops, (tuple, list)) else [eval_ops, update]
 
 
-def _counter_after(eval_ops: Any) -> Any:
+def _counter_after(eval_ops: Any) -> Tensor:
     """Return the counter as it stands once a round is done."""
     with control_dependencies(list(eval_ops.values()) if isinstance(eval_ops, dict) else eval_ops):
         return identity(get_or_create_eval_step().read_value())

@@ -130,7 +130,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')
 
 
-def get_global_step_read(graph: Graph | None = None) -> Any:
+def get_global_step_read(graph: Graph | None = None) -> Tensor | None:
     """Return the one tensor with which hooks read the global step, if it was made."""
     graph = graph or get_default_graph()
     reads = graph.get_collection(GLOBAL_STEP_READ_KEY)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from stillflow.train.hook_timer import global_step_for
 from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 
@@ -24,10 +26,12 @@ class GlobalStepHook(SessionRunHook):
     def begin(self) -> None:
         self._global_step_tensor = global_step_for(self._called)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: Any) -> SessionRunArgs:
         return SessionRunArgs(self._global_step_tensor)
 
-    def _step_if(self, due: Callable[[Any], bool], run_context: Any, run_values: Any) -> Any:
+    def _step_if(
+        self, due: Callable[[Any], bool], run_context: Any, run_values: Any
+    ) -> np.int64 | None:
         """Return the global step after a run if the hook is due at it, else None."""
         # The value read with the run may be from before its update or after it.
         if due(run_values.results + self._steps_per_run):

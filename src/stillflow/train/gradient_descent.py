@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.math.cast import cast
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.rule_optimizer import Step, applies_rules
@@ -47,10 +47,10 @@ class GradientDescentOptimizer(Optimizer):
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor
-    ) -> Any:
+    ) -> Operation:
         return card("ResourceScatterAdd")(handle.handle, indices, -grad * self._learning_rate)
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Tensor:
         rate = cast(self._learning_rate_tensor, var.dtype.base_dtype)
         delta = IndexedSlices(grad.values * rate, grad.indices, grad.dense_shape)
         return var.scatter_sub(delta, use_locking=self._use_locking)

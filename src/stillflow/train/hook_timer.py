@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 class HookTimer:
@@ -91,7 +91,7 @@ class NeverTriggerTimer(HookTimer):
         return None
 
 
-def global_step_for(hook: str) -> Any:
+def global_step_for(hook: str) -> Tensor:
     """Return the tensor a hook reads the global step from; RuntimeError if there is none."""
     from stillflow.train.global_step import get_or_create_global_step_read
 

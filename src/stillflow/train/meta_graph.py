@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.files import sniff, whole_file
@@ -21,6 +21,10 @@ from stillflow.platform import tf_logging as logging
 from stillflow.protos import MetaGraphDef
 from stillflow.train.meta_graph_export import export_scoped_meta_graph
 from stillflow.variables.collections import all_saveable_objects
+
+if TYPE_CHECKING:
+    from stillflow.train.saver import Saver
+
 
 _NOT_EAGERLY = (
     "Exporting/importing meta graphs is not supported when eager execution is enabled. No graph "
@@ -79,7 +83,7 @@ def import_meta_graph(
     clear_devices: bool = False,
     import_scope: str | None = None,
     **kwargs: Any,
-) -> Any:
+) -> Saver | None:
     """Add the graph and the collections of a `MetaGraphDef` to the default graph.
 
     Args:
@@ -127,7 +131,7 @@ def import_meta_graph_with_return_elements(
     return _saver_of(message, import_scope, variables), elements
 
 
-def _saver_of(message: Any, import_scope: str | None, variables: dict[str, Any]) -> Any:
+def _saver_of(message: Any, import_scope: str | None, variables: dict[str, Any]) -> Saver | None:
     from stillflow.train.saver import Saver
 
     if message.HasField("saver_def"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.distribute import worker_context
@@ -30,6 +30,10 @@ from stillflow.train.wrapped_sessions import (
 )
 from stillflow.util import function_utils
 
+if TYPE_CHECKING:
+    from stillflow.runtime.session.session import Session
+
+
 USE_DEFAULT = object()
 
 
@@ -49,7 +53,7 @@ class _CoordinatedSessionCreator(SessionCreator):
         self.tf_sess: Any = None
         self.coord: Any = None
 
-    def create_session(self) -> Any:
+    def create_session(self) -> CoordinatedSession:
         # Nothing ends in peace here: the end of the input is raised by the next run.
         session, coord = self._session_creator.create_session(), Coordinator([])
         self.tf_sess, self.coord = session, coord
@@ -101,7 +105,7 @@ class _MonitoredSession:
             fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
         )
 
-    def run_step_fn(self, step_fn: Any) -> Any:
+    def run_step_fn(self, step_fn: Any) -> int:
         """Call a function that may run several times, with hooks and without.
 
         Args:
@@ -158,7 +162,7 @@ class _MonitoredSession:
     def _is_closed(self) -> bool:
         return self._coordinated_creator.tf_sess is None
 
-    def _tf_sess(self) -> Any:
+    def _tf_sess(self) -> Session | None:
         return self._coordinated_creator.tf_sess
 
 
@@ -286,7 +290,7 @@ def MonitoredTrainingSession(
     return MonitoredSession(chief, chief_hooks + given, stop_grace_period_secs)
 
 
-def _within(folder: Any, beside: str) -> Any:
+def _within(folder: Any, beside: str) -> str | None:
     """Return a folder, or its entry called `beside`."""
     return os.path.join(folder, beside) if folder and beside else folder
 

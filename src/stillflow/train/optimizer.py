@@ -277,7 +277,7 @@ class Optimizer(Slots):
         """Update rows of a resource variable; `indices` are all different."""
         raise NotImplementedError()
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Tensor | Operation:
         """Update rows of a reference variable that the gradient may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(summed, unique_indices, grad.dense_shape), var)
@@ -300,11 +300,11 @@ class Optimizer(Slots):
         return [convert_to_tensor(value, name=name) for name, value in values.items()]
 
 
-def _converted(grad: Any) -> Any:
+def _converted(grad: Any) -> Tensor | IndexedSlices | None:
     return None if grad is None else as_gradient(grad)
 
 
-def as_gradient(grad: Any) -> Any:
+def as_gradient(grad: Any) -> Tensor | IndexedSlices:
     """Return a gradient as a tensor or IndexedSlices; TypeError if it is neither."""
     try:
         converted = convert_to_tensor_or_indexed_slices(grad)
@@ -329,7 +329,7 @@ def as_train_op(apply_updates: Any) -> Any:
     return apply_updates
 
 
-def _scaled(loss: Any) -> Any:
+def _scaled(loss: Any) -> Tensor:
     """Return a replica's share of a loss, where losses of replicas are added and it is a mean."""
     get_default_graph()._is_loss_scaled_by_optimizer = False
     if get_loss_reduction() == ReduceOp.MEAN:

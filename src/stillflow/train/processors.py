@@ -44,7 +44,7 @@ class _RefVariableProcessor(_OptimizableVariable):
     def __str__(self) -> str:
         return f"<_RefVariableProcessor({self._v})>"
 
-    def target(self) -> Any:
+    def target(self) -> Tensor:
         return self._v._ref()
 
     def update_op(self, optimizer: Any, g: Any) -> Any:

@@ -15,6 +15,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session.session import BaseSession
@@ -100,17 +101,17 @@ class QueueRunner:
         return self._queue
 
     @property
-    def enqueue_ops(self) -> Any:
+    def enqueue_ops(self) -> list[Tensor | Operation]:
         """The operations it runs."""
         return self._enqueue_ops
 
     @property
-    def close_op(self) -> Any:
+    def close_op(self) -> Operation:
         """The operation that closes the queue."""
         return self._close_op
 
     @property
-    def cancel_op(self) -> Any:
+    def cancel_op(self) -> Operation:
         """The operation that closes the queue and cancels waiting operations."""
         return self._cancel_op
 

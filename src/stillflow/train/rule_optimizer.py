@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from stillflow.graph.dtypes import DType
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.math.cast import cast
 from stillflow.ops.training.cards import training_op
 from stillflow.train.optimizer import Optimizer
@@ -61,7 +61,7 @@ def scalars_of(optimizer: Optimizer, **names: str) -> dict[str, Any]:
 
 def _update(
     optimizer: Any, kind: str, var: Any, dtype: DType, grad: Tensor, indices: Any = None
-) -> Any:
+) -> Tensor | Operation | None:
     """Add the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
     step: Step = optimizer._step(var)
     card = training_op(f"{kind}Apply{step.rule}")
@@ -78,7 +78,7 @@ def _update(
     return card(*states, *others, use_locking=optimizer._use_locking, **step.flags)
 
 
-def _apply_dense(self: Any, grad: Tensor, var: Any) -> Any:
+def _apply_dense(self: Any, grad: Tensor, var: Any) -> Operation:
     return _update(self, "", var, var.dtype.base_dtype, grad).op
 
 
@@ -86,7 +86,7 @@ def _resource_apply_dense(self: Any, grad: Tensor, handle: Any) -> Any:
     return _update(self, "Resource", handle, grad.dtype.base_dtype, grad)
 
 
-def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Any:
+def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Operation:
     return _update(self, "Sparse", var, var.dtype.base_dtype, grad.values, grad.indices).op
 
 

@@ -9,7 +9,7 @@ from stillflow.graph.api import device
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.device import DeviceSpec
 from stillflow.graph.dtypes import DType
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.variables.base import Variable, VariableV2
@@ -101,7 +101,7 @@ class ReferenceVariableSaveable(SaveableObject):
     def __init__(self, var: Any, slice_spec: Any, name: str) -> None:
         super().__init__(var, [SaveSpec(var, slice_spec, name, dtype=var.dtype)], name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Tensor:
         """Assign the read value."""
         (tensor,) = restored_tensors
         if restored_shapes is not None:
@@ -125,7 +125,7 @@ class ResourceVariableSaveable(SaveableObject):
         spec = SaveSpec(value, slice_spec, name, dtype=var.dtype, device=var.device)
         super().__init__(var, [spec], name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation | None:
         """Assign the read value, on the variable's device."""
         from stillflow.ops.variables.resource import assign_variable_op
 

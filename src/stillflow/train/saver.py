@@ -515,7 +515,7 @@ def _explained(error: errors.OpError, missing: str) -> errors.OpError:
     return result
 
 
-def get_saver_or_default() -> Any:
+def get_saver_or_default() -> Saver:
     """Return the graph's saver, or a new one of all variables; RuntimeError if several."""
     savers = get_collection(GraphKeys.SAVERS)
     if savers:

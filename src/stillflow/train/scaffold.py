@@ -9,6 +9,7 @@ from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.summary.merging import merge_all
@@ -32,7 +33,7 @@ def _default_init_op() -> Any:
     )
 
 
-def _default_ready_op() -> Any:
+def _default_ready_op() -> Tensor:
     return concat(
         [
             variables.report_uninitialized_variables(),
@@ -42,7 +43,7 @@ def _default_ready_op() -> Any:
     )
 
 
-def _default_ready_for_local_init_op() -> Any:
+def _default_ready_for_local_init_op() -> Tensor:
     return concat(
         [
             variables.report_uninitialized_variables(variables.global_variables()),
@@ -129,27 +130,27 @@ class Scaffold:
         return self
 
     @property
-    def init_fn(self) -> Any:
+    def init_fn(self) -> Callable[..., Any] | None:
         """Called with the session after `init_op`."""
         return self._init_fn
 
     @property
-    def init_op(self) -> Any:
+    def init_op(self) -> Tensor | Operation | None:
         """Initializes variables."""
         return self._init_op
 
     @property
-    def ready_op(self) -> Any:
+    def ready_op(self) -> Tensor | None:
         """Gives the names of variables that are not initialized."""
         return self._ready_op
 
     @property
-    def ready_for_local_init_op(self) -> Any:
+    def ready_for_local_init_op(self) -> Tensor | None:
         """The names of uninitialized variables that `local_init_op` needs."""
         return self._ready_for_local_init_op
 
     @property
-    def local_init_op(self) -> Any:
+    def local_init_op(self) -> Operation | None:
         """The initialization of each process's own variables."""
         return self._local_init_op
 
@@ -169,7 +170,9 @@ class Scaffold:
         return self._init_feed_dict
 
     @staticmethod
-    def get_or_default(arg_name: str, collection_key: str, default_constructor: Any) -> Any:
+    def get_or_default(
+        arg_name: str, collection_key: str, default_constructor: Any
+    ) -> Tensor | Operation | None:
         """Return the only item of a collection, or else add the result of `default_constructor`.
 
         Raises:

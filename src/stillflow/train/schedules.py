@@ -164,7 +164,7 @@ class InverseTimeDecay(_Schedule):
             return result
 
 
-def _half_cosine(fraction: Any, factor: Any = 0.5) -> Any:
+def _half_cosine(fraction: Any, factor: Any = 0.5) -> Tensor:
     """`factor * (1 + cos(pi * fraction))`: from `2 * factor` at 0 to 0 at 1."""
     return factor * (1.0 + cos(constant(math.pi) * fraction))
 

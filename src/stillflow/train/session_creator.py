@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import abc
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.train.scaffold import Scaffold
 from stillflow.train.session_manager import SessionManager
+
+if TYPE_CHECKING:
+    from stillflow.runtime.session.session import Session
 
 
 @export("train.SessionCreator")
@@ -64,7 +67,7 @@ class ChiefSessionCreator(_ScaffoldedCreator):
             checkpoint_filename_with_path=checkpoint_filename_with_path,
         )  # fmt: skip
 
-    def create_session(self) -> Any:
+    def create_session(self) -> Session:
         """Return a session, its variables restored or initialized."""
         self._scaffold.finalize()
         given = self._of_scaffold("saver", "init_op", "init_feed_dict", "init_fn")
@@ -88,7 +91,7 @@ class WorkerSessionCreator(_ScaffoldedCreator):
     ) -> None:  # fmt: skip
         super().__init__(scaffold, master=master, config=config, max_wait_secs=max_wait_secs)
 
-    def create_session(self) -> Any:
+    def create_session(self) -> Session:
         """Return a session, once its variables are ready."""
         self._scaffold.finalize()
         return self._manager.wait_for_session(**self._options)

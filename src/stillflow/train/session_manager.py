@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session import session as session_lib
 from stillflow.train import checkpoint_management
+
+if TYPE_CHECKING:
+    from stillflow.runtime.session.session import Session
+
 
 _FOR_EVER = float("inf")
 
@@ -58,7 +62,7 @@ class SessionManager:
                 f"ready_for_local_init_op [{ready_for_local_init_op}]"
             )
 
-    def _open(self, master: str, config: Any) -> Any:
+    def _open(self, master: str, config: Any) -> Session:
         self._target = master
         return session_lib.Session(master, graph=self._graph, config=config)
 
@@ -100,7 +104,7 @@ class SessionManager:
         checkpoint_filename_with_path: Any = None, wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200, config: Any = None, init_feed_dict: Any = None,
         init_fn: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Session:  # fmt: skip
         """Return a session that is ready: restored if there is a checkpoint, else initialized.
 
         Args:
@@ -169,7 +173,7 @@ class SessionManager:
 
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float | None = _FOR_EVER
-    ) -> Any:
+    ) -> Session:
         """Return a session, once another process has made its variables ready.
 
         Raises:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph import dtypes
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import Dimension
 from stillflow.layers.utils import smart_cond
@@ -65,7 +66,7 @@ class SparseMetaData:
         return self
 
 
-def _store_one(value: SparseTensor, store_name: str | None, keep: Any) -> Any:
+def _store_one(value: SparseTensor, store_name: str | None, keep: Any) -> Tensor:
     return smart_cond(
         keep,
         lambda: add_sparse_to_tensors_map(value, shared_name=store_name),
@@ -73,7 +74,7 @@ def _store_one(value: SparseTensor, store_name: str | None, keep: Any) -> Any:
     )
 
 
-def _store_rows(value: SparseTensor, store_name: str | None, keep: Any) -> Any:
+def _store_rows(value: SparseTensor, store_name: str | None, keep: Any) -> Tensor:
     stored = smart_cond(
         keep,
         lambda: add_many_sparse_to_tensors_map(value, shared_name=store_name),
@@ -83,7 +84,7 @@ def _store_rows(value: SparseTensor, store_name: str | None, keep: Any) -> Any:
     return stored
 
 
-def _store(value: Any, shared: Any, enqueue_many: bool, keep: Any) -> Any:
+def _store(value: Any, shared: Any, enqueue_many: bool, keep: Any) -> Tensor:
     if not isinstance(value, SparseTensor):
         return value
     name = shared.name if shared else None
@@ -93,7 +94,7 @@ def _store(value: Any, shared: Any, enqueue_many: bool, keep: Any) -> Any:
     return (_store_rows if enqueue_many else _store_one)(value, name, keep)
 
 
-def _storing_op(stored: Any) -> Any:
+def _storing_op(stored: Any) -> Operation:
     """Return the op that stores a tensor: if that depends on `keep_input`, an input of a Merge."""
     for tensor in stored.op.inputs:
         if tensor.op.type in _STORES:
@@ -164,7 +165,7 @@ def _take(value: Any, info: SparseMetaData) -> SparseTensor:
     return take_many_sparse_from_tensors_map(info.map_op, squeeze(value, [1]), rank=rank)
 
 
-def _after(needed: list[Any], value: Any) -> Any:
+def _after(needed: list[Any], value: Any) -> Tensor | SparseTensor:
     if not isinstance(value, SparseTensor):
         return with_dependencies(needed, value)
     parts = (value.indices, value.values, value.dense_shape)

@@ -6,13 +6,14 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
@@ -32,8 +33,12 @@ from stillflow.train.supervisor_threads import (
 from stillflow.util.deprecation import deprecated
 from stillflow.variables import collections as variables
 
+if TYPE_CHECKING:
+    from stillflow.runtime.session.session import Session
+    from stillflow.variables.ref_variable import RefVariable
 
-def _first_of(key: str) -> Any:
+
+def _first_of(key: str) -> RefVariable | None:
     """Return the first thing in a collection, or None."""
     found = get_collection(key)
     if len(found) > 1:
@@ -207,7 +212,7 @@ class Supervisor:
         return self._coord
 
     @property
-    def init_op(self) -> Any:
+    def init_op(self) -> Operation:
         """Initializes variables."""
         return self._init_op
 
@@ -227,7 +232,7 @@ class Supervisor:
         return self._ready_for_local_init_op
 
     @property
-    def summary_writer(self) -> Any:
+    def summary_writer(self) -> FileWriter | None:
         """Writes summaries; None where there are none."""
         return self._summary_writer
 
@@ -303,7 +308,7 @@ class Supervisor:
     def prepare_or_wait_for_session(
         self, master: str = "", config: Any = None, wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200, start_standard_services: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Session:  # fmt: skip
         """Return a session that is ready, its services and queue runners started.
 
         Args:

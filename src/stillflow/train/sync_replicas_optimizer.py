@@ -99,7 +99,7 @@ class SyncReplicasOptimizer(Optimizer):
 
     def apply_gradients(
         self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Hand in this replica's gradients, and wait for the step to be over.
 
         Args:
@@ -179,7 +179,7 @@ class SyncReplicasOptimizer(Optimizer):
             self._accumulator_list.append((accumulator, var.device))
         return handed_in, averages
 
-    def _make_queues(self, global_step: Any) -> Any:
+    def _make_queues(self, global_step: Any) -> FIFOQueue:
         """Return the token queue, and a queue for the queue runner to close.
 
         The token queue itself would stay closed on the parameter servers.
@@ -193,7 +193,7 @@ class SyncReplicasOptimizer(Optimizer):
         )
         return FIFOQueue(1, "int32", shapes=(), name="dummy_queue", shared_name="dummy_queue")
 
-    def _let_go_on(self, update: Any, global_step: Any) -> Any:
+    def _let_go_on(self, update: Any, global_step: Any) -> Operation:
         """Put tokens into the queue once the variables are updated."""
         count = max(self._total_num_replicas, self._replicas_to_aggregate)
         with control_dependencies([update]):
@@ -210,7 +210,7 @@ class SyncReplicasOptimizer(Optimizer):
                 ready.append(accumulator.set_global_step(global_step, name="SetGlobalStep"))
         self.chief_init_op = group(*ready)
 
-    def get_chief_queue_runner(self) -> Any:
+    def get_chief_queue_runner(self) -> QueueRunner:
         """Return the queue runner of the chief, which ends each step.
 
         Raises:

@@ -116,7 +116,7 @@ class RecoverableSession(WrappedSession):
         self._sess_creator = sess_creator
         super().__init__(self._create_session())
 
-    def _create_session(self) -> Any:
+    def _create_session(self) -> CoordinatedSession:
         while True:
             try:
                 return self._sess_creator.create_session()
@@ -157,7 +157,7 @@ class RecoverableSession(WrappedSession):
             )
         )
 
-    def run_step_fn(self, step_fn: Any, raw_session: Any, run_with_hooks: Any) -> Any:
+    def run_step_fn(self, step_fn: Any, raw_session: Any, run_with_hooks: Any) -> int:
         """Call `step_fn`, again and again where machines are lost."""
         return self._persistently(
             lambda: self._sess.run_step_fn(step_fn, raw_session, self._sess.run)

@@ -41,7 +41,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
     _check(date, instructions)
     when = _when(date)
 
-    def decorate(func: Any) -> Any:
+    def decorate(func: Any) -> Callable[..., Any]:
         validate_callable(func, "deprecated")
 
         @functools.wraps(func)
@@ -94,7 +94,7 @@ def deprecated_args(
         for item in deprecated_arg_names_or_tuples
     )
 
-    def decorate(func: Any) -> Any:
+    def decorate(func: Any) -> Callable[..., Any]:
         validate_callable(func, "deprecated_args")
         spec = tf_inspect.getfullargspec(func)
         known = {*spec.args, *spec.kwonlyargs, spec.varargs, spec.varkw}
@@ -139,7 +139,7 @@ def deprecated_arg_values(
     if not deprecated_kwargs:
         raise ValueError("Specify which argument values are deprecated.")
 
-    def decorate(func: Any) -> Any:
+    def decorate(func: Any) -> Callable[..., Any]:
         validate_callable(func, "deprecated_arg_values")
 
         @functools.wraps(func)

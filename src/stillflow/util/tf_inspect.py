@@ -60,7 +60,7 @@ ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
 
 def _looking_through(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(function)
-    def look(object: Any) -> Any:
+    def look(object: Any) -> bool:
         return function(tf_decorator.unwrap(object)[1])
 
     return look

@@ -18,6 +18,9 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.reference import Reference
 from stillflow.graph.tensor_shape import TensorShape
 
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
+
 
 @export("VariableSynchronization")
 class VariableSynchronization(enum.Enum):
@@ -68,7 +71,7 @@ def check_distribution(
     return synchronization, aggregation, trainable
 
 
-def check_arguments(collections: Any, constraint: Any, trainable: bool) -> Any:
+def check_arguments(collections: Any, constraint: Any, trainable: bool) -> list[str]:
     """Return the collections that a variable is added to."""
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
@@ -235,11 +238,11 @@ class VariableV2(metaclass=_VariableMeta):
         return self._trainable
 
     @property
-    def synchronization(self) -> Any:
+    def synchronization(self) -> VariableSynchronization:
         return self._synchronization
 
     @property
-    def aggregation(self) -> Any:
+    def aggregation(self) -> VariableAggregation:
         return self._aggregation
 
     @property
@@ -335,7 +338,7 @@ class VariableV2(metaclass=_VariableMeta):
         return Reference(self)
 
     @staticmethod
-    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> ScatterMethods:
         """Return the variable that a `VariableDef` describes.
 
         Its nodes are in the graph already.
@@ -402,14 +405,14 @@ def overload_operators(kind: Any) -> None:
     setattr(kind, "__getitem__", _slice)  # noqa: B010 - mypy: classes take no item assignment
 
 
-def _on_value(function: Any) -> Any:
+def _on_value(function: Any) -> Callable[..., Any]:
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
         return function(self.value(), *args, **kwargs)
 
     return functools.update_wrapper(apply, function)
 
 
-def _slice(self: Any, slice_spec: Any) -> Any:
+def _slice(self: Any, slice_spec: Any) -> Tensor:
     from stillflow.ops.arrays.indexing import slice_helper
 
     return slice_helper(self.value(), slice_spec, self)

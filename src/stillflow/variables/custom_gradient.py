@@ -97,7 +97,7 @@ def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
     return nest.pack_sequence_as(result, tensors[: len(flat)])
 
 
-def _call_now(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def _call_now(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Tensor:
     """Call in eager execution: only tapes know the custom gradient."""
     with tapes.recording(tapes.Tape()) as tape:
         result, grad_fn = f(*args, **kwargs)

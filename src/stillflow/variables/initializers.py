@@ -316,12 +316,12 @@ class Orthogonal(Initializer):
         return result
 
 
-def orthogonal_matrix(shape: Sequence[int], dtype: Any, seed: Any) -> Any:
+def orthogonal_matrix(shape: Sequence[int], dtype: Any, seed: Any) -> Tensor:
     """Q of a QR decomposition of normal numbers, its signs made unique by those of R."""
     return orthogonal_part(random_normal(shape, dtype=dtype, seed=seed))
 
 
-def orthogonal_part(matrix: Any) -> Any:
+def orthogonal_part(matrix: Any) -> Tensor:
     """Q of a QR decomposition, its signs made unique by those of R."""
     from stillflow.ops.linalg.decompositions import qr_op
     from stillflow.ops.linalg.tensor_diag import tensor_diag_part as diag_part

@@ -351,7 +351,7 @@ class PartitionedVariable:
 
 def _to_tensor(
     variable: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     del name
     if dtype is not None and not dtype.is_compatible_with(variable.dtype):
         raise ValueError(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.api import init_scope, name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import get_default_graph, initial_graph
@@ -149,7 +151,7 @@ class RefVariable(RefScatterMethods, Variable):
         self._ref().set_shape(shape)
         self.value().set_shape(shape)
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: Any = None) -> Array:
         """Return the variable's value in `session` (or the default one)."""
         return self._variable.eval(session=session)
 
@@ -247,7 +249,7 @@ def _make_state(scope: str, value: Tensor, validate: bool, shape: Any) -> Tensor
     return result
 
 
-def _ref_or_op(assigned: Tensor, read_value: bool) -> Any:
+def _ref_or_op(assigned: Tensor, read_value: bool) -> Tensor | Operation:
     return assigned if read_value else assigned.op
 
 
@@ -262,7 +264,9 @@ _IN_PLACE = {
 _warned: set[str] = set()
 
 
-def _in_place_operator(symbol: str, plain: Any, assignment: str, expression: str) -> Any:
+def _in_place_operator(
+    symbol: str, plain: Any, assignment: str, expression: str
+) -> Callable[..., Any]:
     """Return the plain operator, with a warning once that nothing is assigned."""
 
     def in_place(self: Any, other: Any) -> Any:

@@ -112,12 +112,12 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return self._handle_name[: self._handle_name.index(":")]
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> Operation:
         """The operation that gives the variable its initial value; None if it has it already."""
         return self._initializer_op
 
     @property
-    def initial_value(self) -> Any:
+    def initial_value(self) -> Tensor:
         """The tensor that the initializer assigns.
 
         Raises:
@@ -192,7 +192,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
 
     def _dense_var_to_tensor(
         self, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
-    ) -> Any:
+    ) -> Tensor:
         del name
         if dtype is not None and not dtype.is_compatible_with(self.dtype):
             raise ValueError(
@@ -201,7 +201,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
             )
         return self.read_value().op.inputs[0] if as_ref else self.value()
 
-    def _lazy_read(self, op: Operation) -> Any:
+    def _lazy_read(self, op: Operation) -> UnreadVariable:
         """Return the result of assignments: a variable whose value is read after them."""
         return UnreadVariable(self._handle, self._dtype, self._shape, op)
 
@@ -259,7 +259,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
 
     def _strided_slice_assign(
         self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
-    ) -> Any:
+    ) -> UnreadVariable:
         with _graph_of(self._handle), self._assign_dependencies():
             return super()._strided_slice_assign(begin, end, strides, value, name, **masks)
 
@@ -566,11 +566,11 @@ class UnreadVariable(BaseResourceVariable):
 
 def _convert(
     variable: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+) -> Tensor:
     return variable._dense_var_to_tensor(dtype=dtype, name=name, as_ref=as_ref)
 
 
-def _refuse(operator: str, advice: str) -> Any:
+def _refuse(operator: str, advice: str) -> Callable[..., Any]:
     def in_place(self: Any, unused_other: Any) -> Any:
         raise RuntimeError(f"Variable {operator}= value not supported. Use {advice}")
 

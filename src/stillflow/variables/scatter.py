@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, get
@@ -12,6 +12,9 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.variables.accesses import variable_accessed
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import UnreadVariable
 
 
 def card(name: str) -> Card:
@@ -65,31 +68,31 @@ class ScatterMethods:
 
     def scatter_max(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
+    ) -> UnreadVariable:
         """Assign the maximum with IndexedSlices."""
         return self._scatter("Max", sparse_delta, use_locking, name)
 
     def scatter_min(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
+    ) -> UnreadVariable:
         """Assign the minimum with IndexedSlices."""
         return self._scatter("Min", sparse_delta, use_locking, name)
 
     def scatter_mul(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
+    ) -> UnreadVariable:
         """Multiplies by IndexedSlices."""
         return self._scatter("Mul", sparse_delta, use_locking, name)
 
     def scatter_div(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
+    ) -> UnreadVariable:
         """Divides by IndexedSlices."""
         return self._scatter("Div", sparse_delta, use_locking, name)
 
     def scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
+    ) -> UnreadVariable:
         """Set rows to those of IndexedSlices."""
         return self._scatter("Update", sparse_delta, use_locking, name)
 
@@ -111,13 +114,13 @@ class RefScatterMethods(ScatterMethods):
 
     _variable: Tensor
 
-    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Any:
+    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Tensor:
         _check_slices(slices)
         return card(f"Scatter{kind}")(
             self._variable, slices.indices, slices.values, use_locking=use_locking, name=name
         )
 
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Tensor:
         change = card(f"ScatterNd{kind}")
         return change(self._variable, indices, updates, use_locking=True, name=name)
 
@@ -133,7 +136,7 @@ class RefScatterMethods(ScatterMethods):
 
     def _strided_slice_assign(
         self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
-    ) -> Any:
+    ) -> Tensor:
         assign = card("StridedSliceAssign")
         return assign(self._variable, begin, end, strides, value, name=name, **masks)
 
@@ -147,21 +150,25 @@ class ResourceScatterMethods(ScatterMethods):
     def _lazy_read(self, op: Any) -> Any:
         raise NotImplementedError
 
-    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Any:
+    def _scatter(
+        self, kind: str, slices: Any, use_locking: bool, name: str | None
+    ) -> UnreadVariable:
         del use_locking
         _check_slices(slices)
         values = convert_to_tensor(slices.values, self.dtype)
         change = card(f"ResourceScatter{kind}")
         return self._lazy_read(change(self._handle, slices.indices, values, name=name))
 
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter_nd(
+        self, kind: str, indices: Any, updates: Any, name: str | None
+    ) -> UnreadVariable:
         updates = convert_to_tensor(updates, self.dtype)
         change = card(f"ResourceScatterNd{kind}")
         return self._lazy_read(change(self._handle, indices, updates, name=name))
 
     def batch_scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
+    ) -> UnreadVariable:
         """Set rows, where all but the last dimension of the indices are batches."""
         from stillflow.ops.arrays.scatter_variables import batch_scatter_update
 
@@ -174,7 +181,7 @@ class ResourceScatterMethods(ScatterMethods):
 
     def _strided_slice_assign(
         self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
-    ) -> Any:
+    ) -> UnreadVariable:
         value = convert_to_tensor(value, dtype=self.dtype)
         assign = card("ResourceStridedSliceAssign")
         return self._lazy_read(assign(self._handle, begin, end, strides, value, name=name, **masks))

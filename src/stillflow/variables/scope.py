@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -87,15 +88,15 @@ class VariableScope:
         return self._regularizer
 
     @property
-    def caching_device(self) -> Any:
+    def caching_device(self) -> Callable[..., Any] | None:
         return self._caching_device
 
     @property
-    def partitioner(self) -> Any:
+    def partitioner(self) -> Callable[..., Any] | None:
         return self._partitioner
 
     @property
-    def custom_getter(self) -> Any:
+    def custom_getter(self) -> Callable[..., Any] | None:
         return self._custom_getter
 
     @property

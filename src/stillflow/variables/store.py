@@ -6,7 +6,7 @@ import collections.abc as collections_abc
 import inspect
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph import dtypes
@@ -23,6 +23,9 @@ from stillflow.variables.base import (
     check_distribution,
 )
 from stillflow.variables.partitioned import PartitionedVariable, partition
+
+if TYPE_CHECKING:
+    from stillflow.variables.initializers import Initializer
 
 
 class VariableStore:
@@ -302,7 +305,7 @@ def _regularize(variable: Any, name: str, regularizer: Any) -> None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
 
-def default_initializer(name: str, dtype: DType) -> Any:
+def default_initializer(name: str, dtype: DType) -> Initializer:
     """Return the initializer of variables that are given none."""
     from stillflow.variables import initializers
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated
 
 
@@ -14,7 +15,7 @@ from stillflow.util.deprecation import deprecated
 def expectation_importance_sampler(
     f: Callable[[Any], Any], log_p: Callable[[Any], Any], sampling_dist_q: Any, z: Any = None,
     n: Any = None, seed: int | None = None, name: str = "expectation_importance_sampler",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the expectation of `f` under a density, by samples of another distribution.
 
     Args:
@@ -45,7 +46,7 @@ def expectation_importance_sampler_logspace(
     log_f: Callable[[Any], Any], log_p: Callable[[Any], Any], sampling_dist_q: Any, z: Any = None,
     n: Any = None, seed: int | None = None,
     name: str = "expectation_importance_sampler_logspace",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the logarithm of a positive function's expectation, given `log_f`.
 
     Args:
@@ -60,14 +61,14 @@ def expectation_importance_sampler_logspace(
         return log_mean(log_f(z) + log_p(z) - sampling_dist_q.log_prob(z))
 
 
-def log_mean(log_values: Any) -> Any:
+def log_mean(log_values: Any) -> Tensor:
     """Return the logarithm of the mean along the first axis."""
     center = tf.stop_gradient(tf.reduce_max(log_values, axis=[0]))
     centered = tf.exp(log_values - center)
     return tf.log(tf.reduce_mean(centered, axis=[0])) + center
 
 
-def get_samples(distribution: Any, z: Any, n: Any, seed: int | None) -> Any:
+def get_samples(distribution: Any, z: Any, n: Any, seed: int | None) -> Tensor:
     """Return samples of a distribution: the given ones, or `n` drawn ones."""
     with tf.name_scope("get_samples", values=[z, n]):
         if (z is None) != (n is None):
@@ -89,7 +90,7 @@ def expectation(
     f: Callable[[Any], Any], samples: Any, log_prob: Callable[[Any], Any] | None = None,
     use_reparametrization: bool = True, axis: Any = 0, keep_dims: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the mean of a function of samples, whose gradient is that of the expectation.
 
     Args:
@@ -116,7 +117,7 @@ def expectation(
         return tf.reduce_mean(values, axis=axis, keepdims=keep_dims)
 
 
-def _with_score(f: Callable[[Any], Any], log_prob: Any, samples: Any) -> Any:
+def _with_score(f: Callable[[Any], Any], log_prob: Any, samples: Any) -> Tensor:
     """Return values of a function, with the gradient of their density (the score function)."""
     density, values = log_prob(samples), f(samples)
     # The second term is zero; its gradient is not.

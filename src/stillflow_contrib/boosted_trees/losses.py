@@ -9,6 +9,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 
 Loss = tuple[Any, Any]
 
@@ -66,7 +67,7 @@ def per_example_quantile_regression_loss(
       float32 [n, d], and an operation without effect.
     """
 
-    def smooth(factor: float) -> Any:
+    def smooth(factor: float) -> Tensor:
         return tf.where(error * factor < 1, tf.square(factor * error), factor * error)
 
     labels = tf.cast(labels, tf.float32)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.boosted_trees import accumulator_cards as cards
 from stillflow.ops.boosted_trees.feature_quantile_cards import make_quantile_summaries_op
@@ -52,7 +53,7 @@ class QuantileAccumulatorSaveable(SaveableObject):
         ]
         super().__init__(resource_handle, specs, name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         """Set the state that was read."""
         stamp, state, is_ready = (restored_tensors[place : place + 1] for place in range(3))
         with tf.control_dependencies([self._create_op]):
@@ -99,17 +100,17 @@ class QuantileAccumulator(Trackable):
         self._saveable = QuantileAccumulatorSaveable(self.resource_handle, self._init_op, scope)
         tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, self._saveable)
 
-    def _initialize(self) -> Any:
+    def _initialize(self) -> Operation:
         return cards.create_quantile_accumulator_op(
             self.resource_handle, self._init_stamp_token, **self._settings
         )
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> Operation:
         """The operation that creates it."""
         return self._init_op
 
-    def is_initialized(self) -> Any:
+    def is_initialized(self) -> Tensor:
         """Return True if that was done, a boolean scalar."""
         return cards.quantile_accumulator_is_initialized_op(self.resource_handle)
 
@@ -124,7 +125,7 @@ class QuantileAccumulator(Trackable):
         """Return the same together with others' requests."""
         return ScheduledStampedResourceOp(self.resource_handle, quantile_accumulator_get_buckets)
 
-    def _summary(self, column: Any, example_weights: Any) -> Any:
+    def _summary(self, column: Any, example_weights: Any) -> Tensor:
         error = self._epsilon / 2
         if isinstance(column, SparseTensor):
             return make_quantile_summaries_op(
@@ -135,7 +136,7 @@ class QuantileAccumulator(Trackable):
             [column], [], [], [], example_weights, epsilon=error
         ).dense_summaries[0]
 
-    def add_summary(self, stamp_token: Any, column: Any, example_weights: Any) -> Any:
+    def add_summary(self, stamp_token: Any, column: Any, example_weights: Any) -> Operation:
         """Add values.
 
         Args:
@@ -148,7 +149,7 @@ class QuantileAccumulator(Trackable):
         """
         return self.add_prebuilt_summary(stamp_token, self._summary(column, example_weights))
 
-    def add_prebuilt_summary(self, stamp_token: Any, summary: Any) -> Any:
+    def add_prebuilt_summary(self, stamp_token: Any, summary: Any) -> Operation:
         """Add values whose summary was made before, a string scalar."""
         return cards.quantile_accumulator_add_summaries_op(
             [self.resource_handle], stamp_token, [summary]
@@ -163,7 +164,7 @@ class QuantileAccumulator(Trackable):
             self.resource_handle, quantile_accumulator_add_summaries, summaries=summary
         )
 
-    def flush(self, stamp_token: Any, next_stamp_token: Any) -> Any:
+    def flush(self, stamp_token: Any, next_stamp_token: Any) -> Operation:
         """Make buckets of all that has come; a new stream begins.
 
         Args:
@@ -177,7 +178,7 @@ class QuantileAccumulator(Trackable):
             self.resource_handle, stamp_token, next_stamp_token
         )
 
-    def flush_summary(self, stamp_token: Any, next_stamp_token: Any) -> Any:
+    def flush_summary(self, stamp_token: Any, next_stamp_token: Any) -> Tensor:
         """Return the summary of all that has come, a string scalar; a new stream begins."""
         return cards.quantile_accumulator_flush_summary_op(
             self.resource_handle, stamp_token, next_stamp_token

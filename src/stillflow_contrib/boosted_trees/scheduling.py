@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
 class ScheduledOp(abc.ABC):
@@ -36,7 +37,7 @@ class ScheduledStampedResourceOp(ScheduledOp):
         self.op = op
         self.args = kwargs
 
-    def batching_key(self) -> Any:
+    def batching_key(self) -> tuple[str, Callable[..., Any]]:
         """Return the device, and the builder of the operation."""
         return self.resource_handle.device, self.op
 
@@ -45,7 +46,7 @@ class ScheduledStampedResourceOp(ScheduledOp):
         return _run_together
 
 
-def _move_tensors(tensors: Sequence[Any], device: Any) -> Any:
+def _move_tensors(tensors: Sequence[Any], device: Any) -> list[Tensor]:
     """Return the same tensors on another device, where they come in one piece."""
     zero = tf.constant(0, dtype=tf.int32)
     scalars = all(tensor.shape.rank == 0 for tensor in tensors)

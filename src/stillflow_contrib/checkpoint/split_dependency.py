@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import VARIABLE_VALUE_KEY, Trackable
@@ -51,7 +52,7 @@ class _Part(Trackable):
             f"{what} together."
         )
 
-    def save(self) -> Any:
+    def save(self) -> Tensor:
         """Return the tensor to be saved; the first part that is asked has all of them made."""
         saved = self._shared.saved
         if self._name not in saved:

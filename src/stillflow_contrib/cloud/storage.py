@@ -9,6 +9,7 @@ from typing import Any
 
 from stillflow.graph import api, dtypes
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.ops.constants import placeholder
 from stillflow.ops.io.cloud_storage import (
     gcs_configure_block_cache_op,
@@ -92,7 +93,7 @@ class ConfigureGcsHook(SessionRunHook):
             session.run(self._block_cache_op)
 
 
-def _block_cache_op(params: BlockCacheParams) -> Any:
+def _block_cache_op(params: BlockCacheParams) -> Operation:
     return gcs_configure_block_cache_op(params.max_bytes, params.block_size, params.max_staleness)
 
 

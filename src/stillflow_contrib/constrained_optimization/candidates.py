@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 
 
@@ -22,7 +23,7 @@ def _sizes(objective_vector: Any, constraints_matrix: Any) -> tuple[int, int]:
 
 def _best_distribution(
     objective_vector: Any, constraints_matrix: Any, maximum_violation: float = 0.0
-) -> Any:
+) -> Array | None:
     """Return the best distribution that violates no constraint by more; None if there is none."""
     constraints, candidates = _sizes(objective_vector, constraints_matrix)
     import scipy.optimize

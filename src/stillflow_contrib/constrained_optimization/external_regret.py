@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.constrained_optimization.projections import project_multipliers
 from stillflow_contrib.constrained_optimization.two_players import TwoPlayerOptimizer
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import UnreadVariable
 
 
 @export("contrib.constrained_optimization.AdditiveExternalRegretOptimizer")
@@ -36,20 +40,22 @@ class AdditiveExternalRegretOptimizer(TwoPlayerOptimizer):
             raise ValueError("maximum_multiplier_radius must be strictly positive")
         self._maximum_multiplier_radius = maximum_multiplier_radius
 
-    def _initial_state(self, num_constraints: int) -> Any:
+    def _initial_state(self, num_constraints: int) -> Tensor:
         return tf.zeros((num_constraints,), dtype=tf.float32)
 
     def _lagrange_multipliers(self, state: Any) -> Any:
         """Return the multipliers, `[constraints]`."""
         return state
 
-    def _loss_and_gradient(self, state: Any, objective: Any, constraints: Any, proxies: Any) -> Any:
+    def _loss_and_gradient(
+        self, state: Any, objective: Any, constraints: Any, proxies: Any
+    ) -> tuple[Tensor, Tensor]:
         multipliers = self._lagrange_multipliers(state)
         penalty = tf.tensordot(tf.cast(multipliers, proxies.dtype), proxies, 1)
         loss = objective + penalty
         return loss, tf.cast(constraints, multipliers.dtype)
 
-    def _projection_op(self, state: Any, name: str | None = None) -> Any:
+    def _projection_op(self, state: Any, name: str | None = None) -> UnreadVariable:
         with tf.colocate_with(state):
             if self._maximum_multiplier_radius:
                 projected = project_multipliers(state, self._maximum_multiplier_radius)

@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.train.optimizer import Optimizer
 
 
@@ -34,7 +35,7 @@ class ConstrainedOptimizer(abc.ABC):
         self._optimizer = optimizer
 
     @property
-    def optimizer(self) -> Any:
+    def optimizer(self) -> Optimizer:
         """The optimizer of the model's variables."""
         return self._optimizer
 
@@ -70,7 +71,7 @@ class ConstrainedOptimizer(abc.ABC):
         self, minimization_problem: Any, global_step: Any = None, var_list: Any = None,
         gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False, name: str | None = None, grad_loss: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Operation:  # fmt: skip
         """Build a step that minimizes the objective alone.
 
         Args:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
-def project_multipliers(multipliers: Any, radius: float) -> Any:
+def project_multipliers(multipliers: Any, radius: float) -> Tensor:
     """Return the nearest multipliers that are not negative and sum to `radius` at most.
 
     Args:
@@ -27,7 +28,7 @@ def project_multipliers(multipliers: Any, radius: float) -> Any:
     return _euclidean_projection(multipliers, dimension, shift)
 
 
-def project_stochastic_matrix(matrix: Any) -> Any:
+def project_stochastic_matrix(matrix: Any) -> Tensor:
     """Return the nearest matrix whose columns are not negative and sum to one.
 
     Args:
@@ -45,7 +46,7 @@ def project_stochastic_matrix(matrix: Any) -> Any:
     return _euclidean_projection(matrix, dimension, shift)
 
 
-def project_log_stochastic_matrix(log_matrix: Any) -> Any:
+def project_log_stochastic_matrix(log_matrix: Any) -> Tensor:
     """Return the logarithm of `exp(log_matrix)`, whose columns are divided by their sums."""
     log_matrix = log_matrix - tf.reduce_max(log_matrix, axis=0, keepdims=True)
     return log_matrix - tf.log(tf.reduce_sum(tf.exp(log_matrix), axis=0, keepdims=True))
@@ -72,14 +73,16 @@ def _dimension(values: Any, name: str, rank: int) -> int:
     return dimension
 
 
-def _euclidean_projection(values: Any, dimension: int, shift: Callable[[Any, Any], Any]) -> Any:
+def _euclidean_projection(values: Any, dimension: int, shift: Callable[[Any, Any], Any]) -> Tensor:
     """Shift positive values and drop the others, until nothing more is dropped."""
 
-    def goes_on(iteration: Any, values: Any, inactive: Any, old_inactive: Any) -> Any:
+    def goes_on(iteration: Any, values: Any, inactive: Any, old_inactive: Any) -> Tensor:
         not_done = iteration < dimension
         return tf.logical_and(not_done, tf.reduce_any(tf.not_equal(inactive, old_inactive)))
 
-    def step(iteration: Any, values: Any, inactive: Any, old_inactive: Any) -> Any:
+    def step(
+        iteration: Any, values: Any, inactive: Any, old_inactive: Any
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         iteration += 1
         values = values + (shift(values, inactive) * inactive)
         positive = tf.cast(values > 0, values.dtype)
@@ -91,7 +94,9 @@ def _euclidean_projection(values: Any, dimension: int, shift: Callable[[Any, Any
     return tf.while_loop(goes_on, step, loop_vars=first, name="euclidean_projection")[1]
 
 
-def maximal_eigenvector(matrix: Any, epsilon: float = 1e-6, maximum_iterations: int = 100) -> Any:
+def maximal_eigenvector(
+    matrix: Any, epsilon: float = 1e-6, maximum_iterations: int = 100
+) -> Tensor:
     """Return the eigenvector of the greatest eigenvalue, by the power method.
 
     Args:
@@ -112,11 +117,11 @@ def maximal_eigenvector(matrix: Any, epsilon: float = 1e-6, maximum_iterations: 
     if maximum_iterations <= 0:
         raise ValueError("maximum_iterations must be strictly positive")
 
-    def goes_on(iteration: Any, vector: Any, old_vector: Any) -> Any:
+    def goes_on(iteration: Any, vector: Any, old_vector: Any) -> Tensor:
         not_done = iteration < maximum_iterations
         return tf.logical_and(not_done, tf.norm(vector - old_vector) > epsilon)
 
-    def step(iteration: Any, vector: Any, old_vector: Any) -> Any:
+    def step(iteration: Any, vector: Any, old_vector: Any) -> tuple[Tensor, Tensor, Tensor]:
         iteration += 1
         product = tf.matmul(matrix, tf.expand_dims(vector, 1))[:, 0]
         return iteration, product / tf.norm(product), vector

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.constrained_optimization.projections import (
     maximal_eigenvector,
     project_log_stochastic_matrix,
     project_stochastic_matrix,
 )
 from stillflow_contrib.constrained_optimization.two_players import TwoPlayerOptimizer
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import UnreadVariable
 
 
 class _SwapRegretOptimizer(TwoPlayerOptimizer):
@@ -29,11 +33,13 @@ class _SwapRegretOptimizer(TwoPlayerOptimizer):
     def _stochastic_matrix(self, state: Any) -> Any:
         """Return the matrix, of its state."""
 
-    def _distribution(self, state: Any) -> Any:
+    def _distribution(self, state: Any) -> Tensor:
         weights = tf.abs(maximal_eigenvector(self._stochastic_matrix(state)))
         return weights / tf.reduce_sum(weights)
 
-    def _loss_and_gradient(self, state: Any, objective: Any, constraints: Any, proxies: Any) -> Any:
+    def _loss_and_gradient(
+        self, state: Any, objective: Any, constraints: Any, proxies: Any
+    ) -> tuple[Tensor, Tensor]:
         zero = tf.zeros((1,), dtype=constraints.dtype)
         constraints = tf.concat((zero, constraints), axis=0)
         parts = tf.concat((tf.expand_dims(objective, 0), proxies), axis=0)
@@ -52,7 +58,7 @@ class AdditiveSwapRegretOptimizer(_SwapRegretOptimizer):
       constraint_optimizer: of the matrix; by default `optimizer` updates both at once.
     """
 
-    def _initial_state(self, num_constraints: int) -> Any:
+    def _initial_state(self, num_constraints: int) -> Tensor:
         """All weight on the objective."""
         size = num_constraints + 1
         return tf.concat((tf.ones((1, size)), tf.zeros((size - 1, size))), axis=0)
@@ -60,7 +66,7 @@ class AdditiveSwapRegretOptimizer(_SwapRegretOptimizer):
     def _stochastic_matrix(self, state: Any) -> Any:
         return state
 
-    def _projection_op(self, state: Any, name: str | None = None) -> Any:
+    def _projection_op(self, state: Any, name: str | None = None) -> UnreadVariable:
         with tf.colocate_with(state):
             return tf.assign(state, project_stochastic_matrix(state), name=name)
 
@@ -100,7 +106,7 @@ class MultiplicativeSwapRegretOptimizer(_SwapRegretOptimizer):
         self._minimum_multiplier_radius = minimum_multiplier_radius
         self._initial_multiplier_radius = initial_multiplier_radius
 
-    def _initial_state(self, num_constraints: int) -> Any:
+    def _initial_state(self, num_constraints: int) -> Tensor:
         """Return the initial weights, with the rest of the weight on the objective."""
         size, radius = num_constraints + 1, self._initial_multiplier_radius
         of_objective = math.log(1.0 - (radius * (size - 1) / size))
@@ -111,10 +117,10 @@ class MultiplicativeSwapRegretOptimizer(_SwapRegretOptimizer):
         )
         return tf.concat(rows, axis=0)
 
-    def _stochastic_matrix(self, state: Any) -> Any:
+    def _stochastic_matrix(self, state: Any) -> Tensor:
         return tf.exp(state)
 
-    def _projection_op(self, state: Any, name: str | None = None) -> Any:
+    def _projection_op(self, state: Any, name: str | None = None) -> UnreadVariable:
         with tf.colocate_with(state):
             size = state.get_shape().dims[0].value
             least = tf.log(self._minimum_multiplier_radius / tf.to_float(size))

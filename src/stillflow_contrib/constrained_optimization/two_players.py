@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import abc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow_contrib.constrained_optimization.optimizer import ConstrainedOptimizer
+
+if TYPE_CHECKING:
+    from stillflow.train.optimizer import Optimizer
 
 
 class TwoPlayerOptimizer(ConstrainedOptimizer):
@@ -24,7 +27,7 @@ class TwoPlayerOptimizer(ConstrainedOptimizer):
         self._constraint_optimizer = constraint_optimizer
 
     @property
-    def constraint_optimizer(self) -> Any:
+    def constraint_optimizer(self) -> Optimizer | None:
         """The optimizer of the state; None if it is that of the model's variables."""
         return self._constraint_optimizer
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.variables.base import Variable
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 # In any scope these stay unchanged; other collections get its name in front.
 _SHARED = (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES)
@@ -26,7 +30,7 @@ def _collections(element: Any) -> list[Any]:
 
 
 @export("contrib.copy_graph.copy_variable_to_graph")
-def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") -> Any:
+def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") -> RefVariable:
     """Return a variable of the same name and collections in another graph.
 
     Args:
@@ -89,7 +93,7 @@ def copy_op_to_graph(
     raise TypeError(f"Could not copy instance: {org_instance}")
 
 
-def _copied_tensor(tensor: Any, to_graph: Any, variables: Sequence[Any], scope: str) -> Any:
+def _copied_tensor(tensor: Any, to_graph: Any, variables: Sequence[Any], scope: str) -> Tensor:
     op = copy_op_to_graph(tensor.op, to_graph, variables, scope)
     copied = op.outputs[tensor.value_index]
     for name in _collections(tensor):
@@ -97,8 +101,8 @@ def _copied_tensor(tensor: Any, to_graph: Any, variables: Sequence[Any], scope: 
     return copied
 
 
-def _copied_operation(op: Any, to_graph: Any, variables: Sequence[Any], scope: str) -> Any:
-    def copied(element: Any) -> Any:
+def _copied_operation(op: Any, to_graph: Any, variables: Sequence[Any], scope: str) -> Operation:
+    def copied(element: Any) -> Tensor | Operation:
         return copy_op_to_graph(element, to_graph, variables, scope)
 
     original = None if op._original_op is None else copied(op._original_op)

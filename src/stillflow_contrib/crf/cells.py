@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.nn.rnn_cell.base import RNNCell
 
@@ -18,14 +19,14 @@ class _TagCell(RNNCell):
         self._num_tags = dimension_value(transition_params.shape[0])
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._num_tags
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_tags
 
-    def _transition_scores(self, state: Any) -> Any:
+    def _transition_scores(self, state: Any) -> Tensor:
         """[batch, tag before, tag]."""
         return tf.expand_dims(state, 2) + self._transition_params
 
@@ -38,7 +39,7 @@ class CrfForwardRnnCell(_TagCell):
       transition_params: [tags, tags].
     """
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         alphas = inputs + tf.reduce_logsumexp(self._transition_scores(state), [1])
         return alphas, alphas
 
@@ -51,7 +52,7 @@ class CrfDecodeForwardRnnCell(_TagCell):
       transition_params: [tags, tags].
     """
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         scores = self._transition_scores(state)
         new_state = inputs + tf.reduce_max(scores, [1])
         return tf.cast(tf.argmax(scores, 1), dtype=tf.int32), new_state
@@ -69,14 +70,14 @@ class CrfDecodeBackwardRnnCell(RNNCell):
         self._num_tags = num_tags
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return 1
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return 1
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         state = tf.squeeze(state, axis=[1])
         rows = tf.range(tf.shape(inputs)[0])
         tags = tf.gather_nd(inputs, tf.stack([rows, state], axis=1))

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.layers.utils import smart_cond
 from stillflow.nn.recurrent.dynamic import dynamic_rnn
@@ -19,7 +20,7 @@ def by_length(inputs: Any, single: Callable[[], Any], several: Callable[[], Any]
     return smart_cond(pred=tf.equal(time, 1), true_fn=single, false_fn=several)
 
 
-def _zero_if_empty(lengths: Any, scores: Any) -> Any:
+def _zero_if_empty(lengths: Any, scores: Any) -> Tensor:
     return tf.where(tf.less_equal(lengths, 0), tf.zeros_like(scores), scores)
 
 
@@ -36,14 +37,14 @@ def crf_sequence_score(
       transition_params: [tags, tags], scores of a tag (second) after another (first).
     """
 
-    def single() -> Any:
+    def single() -> Tensor:
         rows = tf.shape(inputs, out_type=tag_indices.dtype)[0]
         rows = tf.reshape(tf.range(rows, dtype=tag_indices.dtype), [-1, 1])
         squeezed = tf.squeeze(inputs, [1])
         scores = tf.gather_nd(squeezed, tf.concat([rows, tag_indices], axis=1))
         return _zero_if_empty(sequence_lengths, scores)
 
-    def several() -> Any:
+    def several() -> Tensor:
         unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
         return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
 
@@ -61,7 +62,7 @@ def crf_multitag_sequence_score(
       tag_bitmap: bool [batch, time, tags], whether a tag is allowed.
     """
 
-    def allowed() -> Any:
+    def allowed() -> Tensor:
         return tf.where(tag_bitmap, inputs, tf.fill(tf.shape(inputs), float("-inf")))
 
     return by_length(
@@ -80,10 +81,10 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
     """
     first = tf.squeeze(tf.slice(inputs, [0, 0, 0], [-1, 1, -1]), [1])
 
-    def single() -> Any:
+    def single() -> Tensor:
         return _zero_if_empty(sequence_lengths, tf.reduce_logsumexp(first, [1]))
 
-    def several() -> Any:
+    def several() -> Tensor:
         rest = tf.slice(inputs, [0, 1, 0], [-1, -1, -1])
         cell = CrfForwardRnnCell(transition_params)
         _, alphas = dynamic_rnn(
@@ -95,7 +96,7 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
     return by_length(inputs, single, several)
 
 
-def one_less(lengths: Any) -> Any:
+def one_less(lengths: Any) -> Tensor:
     """Lengths without the first element, which is the first state."""
     return tf.maximum(tf.constant(0, dtype=lengths.dtype), lengths - 1)
 
@@ -122,7 +123,7 @@ def crf_log_likelihood(
 
 
 @export("contrib.crf.crf_unary_score")
-def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
+def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Tensor:
     """Return the sums [batch] of the scores of tags; arguments as of `crf_sequence_score`."""
     batch, time, tags = (tf.shape(inputs)[axis] for axis in range(3))
     flat = tf.reshape(inputs, [-1])
@@ -135,13 +136,13 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any
     return tf.reduce_sum(by_step * _masks(tag_indices, sequence_lengths), 1)
 
 
-def _masks(tag_indices: Any, sequence_lengths: Any) -> Any:
+def _masks(tag_indices: Any, sequence_lengths: Any) -> Tensor:
     longest = tf.shape(tag_indices)[1]
     return tf.sequence_mask(sequence_lengths, maxlen=longest, dtype=tf.float32)
 
 
 @export("contrib.crf.crf_binary_score")
-def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """Return the sums [batch] of the scores of tags after others.
 
     Arguments as of `crf_sequence_score`.

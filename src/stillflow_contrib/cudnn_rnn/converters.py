@@ -11,6 +11,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.recurrent.cudnn import to_canonical_ops, to_params_ops
 from stillflow_contrib.cudnn_rnn.modes import (
     CUDNN_GRU,
@@ -53,7 +54,7 @@ class CudnnParamsFormatConverter:
         self._parts = num_layers * self._num_dirs
         self._how = {"rnn_mode": self._rnn_mode, "input_mode": input_mode, "direction": direction}
 
-    def tf_canonical_to_opaque(self, tf_canonicals: Any, weights_proj: Any = None) -> Any:
+    def tf_canonical_to_opaque(self, tf_canonicals: Any, weights_proj: Any = None) -> Tensor:
         """Return the vector of these variables: all weights, then all biases.
 
         Args:

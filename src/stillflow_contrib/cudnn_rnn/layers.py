@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers.base import Layer
 from stillflow.layers.input_spec import InputSpec
@@ -163,7 +164,7 @@ class _CudnnRNN(Layer):
             mine.append(variable)
         return variable
 
-    def _initial_params(self) -> Any:
+    def _initial_params(self) -> Tensor:
         if self._kernel_initializer is None:
             self._kernel_initializer = tf.glorot_uniform_initializer(
                 seed=self._seed, dtype=self._plain_dtype

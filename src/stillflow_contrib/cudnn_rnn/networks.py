@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph import dtypes
+from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.recurrent.cudnn import (
     cudnn_rnn_params_size_op,
@@ -161,7 +162,7 @@ def cudnn_rnn_canonical_to_opaque_params(
     seed: Any = 0,
     num_proj: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the vector of a network with these weights and biases."""
     how = _checked(rnn_mode, direction, input_mode, seed)
     how.update(dropout=dropout, name=name)

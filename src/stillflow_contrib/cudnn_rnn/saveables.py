@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.variables.variable_scope import VariableScope
 from stillflow_contrib.cudnn_rnn import converters
@@ -68,7 +69,7 @@ class CudnnOpaqueParamsSaveable(SaveableObject):
         """The converter of the weights."""
         return self._format_converter
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Tensor:
         """Assign the vector of the restored variables."""
         del restored_shapes
         params = self._format_converter.tf_canonical_to_opaque(restored_tensors)

@@ -19,7 +19,9 @@ from stillflow.data.experimental import Transformation, parallel_interleave
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape
+from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.data.windows import sliding_window_dataset_op
 from stillflow.util.deprecation import deprecated, deprecated_args
 
@@ -100,7 +102,7 @@ class _RestructuredDataset(UnaryDataset):
         super().__init__(dataset, dataset._variant_tensor)
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return self._element_spec
 
 
@@ -112,7 +114,7 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
       expected_shapes: shapes, in the structure of the elements.
     """
 
-    def _check_shape(*elements: Any) -> Any:
+    def _check_shape(*elements: Any) -> tuple[Tensor]:
         pairs = zip(nest.flatten(expected_shapes), nest.flatten(elements), strict=False)
         return nest.pack_sequence_as(
             elements, [with_shape(shape, tensor) if shape else tensor for shape, tensor in pairs]
@@ -151,7 +153,7 @@ class _SlideDataset(UnaryDataset):
         )
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> TensorSpec:
         return self._element_spec
 
 

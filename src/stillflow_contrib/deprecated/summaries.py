@@ -10,6 +10,7 @@ from stillflow.graph.api import get_collection, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.ops.summary.media import audio_summary_v2_op, image_summary_op
 from stillflow.ops.summary.merging import merge_summary_op
 from stillflow.ops.summary.names import collect, collect_summary
@@ -33,7 +34,7 @@ def _instead(name: str, more: str = "") -> Callable[[Any], Any]:
 )
 def scalar_summary(
     tags: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return a summary of numbers.
 
     Args:
@@ -53,7 +54,7 @@ def scalar_summary(
 @_instead("histogram")
 def histogram_summary(
     tag: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return a summary of how numbers are spread.
 
     Args:
@@ -74,7 +75,7 @@ def histogram_summary(
 def image_summary(
     tag: Any, tensor: Any, max_images: int = 3, collections: Sequence[str] | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a summary of pictures.
 
     Args:
@@ -97,7 +98,7 @@ def image_summary(
 def audio_summary(
     tag: Any, tensor: Any, sample_rate: Any, max_outputs: int = 3,
     collections: Sequence[str] | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a summary of sounds.
 
     Args:
@@ -121,7 +122,7 @@ def audio_summary(
 @deprecated("2016-11-30", "Please switch to tf.summary.merge.")
 def merge_summary(
     inputs: Any, collections: Sequence[str] | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """One summary of several.
 
     Args:

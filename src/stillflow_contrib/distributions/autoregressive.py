@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,12 @@ import stillflow as tf
 from stillflow.distributions.distribution import Distribution
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow_contrib.distributions.moved import moved_from_contrib
+
+if TYPE_CHECKING:
+    from stillflow_contrib.distributions.independent import Independent
 
 
 @export("contrib.distributions.Autoregressive")
@@ -80,23 +85,23 @@ class Autoregressive(Distribution):
         return self._num_steps
 
     @property
-    def distribution0(self) -> Any:
+    def distribution0(self) -> Independent:
         """The first distribution."""
         return self._distribution0
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.distribution0.batch_shape
 
     def _batch_shape_tensor(self) -> Any:
         return self.distribution0.batch_shape_tensor()
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.distribution0.event_shape
 
     def _event_shape_tensor(self) -> Any:
         return self.distribution0.event_shape_tensor()
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         if seed is None:
             # All steps have to draw the same numbers.
             seed = gen_new_seed(np.random.randint(2**32 - 1), "autoregressive")
@@ -107,8 +112,8 @@ class Autoregressive(Distribution):
             first,
         )
 
-    def _log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Tensor:
         return self.distribution_fn(value).log_prob(value)
 
-    def _prob(self, value: Any) -> Any:
+    def _prob(self, value: Any) -> Tensor:
         return self.distribution_fn(value).prob(value)

@@ -11,6 +11,7 @@ import stillflow as tf
 from stillflow.distributions.distribution import Distribution
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import constant_value_as_shape
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow_contrib.distributions.moved import moved_from_contrib
@@ -107,25 +108,25 @@ class BatchReshape(Distribution):
             )
 
     @property
-    def distribution(self) -> Any:
+    def distribution(self) -> Distribution:
         """The other distribution."""
         return self._distribution
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return tf.identity(self._whole_shape)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._static_shape
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return tf.identity(self.distribution.event_shape_tensor())
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.distribution.event_shape
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         with tf.control_dependencies(self._assertions):
             x = self.distribution.sample(sample_shape=n, seed=seed)
             parts = [[n], self._given_shape, self.event_shape_tensor()]
@@ -133,42 +134,42 @@ class BatchReshape(Distribution):
 
     # ---- of values: in the other's shape, and the results in this one
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return self._of_values(self.distribution.log_prob, x)
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Any) -> Tensor:
         return self._of_values(self.distribution.prob, x)
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return self._of_values(self.distribution.log_cdf, x)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         return self._of_values(self.distribution.cdf, x)
 
-    def _log_survival_function(self, x: Any) -> Any:
+    def _log_survival_function(self, x: Any) -> Tensor:
         return self._of_values(self.distribution.log_survival_function, x)
 
-    def _survival_function(self, x: Any) -> Any:
+    def _survival_function(self, x: Any) -> Tensor:
         return self._of_values(self.distribution.survival_function, x)
 
     # ---- statistics
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return self._statistic(self.distribution.entropy, [], [TensorShape([])])
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._statistic(self.distribution.mean)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._statistic(self.distribution.mode)
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self._statistic(self.distribution.stddev)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._statistic(self.distribution.variance)
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         shapes = [self.event_shape_tensor()] * 2
         return self._statistic(self.distribution.covariance, shapes, [self.event_shape] * 2)
 
@@ -191,7 +192,7 @@ class BatchReshape(Distribution):
             return np.int32(static.as_list()), static
         return tf.shape(x)[:samples], static
 
-    def _of_values(self, function: Callable[[Any], Any], x: Any) -> Any:
+    def _of_values(self, function: Callable[[Any], Any], x: Any) -> Tensor:
         with tf.control_dependencies(self._assertions + self._checks_of_value(x)):
             samples, static = self._sample_shape(x)
             own = [samples, self.distribution.batch_shape_tensor(), self.event_shape_tensor()]
@@ -207,7 +208,7 @@ class BatchReshape(Distribution):
         function: Callable[[], Any],
         shapes: list[Any] | None = None,
         static_shapes: list[Any] | None = None,
-    ) -> Any:
+    ) -> Tensor:
         """Return a statistic of the other distribution; `shapes` stand behind that of the batch."""
         with tf.control_dependencies(self._assertions):
             if shapes is None:

@@ -13,6 +13,7 @@ from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDist
 from stillflow.distributions.parameters import gen_new_seed, get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
@@ -20,11 +21,11 @@ from stillflow_contrib.distributions.moved import moved_from_contrib
 class _Counts(ScalarDistribution):
     """A distribution of integers from zero on, as floating-point numbers."""
 
-    def _checked(self, x: Any) -> Any:
+    def _checked(self, x: Any) -> Tensor:
         return embed_check_nonnegative_integer_form(x) if self.validate_args else x
 
 
-def _rate(value: Any, name: str) -> Any:
+def _rate(value: Any, name: str) -> Tensor:
     value = convert_to_tensor(value, name=name)
     if not value.dtype.is_floating:
         raise TypeError(f"{name}.dtype ({value.dtype.name}) is a not a float-type.")
@@ -87,30 +88,30 @@ class Poisson(_Counts):
         return self._rate
 
     @property
-    def log_rate(self) -> Any:
+    def log_rate(self) -> Tensor:
         """The logarithms of the means."""
         return self._log_rate
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         x = self._checked(x)
         return x * self.log_rate - tf.lgamma(1.0 + x) - self.rate
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return tf.log(self.cdf(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         return tf.igammac(1.0 + self._checked(x), self.rate)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return tf.identity(self.rate)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return tf.identity(self.rate)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return tf.floor(self.rate)
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         return tf.random_poisson(self.rate, [n], dtype=self.dtype, seed=seed)
 
 
@@ -121,12 +122,12 @@ class _Trials(_Counts):
     _probs: Any
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         """The log-odds of success."""
         return self._logits
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The probabilities of success."""
         return self._probs
 
@@ -184,11 +185,11 @@ class Binomial(_Trials):
         )
 
     @property
-    def total_count(self) -> Any:
+    def total_count(self) -> Tensor:
         """The number of trials."""
         return self._total_count
 
-    def _checked(self, counts: Any) -> Any:
+    def _checked(self, counts: Any) -> Tensor:
         if not self.validate_args:
             return counts
         most = tf.assert_less_equal
@@ -196,16 +197,16 @@ class Binomial(_Trials):
         message = "counts are not less than or equal to n."
         return with_dependencies([most(counts, self.total_count, message=message)], counts)
 
-    def _log_prob(self, counts: Any) -> Any:
+    def _log_prob(self, counts: Any) -> Tensor:
         unnormalized = self._log_unnormalized_prob(counts)
         return unnormalized - self._log_normalization(counts)
 
-    def _log_unnormalized_prob(self, counts: Any) -> Any:
+    def _log_unnormalized_prob(self, counts: Any) -> Tensor:
         counts = self._checked(counts)
         of_success = counts * tf.log(self.probs)
         return of_success + (self.total_count - counts) * tf.log1p(-self.probs)
 
-    def _log_normalization(self, counts: Any) -> Any:
+    def _log_normalization(self, counts: Any) -> Tensor:
         counts = self._checked(counts)
         return (
             tf.lgamma(1.0 + self.total_count - counts)
@@ -213,7 +214,7 @@ class Binomial(_Trials):
             - tf.lgamma(1.0 + self.total_count)
         )
 
-    def _cdf(self, counts: Any) -> Any:
+    def _cdf(self, counts: Any) -> Tensor:
         counts, probs = self._checked(counts), self.probs
         known = counts.shape.is_fully_defined() and probs.shape.is_fully_defined()
         if not (known and counts.shape.is_compatible_with(probs.shape)):
@@ -225,13 +226,13 @@ class Binomial(_Trials):
         failed = tf.where_v2(all_succeed, ones, n - counts)
         return tf.where_v2(all_succeed, ones, tf.betainc(a=failed, b=counts + 1, x=1 - probs))
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.total_count * self.probs
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() * (1.0 - self.probs)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return tf.floor((1.0 + self.total_count) * self.probs)
 
 
@@ -278,27 +279,27 @@ class Geometric(_Trials):
             name=scope,
         )
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         uniform = self._positive_uniform(tf.concat([[n], tf.shape(self._probs)], 0), seed)
         return tf.floor(tf.log(uniform) / tf.log1p(-self.probs))
 
-    def _whole(self, x: Any) -> Any:
+    def _whole(self, x: Any) -> Tensor:
         x = self._checked(x) if self.validate_args else tf.floor(x)
         return x * tf.ones_like(self.probs)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         x = self._whole(x)
         negative, zeros = x < 0.0, tf.zeros_like(x)
         return tf.where(negative, zeros, -tf.expm1((1.0 + x) * tf.log1p(-self.probs)))
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         x = self._whole(x)
         probs = self.probs * tf.ones_like(x)
         # No failure has the logarithm of zero in it, even where one is sure to succeed.
         safe = tf.where(tf.equal(x, 0.0), tf.zeros_like(probs), probs)
         return x * tf.log1p(-safe) + tf.log(probs)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         probs = self._probs
         if self.validate_args:
             one = tf.constant(1.0, probs.dtype)
@@ -306,13 +307,13 @@ class Geometric(_Trials):
             probs = with_dependencies([tf.assert_less(probs, one, message=message)], probs)
         return tf.nn.softplus(self.logits) / probs - self.logits
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return tf.exp(-self.logits)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() / self.probs
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return tf.zeros(self.batch_shape_tensor(), dtype=self.dtype)
 
 
@@ -363,11 +364,11 @@ class NegativeBinomial(_Trials):
         )
 
     @property
-    def total_count(self) -> Any:
+    def total_count(self) -> Tensor:
         """The number of failures."""
         return self._total_count
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         rate = tf.random_gamma(
             shape=[n],
             alpha=self.total_count,
@@ -378,29 +379,29 @@ class NegativeBinomial(_Trials):
         seed = gen_new_seed(seed, "negative_binom")
         return tf.random_poisson(rate, shape=[], dtype=self.dtype, seed=seed)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         x = self._checked(x)
         return tf.betainc(self.total_count, 1.0 + x, tf.sigmoid(-self.logits))
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return self._log_unnormalized_prob(x) - self._log_normalization(x)
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         x = self._checked(x)
         failed = self.total_count * tf.log_sigmoid(-self.logits)
         return failed + x * tf.log_sigmoid(self.logits)
 
-    def _log_normalization(self, x: Any) -> Any:
+    def _log_normalization(self, x: Any) -> Tensor:
         x = self._checked(x)
         return -tf.lgamma(self.total_count + x) + tf.lgamma(1.0 + x) + tf.lgamma(self.total_count)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.total_count * tf.exp(self.logits)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         count = self.total_count
         fewer = tf.where_v2(count > 1.0, count - 1.0, tf.zeros_like(count))
         return tf.floor(fewer * tf.exp(self.logits))
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._mean() / tf.sigmoid(-self.logits)

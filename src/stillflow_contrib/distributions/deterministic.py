@@ -8,6 +8,7 @@ import stillflow as tf
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -46,7 +47,7 @@ class _Points(Distribution):
             if rtol is not None:
                 self._slack = self._atol + self._rtol * tf.abs(loc)
 
-    def _tolerance(self, value: Any) -> Any:
+    def _tolerance(self, value: Any) -> Tensor:
         if value is None:
             return convert_to_tensor(0, dtype=self.loc.dtype)
         value = convert_to_tensor(value, dtype=self.loc.dtype)
@@ -56,7 +57,7 @@ class _Points(Distribution):
         return with_dependencies([tf.assert_non_negative(value, message=message)], value)
 
     @property
-    def loc(self) -> Any:
+    def loc(self) -> Tensor:
         """The points."""
         return self._loc
 
@@ -70,19 +71,19 @@ class _Points(Distribution):
         """The additional tolerance, relative to the point's absolute value."""
         return self._rtol
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return tf.zeros(self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return tf.identity(self.loc)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return tf.zeros_like(self.loc)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self.mean()
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         count, ndims = static_value(convert_to_tensor(n)), self.loc.shape.ndims
         multiples: Any
         if count is not None and ndims is not None:
@@ -129,19 +130,19 @@ class Deterministic(_Points):
     def _batch_shape_tensor(self) -> Any:
         return tf.shape(self.loc)
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.loc.shape
 
     def _event_shape_tensor(self) -> Any:
         return tf.constant([], dtype=tf.int32)
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return TensorShape([])
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Any) -> Tensor:
         return tf.cast(tf.abs(x - self.loc) <= self._slack, dtype=self.dtype)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         return tf.cast(x >= self.loc - self._slack, dtype=self.dtype)
 
 
@@ -172,23 +173,23 @@ class VectorDeterministic(_Points):
     def _batch_shape_tensor(self) -> Any:
         return tf.shape(self.loc)[:-1]
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.loc.shape[:-1]
 
     def _event_shape_tensor(self) -> Any:
         # A scalar, as TensorFlow gives it.
         return tf.shape(self.loc)[-1]
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.loc.shape[-1:]
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Any) -> Tensor:
         if self.validate_args:
             x = self._checked_value(x)
         near = tf.reduce_all(tf.abs(x - self.loc) <= self._slack, axis=-1)
         return tf.cast(near, dtype=self.dtype)
 
-    def _checked_value(self, x: Any) -> Any:
+    def _checked_value(self, x: Any) -> Tensor:
         checks = [tf.assert_rank_at_least(x, 1)]
         sizes = self.event_shape_tensor(), tf.gather(tf.shape(x), tf.rank(x) - 1)
         words = "Argument 'x' not defined in the same space R^k as this distribution"

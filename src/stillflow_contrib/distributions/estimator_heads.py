@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.transformed import joined_vectors
 from stillflow_contrib.learn.heads.base import Head
 from stillflow_contrib.learn.heads.losses import weighted
 from stillflow_contrib.learn.heads.regression import _RegressionHead
+
+if TYPE_CHECKING:
+    from stillflow.distributions.normal import Normal
 
 
 @export("contrib.distributions.estimator_head_distribution_regression")
@@ -75,7 +79,7 @@ class _DistributionRegressionHead(_RegressionHead):
         labels = tf.reshape(labels, shape=joined_vectors(shape, found.event_shape_tensor()))
         return weighted(-found.log_prob(labels), weights)
 
-    def _means(self, logits: Any) -> Any:
+    def _means(self, logits: Any) -> Tensor:
         return self.distribution(logits).mean()
 
     @property
@@ -83,7 +87,7 @@ class _DistributionRegressionHead(_RegressionHead):
         """The distributions by their logits."""
         return self._distributions
 
-    def distribution(self, logits: Any, name: str | None = None) -> Any:
+    def distribution(self, logits: Any, name: str | None = None) -> Normal:
         """Return the distribution of logits, the same one for the same tensor."""
         with tf.name_scope(name, "distribution", [logits]):
             if logits not in self._distributions:

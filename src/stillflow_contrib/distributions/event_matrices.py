@@ -8,7 +8,9 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.distributions.layout import pick_vector, rotate_transpose
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
@@ -31,7 +33,7 @@ class EventMatrices:
             self._event_ndims = convert_to_tensor(1, name="event_ndims")
 
     @staticmethod
-    def _shape_scope() -> Any:
+    def _shape_scope() -> name_scope:
         return tf.name_scope("DistributionShape")
 
     @contextmanager
@@ -40,19 +42,19 @@ class EventMatrices:
             with tf.name_scope(name, values=[*values, self._batch_ndims, self._event_ndims]):
                 yield
 
-    def _checked(self, ndims: Any) -> Any:
+    def _checked(self, ndims: Any) -> Tensor:
         if static_value(ndims) is not None or not self._validate_args:
             return ndims
         checks = [tf.assert_rank(ndims, 0), tf.assert_non_negative(ndims)]
         return with_dependencies(checks, ndims)
 
-    def _ndims(self, x: Any) -> Any:
+    def _ndims(self, x: Any) -> Tensor:
         with self._name_scope("get_shape", x):
             if x.shape.ndims is None:
                 return tf.rank(x, name="ndims")
             return convert_to_tensor(x.shape.ndims, dtype=tf.int32, name="ndims")
 
-    def _sample_ndims(self, x: Any) -> Any:
+    def _sample_ndims(self, x: Any) -> Tensor:
         with self._name_scope("get_shape", x):
             ndims = self._ndims(x)
             known, batch = static_value(ndims), static_value(self._batch_ndims)
@@ -88,7 +90,7 @@ class EventMatrices:
             x = tf.reshape(x, shape=tf.concat([[-1], batch, event], 0))
             return rotate_transpose(x, shift=-1), sample
 
-    def undo(self, x: Any, sample_shape: Any) -> Any:
+    def undo(self, x: Any, sample_shape: Any) -> Tensor:
         """Return the samples of matrices."""
         with self._name_scope("undo_make_batch_of_event_sample_matrices", x, sample_shape):
             x = convert_to_tensor(x, name="x")
@@ -109,7 +111,7 @@ class EventMatrices:
         return batch, shape[start : start + self._event_ndims]
 
 
-def _slice(x: Any, before: list[Any], size: Any, name: str) -> Any:
+def _slice(x: Any, before: list[Any], size: Any, name: str) -> Tensor:
     """Return a part of a tensor's shape, a constant if it is known."""
     starts, length = [static_value(each) for each in before], static_value(size)
     if x.shape.ndims is not None and length is not None and None not in starts:

@@ -10,6 +10,7 @@ import stillflow as tf
 from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
 from stillflow.distributions.special_math import erfinv
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.scales import positive_parameter
 
@@ -50,30 +51,30 @@ class HalfNormal(ScalarDistribution):
         """The standard deviations of the normal numbers."""
         return self._scale
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         shape = tf.concat([[n], self.batch_shape_tensor()], 0)
         drawn = tf.random_normal(shape=shape, mean=0.0, stddev=1.0, dtype=self.dtype, seed=seed)
         return tf.abs(drawn * self.scale)
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: Any) -> Tensor:
         highest = _ROOT_2 / self.scale / _ROOT_PI
         density = highest * tf.exp(-0.5 * (x / self.scale) ** 2)
         return density * tf.cast(x >= 0, self.dtype)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         return tf.erf(tf.nn.relu(x) / self.scale / _ROOT_2)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 0.5 * tf.log(np.pi * self.scale**2.0 / 2.0) + 0.5
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.scale * _ROOT_2 / _ROOT_PI
 
-    def _quantile(self, p: Any) -> Any:
+    def _quantile(self, p: Any) -> Tensor:
         return _ROOT_2 * self.scale * erfinv(p)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return tf.zeros(self.batch_shape_tensor())
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self.scale**2.0 * (1.0 - 2.0 / np.pi)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,16 @@ from stillflow.distributions.distribution import Distribution
 from stillflow.distributions.kullback_leibler import kl_divergence, register_kl
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
+if TYPE_CHECKING:
+    from stillflow.distributions.distribution import ScalarDistribution
 
-def _default_count(distribution: Any) -> Any:
+
+def _default_count(distribution: Any) -> np.int64:
     """All batch dimensions but the first."""
     ndims = distribution.batch_shape.ndims
     if ndims is None:
@@ -89,7 +93,7 @@ class Independent(Distribution):
         return [tf.assert_less_equal(count, own, message=message)]
 
     @property
-    def distribution(self) -> Any:
+    def distribution(self) -> ScalarDistribution:
         """The distribution of the parts of an event."""
         return self._distribution
 
@@ -106,64 +110,64 @@ class Independent(Distribution):
         outer = shape.ndims - self._static_count
         return shape[:outer], shape[outer:]
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             shape = self.distribution.batch_shape_tensor()
             return shape[: _length(shape) - self.reinterpreted_batch_ndims]
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         split = self._static_split()
         return TensorShape(None) if split is None else split[0]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             shape = self.distribution.batch_shape_tensor()
             inner = shape[_length(shape) - self.reinterpreted_batch_ndims :]
             return tf.concat([inner, self.distribution.event_shape_tensor()], axis=0)
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         split = self._static_split()
         if split is None:
             return TensorShape(None)
         return split[1].concatenate(self.distribution.event_shape)
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self.distribution.sample(sample_shape=n, seed=seed)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self._summed(self.distribution.log_prob(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self._summed(self.distribution.entropy())
 
-    def _summed(self, statistic: Any) -> Any:
+    def _summed(self, statistic: Any) -> Tensor:
         known = self._static_count is not None
         axes = np.arange(self._static_count) if known else tf.range(self._count)
         return tf.reduce_sum(statistic, axis=-1 - axes)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self.distribution.mean()
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self.distribution.variance()
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self.distribution.stddev()
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self.distribution.mode()
 
 
 @register_kl(Independent, Independent)
 @moved_from_contrib
-def _kl_independent(a: Any, b: Any, name: str = "kl_independent") -> Any:
+def _kl_independent(a: Any, b: Any, name: str = "kl_independent") -> Tensor:
     """Return the divergence of two such distributions: the sum of those of their parts.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.tensor_shape import dimension_value
@@ -14,6 +14,9 @@ from stillflow.linalg.linear_operator_identity import (
     LinearOperatorIdentity,
     LinearOperatorScaledIdentity,
 )
+
+if TYPE_CHECKING:
+    from stillflow.linalg.linear_operator import LinearOperator
 
 
 def add(x: Any, y: Any) -> Any:
@@ -60,7 +63,7 @@ def interpolate_scale(grid: Any, scale: Sequence[Any]) -> list[Any]:
     """Return the linear operators at all points; arguments as of `interpolate_loc`."""
     points = range(_count(grid))
 
-    def mixed(point: int) -> Any:
+    def mixed(point: int) -> LinearOperator:
         parts = [_scaled(grid[..., end, point], each) for end, each in enumerate(scale)]
         return add_operators(parts)[0]
 
@@ -68,7 +71,7 @@ def interpolate_scale(grid: Any, scale: Sequence[Any]) -> list[Any]:
         return list(map(mixed, points))
 
 
-def _scaled(weight: Any, operator: Any) -> Any:
+def _scaled(weight: Any, operator: Any) -> LinearOperator:
     """Return a multiple of a linear operator."""
     with tf.name_scope("linop_scale", values=[weight]):
         hints = {

@@ -10,6 +10,7 @@ import stillflow as tf
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED
 from stillflow.distributions.gamma import ConcentrationRate
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
@@ -40,25 +41,25 @@ class InverseGamma(ConcentrationRate):
     ) -> None:
         super().__init__(dict(locals()), NOT_REPARAMETERIZED)
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         drawn = tf.random_gamma(
             shape=[n], alpha=self.concentration, beta=self.rate, dtype=self.dtype, seed=seed
         )
         return 1.0 / drawn
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         x = self._checked_sample(x)
         return tf.igammac(self.concentration, self.rate / x)
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         x = self._checked_sample(x)
         return -(1.0 + self.concentration) * tf.log(x) - self.rate / x
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         known = self.concentration + tf.log(self.rate) + tf.lgamma(self.concentration)
         return known - (1.0 + self.concentration) * tf.digamma(self.concentration)
 
-    def _where_moment_exists(self, moment: Any, least: Any, what: str) -> Any:
+    def _where_moment_exists(self, moment: Any, least: Any, what: str) -> Tensor:
         """Return a moment that exists for a concentration above `least`, a number."""
         if self.allow_nan_stats:
             nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
@@ -71,14 +72,14 @@ class InverseGamma(ConcentrationRate):
             [tf.assert_less(bound, self.concentration, message=message)], moment
         )
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._where_moment_exists(self.rate / (self.concentration - 1.0), 1, "mean")
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         of_mean = tf.square(self.rate) / tf.squared_difference(self.concentration, 1.0)
         return self._where_moment_exists(of_mean / (self.concentration - 2.0), 2, "variance")
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self.rate / (1.0 + self.concentration)
 
 

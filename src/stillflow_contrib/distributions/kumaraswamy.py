@@ -11,6 +11,7 @@ from stillflow.distributions.distribution import FULLY_REPARAMETERIZED
 from stillflow.distributions.uniform import Uniform
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.curves import Kumaraswamy as Bend
 from stillflow_contrib.distributions.moved import moved_from_contrib
@@ -18,7 +19,7 @@ from stillflow_contrib.distributions.scales import broadcast_shape
 from stillflow_contrib.distributions.transformed import TransformedDistribution
 
 
-def _harmonic_number(x: Any) -> Any:
+def _harmonic_number(x: Any) -> Tensor:
     one = tf.ones([], dtype=x.dtype)
     return tf.digamma(x + one) - tf.digamma(one)
 
@@ -70,24 +71,24 @@ class Kumaraswamy(TransformedDistribution):
         """The power b."""
         return self.bijector.concentration0
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         return 1 - 1.0 / a + (1 - 1.0 / b) * _harmonic_number(b) + tf.log(a) + tf.log(b)
 
-    def _moment(self, n: int) -> Any:
+    def _moment(self, n: int) -> Tensor:
         total = self.concentration1 + self.concentration0
         a = tf.ones_like(total, dtype=self.dtype) * self.concentration1
         b = tf.ones_like(total, dtype=self.dtype) * self.concentration0
         arguments = tf.stack([1 + n / a, b], -1)
         return tf.exp(tf.log(b) + tf.lbeta(arguments))
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._moment(1)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self._moment(2) - tf.square(self._moment(1))
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         mode = ((a - 1) / (a * b - 1)) ** (1.0 / a)
         if self.allow_nan_stats:

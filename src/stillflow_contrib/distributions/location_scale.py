@@ -12,6 +12,7 @@ from stillflow.distributions.location_scale import LocationScale
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.distributions.bijectors.elementwise import Sigmoid
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.transformed import TransformedDistribution
@@ -43,40 +44,40 @@ class Logistic(LocationScale):
     ) -> None:
         super().__init__(dict(locals()))
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         uniform = self._positive_uniform(tf.concat([[n], self.batch_shape_tensor()], 0), seed)
         sampled = tf.log(uniform) - tf.log1p(-1.0 * uniform)
         return sampled * self.scale + self.loc
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         z = self._z(x)
         return -z - 2.0 * tf.nn.softplus(-z)
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         return tf.log(self.scale)
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return -tf.nn.softplus(-self._z(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         return tf.sigmoid(self._z(x))
 
-    def _log_survival_function(self, x: Any) -> Any:
+    def _log_survival_function(self, x: Any) -> Tensor:
         return -tf.nn.softplus(self._z(x))
 
-    def _survival_function(self, x: Any) -> Any:
+    def _survival_function(self, x: Any) -> Tensor:
         return tf.sigmoid(-self._z(x))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return 2 + tf.log(self.scale * tf.ones_like(self.loc))
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self.loc * tf.ones_like(self.scale)
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self.scale * tf.ones_like(self.loc) * math.pi / math.sqrt(3)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
 
@@ -106,40 +107,40 @@ class Cauchy(LocationScale):
     ) -> None:
         super().__init__(dict(locals()))
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         shape = tf.concat([[n], self.batch_shape_tensor()], 0)
         return self._quantile(
             tf.random_uniform(shape=shape, minval=0.0, maxval=1.0, dtype=self.dtype, seed=seed)
         )
 
-    def _log_unnormalized_prob(self, x: Any) -> Any:
+    def _log_unnormalized_prob(self, x: Any) -> Tensor:
         return -tf.log1p(tf.square(self._z(x)))
 
-    def _log_normalization(self) -> Any:
+    def _log_normalization(self) -> Tensor:
         return np.log(np.pi) + tf.log(self.scale)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: Any) -> Tensor:
         return tf.atan(self._z(x)) / np.pi + 0.5
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return tf.log1p(2 / np.pi * tf.atan(self._z(x))) - np.log(2)
 
-    def _quantile(self, p: Any) -> Any:
+    def _quantile(self, p: Any) -> Tensor:
         return self.loc + self.scale * tf.tan(np.pi * (p - 0.5))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return (np.log(4 * np.pi) + tf.log(self.scale)) * tf.ones_like(self.loc)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self.loc * tf.ones_like(self.scale)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._undefined("mean")
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return self._undefined("stddev")
 
-    def _undefined(self, what: str) -> Any:
+    def _undefined(self, what: str) -> Tensor:
         if not self.allow_nan_stats:
             raise ValueError(f"`{what}` is undefined for Cauchy distribution.")
         return tf.fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan))

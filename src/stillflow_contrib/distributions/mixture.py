@@ -12,6 +12,7 @@ from stillflow.distributions.distribution import NOT_REPARAMETERIZED, Distributi
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow_contrib.distributions.mixture_same_family import pad_mixture_dimensions
@@ -118,7 +119,7 @@ class Mixture(Distribution):
         ]  # fmt: skip
 
     @property
-    def cat(self) -> Any:
+    def cat(self) -> Categorical:
         """The distribution of the choice."""
         return self._cat
 
@@ -135,13 +136,13 @@ class Mixture(Distribution):
     def _batch_shape_tensor(self) -> Any:
         return self._cat.batch_shape_tensor()
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._static_batch_shape
 
     def _event_shape_tensor(self) -> Any:
         return self._components[0].event_shape_tensor()
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._static_event_shape
 
     def _weights(self, log: bool) -> list[Any]:
@@ -157,13 +158,13 @@ class Mixture(Distribution):
             found.append(weight)
         return found
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             means = [each.mean() for each in self.components]
             weights = self._of_events(self._weights(log=False))
             return tf.add_n([w * mean for w, mean in zip(weights, means, strict=True)])
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             means = [each.mean() for each in self.components]
             deviations = [each.stddev() for each in self.components]
@@ -177,7 +178,7 @@ class Mixture(Distribution):
             )
             return tf.reshape(result, tf.shape(weights)[:-1])
 
-    def _log_sum(self, x: Any, method: str) -> Any:
+    def _log_sum(self, x: Any, method: str) -> Tensor:
         with tf.control_dependencies(self._assertions):
             x = convert_to_tensor(x, name="x")
             logs = [getattr(each, method)(x) for each in self.components]
@@ -185,13 +186,13 @@ class Mixture(Distribution):
             weighted = [w + log for w, log in zip(weights, logs, strict=True)]
             return tf.reduce_logsumexp(tf.stack(weighted, axis=0), [0])
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         return self._log_sum(x, "log_prob")
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return self._log_sum(x, "log_cdf")
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         if self._use_static_graph:
             return self._masked(n, seed)
         with tf.control_dependencies(self._assertions):
@@ -200,7 +201,7 @@ class Mixture(Distribution):
             n = n if known is None else int(known)
             return self._chosen(n, self.cat.sample(n, seed=seed), seed)
 
-    def _masked(self, n: Any, seed: Any) -> Any:
+    def _masked(self, n: Any, seed: Any) -> Tensor:
         """Return samples of all components; all but the chosen ones are masked."""
         choices, drawn = self.cat.sample(n, seed=seed), []
         for component in self.components:
@@ -218,7 +219,7 @@ class Mixture(Distribution):
         mask = pad_mixture_dimensions(mask, self, self._cat, event_ndims)
         return tf.reduce_sum(x * mask, axis=-1 - event_ndims)
 
-    def _chosen(self, n: Any, choices: Any, seed: Any) -> Any:
+    def _chosen(self, n: Any, choices: Any, seed: Any) -> Tensor:
         """Return samples of the components in `choices` `[n, *batch]`, each of its own batch."""
         static, batch, event = choices.shape, self.batch_shape, self.event_shape
         if static.is_fully_defined():
@@ -247,12 +248,12 @@ class Mixture(Distribution):
         result.set_shape(TensorShape(static).concatenate(event))
         return result
 
-    def _by_component(self, data: Any, choices: Any) -> Any:
+    def _by_component(self, data: Any, choices: Any) -> list[Tensor]:
         return tf.dynamic_partition(
             data=data, partitions=choices, num_partitions=self.num_components
         )
 
-    def entropy_lower_bound(self, name: str = "entropy_lower_bound") -> Any:
+    def entropy_lower_bound(self, name: str = "entropy_lower_bound") -> Tensor:
         """Return the mean of the components' entropies, below which the entropy does not lie."""
         with (
             self._name_scope(name, values=[self.cat.logits]),
@@ -263,7 +264,7 @@ class Mixture(Distribution):
             return tf.add_n([w * each for w, each in zip(weights, entropies, strict=True)])
 
 
-def _stddev_of_rows(weights: Any, means: Any, deviations: Any) -> Any:
+def _stddev_of_rows(weights: Any, means: Any, deviations: Any) -> Tensor:
     """Return the standard deviation of each row of a mixture.
 
     All arguments are [rows, components].

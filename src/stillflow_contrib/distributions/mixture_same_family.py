@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,16 +10,20 @@ import stillflow as tf
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from stillflow.distributions.layout import pick_vector
 from stillflow.graph.export import export
-from stillflow.graph.tensor_shape import dimension_value
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
+if TYPE_CHECKING:
+    from stillflow.distributions.categorical import Categorical
 
-def _batch_ndims(distribution: Any) -> Any:
+
+def _batch_ndims(distribution: Any) -> int:
     known = distribution.batch_shape.ndims
     return tf.shape(distribution.batch_shape_tensor())[0] if known is None else known
 
 
-def pad_mixture_dimensions(x: Any, mixture: Any, choice: Any, event_ndims: Any) -> Any:
+def pad_mixture_dimensions(x: Any, mixture: Any, choice: Any, event_ndims: Any) -> Tensor:
     """Numbers `[..., components]`, with dimensions of one for a mixture's batch and events.
 
     Args:
@@ -123,7 +127,7 @@ class MixtureSameFamily(Distribution):
         used = pick_vector(choice.is_scalar_batch(), wanted, own)
         self._assertions.append(tf.assert_equal(used, wanted, message=message))
 
-    def _checked_count(self, validate_args: bool) -> Any:
+    def _checked_count(self, validate_args: bool) -> int:
         """Return the number of components, as a number if it is known."""
         choice, components = self.mixture_distribution, self.components_distribution
         count: Any = dimension_value(choice.logits.shape.with_rank_at_least(1)[-1])
@@ -146,12 +150,12 @@ class MixtureSameFamily(Distribution):
         return count
 
     @property
-    def mixture_distribution(self) -> Any:
+    def mixture_distribution(self) -> Categorical:
         """The distribution of the choice."""
         return self._mixture_distribution
 
     @property
-    def components_distribution(self) -> Any:
+    def components_distribution(self) -> Distribution:
         """The components."""
         return self._components_distribution
 
@@ -159,21 +163,21 @@ class MixtureSameFamily(Distribution):
         with tf.control_dependencies(self._assertions):
             return self.components_distribution.batch_shape_tensor()[:-1]
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.components_distribution.batch_shape.with_rank_at_least(1)[:-1]
 
     def _event_shape_tensor(self) -> Any:
         with tf.control_dependencies(self._assertions):
             return self.components_distribution.event_shape_tensor()
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.components_distribution.event_shape
 
-    def _padded(self, x: Any) -> Any:
+    def _padded(self, x: Any) -> Tensor:
         ndims = self._event_shape().ndims
         return pad_mixture_dimensions(x, self, self.mixture_distribution, ndims)
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         # Neither of both is given the seed: nor does TensorFlow give it to them.
         with tf.control_dependencies(self._assertions):
             drawn = self.components_distribution.sample(n)
@@ -182,28 +186,28 @@ class MixtureSameFamily(Distribution):
             mask = tf.one_hot(choices, self._num_components, one, zero)
             return self._weighted_sum(drawn, self._padded(mask))
 
-    def _log_sum(self, x: Any, method: str) -> Any:
+    def _log_sum(self, x: Any, method: str) -> Tensor:
         x = self._with_components(x)
         logs = getattr(self.components_distribution, method)(x)
         weights = tf.nn.log_softmax(self.mixture_distribution.logits, axis=-1)
         return tf.reduce_logsumexp(logs + weights, axis=-1)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self._log_sum(x, "log_prob")
 
-    def _log_cdf(self, x: Any) -> Any:
+    def _log_cdf(self, x: Any) -> Tensor:
         return self._log_sum(x, "log_cdf")
 
-    def _weighted_sum(self, weights: Any, values: Any) -> Any:
+    def _weighted_sum(self, weights: Any, values: Any) -> Tensor:
         return tf.reduce_sum(weights * values, axis=-1 - self._event_ndims)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             probs = self._padded(self.mixture_distribution.probs)
             return self._weighted_sum(probs, self.components_distribution.mean())
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             probs = self._padded(self.mixture_distribution.probs)
             within = self._weighted_sum(probs, self.components_distribution.variance())
@@ -211,7 +215,7 @@ class MixtureSameFamily(Distribution):
             squares = tf.squared_difference(means, self._with_components(self._mean()))
             return within + self._weighted_sum(probs, squares)
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         if self.event_shape.ndims != 1:
             raise NotImplementedError("covariance is not implemented")
         with tf.control_dependencies(self._assertions):
@@ -221,7 +225,7 @@ class MixtureSameFamily(Distribution):
             squares = off[..., tf.newaxis, :] * off[..., tf.newaxis]
             return within + tf.reduce_sum(probs * squares, axis=-3)
 
-    def _with_components(self, x: Any) -> Any:
+    def _with_components(self, x: Any) -> Tensor:
         """Events with a dimension of one for the components before theirs."""
         with tf.name_scope("pad_sample_dims", values=[x]):
             ndims = tf.rank(x) if x.shape.ndims is None else x.shape.ndims

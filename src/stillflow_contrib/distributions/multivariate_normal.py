@@ -10,6 +10,7 @@ from stillflow.distributions.layout import dimension_size
 from stillflow.distributions.normal import Normal
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine_linear_operator import AffineLinearOperator
 from stillflow_contrib.distributions.scales import (
@@ -56,10 +57,10 @@ class MultivariateNormalLinearOperator(StretchedDistribution):
 
 @register_kl(MultivariateNormalLinearOperator, MultivariateNormalLinearOperator)
 @moved
-def _kl(a: Any, b: Any, name: str | None = None) -> Any:
+def _kl(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Return the divergence of two normal distributions of vectors."""
 
-    def squared_norm(x: Any) -> Any:
+    def squared_norm(x: Any) -> Tensor:
         return tf.reduce_sum(tf.square(x), axis=[-2, -1])
 
     values = [a.loc, b.loc, *a.scale.graph_parents, *b.scale.graph_parents]

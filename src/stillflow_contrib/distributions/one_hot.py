@@ -15,6 +15,8 @@ from stillflow.distributions.layout import known_or
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.elementwise import Exp
 from stillflow_contrib.distributions.moved import moved_from_contrib
@@ -35,30 +37,30 @@ class _OverClasses(Distribution):
             self._event_size = tf.shape(logits)[-1]
 
     @property
-    def event_size(self) -> Any:
+    def event_size(self) -> Tensor:
         """The number of classes as a tensor."""
         return self._event_size
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         """The unnormalized log-probabilities."""
         return self._logits
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """The probabilities."""
         return self._probs
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return tf.shape(self.logits)[:-1]
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.logits.shape[:-1]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return tf.shape(self.logits)[-1:]
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.logits.shape.with_rank_at_least(1)[-1:]
 
     def _with_logits(self, x: Any) -> tuple[Any, Any]:
@@ -125,7 +127,7 @@ class OneHotCategorical(_OverClasses):
             name=scope,
         )
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         shape = tf.concat([[n], tf.shape(self.logits)], 0)
         logits = self.logits
         if logits.shape.ndims != 2:
@@ -133,7 +135,7 @@ class OneHotCategorical(_OverClasses):
         drawn = tf.transpose(tf.multinomial(logits, n, seed=seed))
         return tf.reshape(tf.one_hot(drawn, self.event_size, dtype=self.dtype), shape)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         x, logits = self._with_logits(x)
         shape = tf.shape(tf.reduce_sum(logits, -1))
         logits = tf.reshape(logits, [-1, self.event_size])
@@ -141,26 +143,26 @@ class OneHotCategorical(_OverClasses):
         log = -tf.nn.softmax_cross_entropy_with_logits(labels=x, logits=logits)
         return tf.reshape(log, shape)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         return -tf.reduce_sum(tf.nn.log_softmax(self.logits) * self.probs, axis=-1)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         mode = tf.argmax(self.logits, axis=self._batch_rank)
         mode = tf.one_hot(mode, self.event_size, dtype=self.dtype)
         mode.set_shape(self.logits.shape)
         return mode
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         p = self.probs
         products = -tf.matmul(p[..., None], p[..., None, :])
         return tf.matrix_set_diag(products, self._variance())
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return self.probs * (1.0 - self.probs)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _kl_one_hot(a: Any, b: Any, name: str | None = None) -> Any:
+def _kl_one_hot(a: Any, b: Any, name: str | None = None) -> Tensor:
     with tf.name_scope(name, "kl_categorical_categorical", values=[a.logits, b.logits]):
         probs = tf.nn.softmax(a.logits)
         difference = tf.nn.log_softmax(a.logits) - tf.nn.log_softmax(b.logits)
@@ -219,11 +221,11 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         )
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor:
         """The temperature: the distance of samples from one-hot vectors."""
         return self._temperature
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         shape = tf.concat([[n], tf.shape(self.logits)], 0)
         logits = self.logits * tf.ones(shape, dtype=self.dtype)
         logits = tf.reshape(logits, [-1, self.event_size])
@@ -232,7 +234,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         noisy = tf.div(gumbel + logits, self._column)
         return tf.reshape(tf.nn.log_softmax(noisy), shape)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         x, logits = self._with_logits(x)
         shape = tf.shape(tf.reduce_sum(logits, axis=[-1]))
         logits = tf.reshape(logits, [-1, self.event_size])

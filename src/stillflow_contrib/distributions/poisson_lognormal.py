@@ -15,6 +15,7 @@ from stillflow.distributions.normal import Normal
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow_contrib.distributions.bijectors.elementwise import Exp
 from stillflow_contrib.distributions.counts import Poisson
@@ -133,12 +134,12 @@ class PoissonLogNormalQuadratureCompound(Distribution):
             )
 
     @property
-    def mixture_distribution(self) -> Any:
+    def mixture_distribution(self) -> Categorical:
         """The distribution of the choice of points."""
         return self._mixture_distribution
 
     @property
-    def distribution(self) -> Any:
+    def distribution(self) -> Poisson:
         """The Poisson distributions of all points."""
         return self._distribution
 
@@ -162,14 +163,14 @@ class PoissonLogNormalQuadratureCompound(Distribution):
         logits = tf.shape(self.mixture_distribution.logits)
         return tf.broadcast_dynamic_shape(of_points, logits)[:-1]
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         logits = self.mixture_distribution.logits.shape
         return tf.broadcast_static_shape(self.distribution.batch_shape, logits)[:-1]
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return TensorShape([])
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         # Points are numbered through all distributions of the batch.
         size: Any = self.batch_shape.num_elements()
         if size is None:
@@ -187,22 +188,22 @@ class PoissonLogNormalQuadratureCompound(Distribution):
         rates = tf.reshape(rates, shape=joined_vectors([n], self.batch_shape_tensor()))
         return tf.random_poisson(lam=rates, shape=[], dtype=self.dtype, seed=seed)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         weights = self.mixture_distribution.logits
         of_points = self.distribution.log_prob(x[..., tf.newaxis])
         return tf.reduce_logsumexp(weights + of_points, axis=-1)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         weighted = self.mixture_distribution.logits + self.distribution.log_rate
         return tf.exp(tf.reduce_logsumexp(weighted, axis=-1))
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         return tf.exp(self._log_variance())
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return tf.exp(0.5 * self._log_variance())
 
-    def _log_variance(self) -> Any:
+    def _log_variance(self) -> Tensor:
         # That of each point's distribution, and that of the points' means.
         off = self.distribution.mean() - self._mean()[..., tf.newaxis]
         both = tf.stack([self.distribution.log_rate, 2.0 * tf.log(tf.abs(off))], axis=-1)

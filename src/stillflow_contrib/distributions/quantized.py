@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +12,16 @@ from stillflow.distributions.checks import assert_integer_form
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
+if TYPE_CHECKING:
+    from stillflow.distributions.distribution import ScalarDistribution
 
-def _log_of_difference(big: Any, small: Any) -> Any:
+
+def _log_of_difference(big: Any, small: Any) -> Tensor:
     """`log(exp(big) - exp(small))`."""
     with tf.name_scope("logsum_expbig_minus_expsmall", values=[small, big]):
         return tf.log(1.0 - tf.exp(small - big)) + big
@@ -72,7 +77,7 @@ class QuantizedDistribution(Distribution):
         )
 
     @property
-    def distribution(self) -> Any:
+    def distribution(self) -> ScalarDistribution:
         """The other distribution."""
         return self._dist
 
@@ -89,16 +94,16 @@ class QuantizedDistribution(Distribution):
     def _batch_shape_tensor(self) -> Any:
         return self.distribution.batch_shape_tensor()
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.distribution.batch_shape
 
     def _event_shape_tensor(self) -> Any:
         return self.distribution.event_shape_tensor()
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self.distribution.event_shape
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         with tf.name_scope("transform"):
             drawn = self.distribution.sample(convert_to_tensor(n, name="n"), seed=seed)
             ones = tf.ones_like(drawn)
@@ -109,7 +114,7 @@ class QuantizedDistribution(Distribution):
                 result = tf.where(result > self._high, self._high * ones, result)
             return result
 
-    def _log_prob(self, y: Any) -> Any:
+    def _log_prob(self, y: Any) -> Tensor:
         y = self._whole(y)
         try:
             above, above_before = self.log_survival_function(y), self.log_survival_function(y - 1)
@@ -121,7 +126,7 @@ class QuantizedDistribution(Distribution):
         small = tf.where(above < up_to, above, up_to_before)
         return _log_of_difference(big, small)
 
-    def _prob(self, y: Any) -> Any:
+    def _prob(self, y: Any) -> Tensor:
         y = self._whole(y)
         try:
             above, above_before = self.survival_function(y), self.survival_function(y - 1)
@@ -130,7 +135,7 @@ class QuantizedDistribution(Distribution):
         up_to, up_to_before = self.cdf(y), self.cdf(y - 1)
         return tf.where(above < up_to, above_before - above, up_to - up_to_before)
 
-    def _within_bounds(self, method: str, y: Any, below: Any, above: Any) -> Any:
+    def _within_bounds(self, method: str, y: Any, below: Any, above: Any) -> Tensor:
         """Return the distribution's value for integers, and constants outside of the bounds.
 
         Args:
@@ -147,20 +152,20 @@ class QuantizedDistribution(Distribution):
             found = _replaced(found, lambda: y >= self._high, above)
         return found
 
-    def _log_cdf(self, y: Any) -> Any:
+    def _log_cdf(self, y: Any) -> Tensor:
         return self._within_bounds("log_cdf", tf.floor(y), _minus_infinity, tf.zeros_like)
 
-    def _cdf(self, y: Any) -> Any:
+    def _cdf(self, y: Any) -> Tensor:
         return self._within_bounds("cdf", tf.floor(y), tf.zeros_like, tf.ones_like)
 
-    def _log_survival_function(self, y: Any) -> Any:
+    def _log_survival_function(self, y: Any) -> Tensor:
         y = tf.ceil(y)
         return self._within_bounds("log_survival_function", y, tf.zeros_like, _minus_infinity)
 
-    def _survival_function(self, y: Any) -> Any:
+    def _survival_function(self, y: Any) -> Tensor:
         return self._within_bounds("survival_function", tf.ceil(y), tf.ones_like, tf.zeros_like)
 
-    def _whole(self, value: Any) -> Any:
+    def _whole(self, value: Any) -> Tensor:
         with tf.name_scope("check_integer", values=[value]):
             value = convert_to_tensor(value, name="value")
             if not self.validate_args:
@@ -169,11 +174,11 @@ class QuantizedDistribution(Distribution):
             return with_dependencies([assert_integer_form(value, message=message)], value)
 
 
-def _minus_infinity(x: Any) -> Any:
+def _minus_infinity(x: Any) -> Tensor:
     return -np.inf * tf.ones_like(x)
 
 
-def _replaced(x: Any, outside: Callable[[], Any], make: Callable[[Any], Any]) -> Any:
+def _replaced(x: Any, outside: Callable[[], Any], make: Callable[[Any], Any]) -> Tensor:
     """`x`, and `make(x)` where it is outside."""
     # In TensorFlow's order: infinity is made before the comparison, zeros and ones after it.
     if make is _minus_infinity:

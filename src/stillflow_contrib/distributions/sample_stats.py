@@ -15,6 +15,7 @@ from stillflow.distributions.layout import (
 )
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
@@ -29,7 +30,7 @@ def auto_correlation(
     center: bool = True,
     normalize: bool = True,
     name: str = "auto_correlation",
-) -> Any:
+) -> Tensor:
     """Return the correlation of each series with itself, shifted by 0, 1, ... steps.
 
     Args:
@@ -72,7 +73,7 @@ def _wide(number: Any) -> Any:
     return np.int64(number) if isinstance(number, (np.generic, np.ndarray)) else number
 
 
-def _shifted_products(series: Any, length: Any) -> Any:
+def _shifted_products(series: Any, length: Any) -> Tensor:
     """Return the autocorrelation sums of a series, by shift, for the last axis; complex."""
     exact = tf.cast(length, np.float64)
     # A power of two, for speed, of at least twice the length: the transform's ends must not meet.
@@ -114,7 +115,7 @@ def percentile(
     keep_dims: bool = False,
     validate_args: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the `q`th percentile of the numbers of `x`: one of the numbers.
 
     Args:
@@ -215,7 +216,7 @@ def _known_axes(axis: Any, x: Any) -> list[int]:
     return axes
 
 
-def _with_axes_last(x: Any, axes: list[int]) -> Any:
+def _with_axes_last(x: Any, axes: list[int]) -> Tensor:
     """Return `x` with one axis at the end instead of the given ones."""
     front = sorted(set(range(x.shape.ndims)).difference(axes))
     moved = tf.transpose(x, perm=front + axes)
@@ -228,7 +229,7 @@ def _with_axes_last(x: Any, axes: list[int]) -> Any:
     return tf.reshape(moved, shape=shape)
 
 
-def _with_kept_dims(result: Any, x: Any, axes: list[int] | None) -> Any:
+def _with_kept_dims(result: Any, x: Any, axes: list[int] | None) -> Tensor:
     if axes is None:
         ndims = _checked_ndims(x)
         ones = tf.ones(shape=[tf.rank(x) if ndims is None else ndims], dtype=tf.int32)

@@ -8,6 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.distributions.layout import prefer_static_broadcast_shape
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -19,11 +20,11 @@ def is_diagonal(scale: Any) -> bool:
     return isinstance(scale, tuple(getattr(tf.linalg, name) for name in _DIAGONAL))
 
 
-def optional_tensor(value: Any, name: str) -> Any:
+def optional_tensor(value: Any, name: str) -> Tensor | None:
     return None if value is None else convert_to_tensor(value, name=name)
 
 
-def positive_parameter(value: Any, name: str, validate_args: bool) -> Any:
+def positive_parameter(value: Any, name: str, validate_args: bool) -> Tensor:
     """Return a distribution's parameter, after a check that it is positive if so asked."""
     checks = [tf.assert_positive(value)] if validate_args else []
     with tf.control_dependencies(checks):
@@ -68,7 +69,7 @@ def shapes_of(loc: Any, scale: Any) -> tuple[Any, Any]:
         return prefer_static_broadcast_shape(batch_shape, of_loc), event_shape
 
 
-def _checked(x: Any, diagonal: Any, validate_args: bool, assert_positive: bool) -> Any:
+def _checked(x: Any, diagonal: Any, validate_args: bool, assert_positive: bool) -> Tensor:
     """`x`, after a check of the diagonal that `diagonal` makes of it."""
     if not validate_args:
         return x
@@ -102,7 +103,7 @@ def diagonal_scale(
       ValueError: if nothing says how many numbers there are.
     """
 
-    def checked(x: Any) -> Any:
+    def checked(x: Any) -> Tensor:
         return _checked(x, lambda same: same, validate_args, assert_positive)
 
     with tf.name_scope("make_diag_scale", values=[loc, scale_diag, multiplier]):
@@ -189,7 +190,7 @@ def low_rank_update(scale: Any, factor: Any, diag: Any) -> Any:
     )
 
 
-def broadcast_shape(*tensors: Any) -> Any:
+def broadcast_shape(*tensors: Any) -> list[int]:
     """Return the shape that tensors have together: a list, or a tensor where it is not known."""
     static = functools.reduce(tf.broadcast_static_shape, [each.shape for each in tensors])
     if static.is_fully_defined():

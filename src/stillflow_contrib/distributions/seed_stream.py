@@ -30,7 +30,7 @@ class SeedStream:
         return int(hashlib.sha512(text.encode("utf-8")).hexdigest(), 16)
 
     @property
-    def original_seed(self) -> Any:
+    def original_seed(self) -> int:
         """The seed of the stream."""
         return self._seed
 

@@ -11,6 +11,7 @@ from stillflow.distributions.layout import pad
 from stillflow.distributions.normal import Normal
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.softmax_centered import SoftmaxCentered
@@ -18,7 +19,7 @@ from stillflow_contrib.distributions.inner_quantiles import inner_quantiles
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
 
-def _checked(param: Any, name: str, validate_args: bool) -> Any:
+def _checked(param: Any, name: str, validate_args: bool) -> Tensor:
     """Return a parameter of two components: its last dimension is 1."""
     with tf.name_scope("check_" + name, values=[param]):
         checks = []

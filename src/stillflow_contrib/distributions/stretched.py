@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow_contrib.distributions.scales import is_diagonal
 from stillflow_contrib.distributions.transformed import TransformedDistribution
@@ -17,7 +18,7 @@ class StretchedDistribution(TransformedDistribution):
     """
 
     @property
-    def loc(self) -> Any:
+    def loc(self) -> Tensor | None:
         """The means."""
         return self.bijector.shift
 
@@ -33,7 +34,7 @@ class StretchedDistribution(TransformedDistribution):
             return shape
         return tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], 0)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         shape = self._value_shape()
         if self.loc is None:
             return tf.zeros(shape, self.dtype)
@@ -41,25 +42,25 @@ class StretchedDistribution(TransformedDistribution):
             return tf.identity(self.loc)
         return tf.identity(self.loc) + tf.zeros(shape, self.dtype)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         if is_diagonal(self.scale):
             return tf.matrix_diag(tf.square(self.scale.diag_part()))
         return self.scale.matmul(self.scale.to_dense(), adjoint_arg=True)
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         if is_diagonal(self.scale):
             return tf.square(self.scale.diag_part())
         return tf.matrix_diag_part(self._product())
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         if is_diagonal(self.scale):
             return tf.abs(self.scale.diag_part())
         return tf.sqrt(tf.matrix_diag_part(self._product()))
 
-    def _product(self) -> Any:
+    def _product(self) -> Tensor:
         """Return the operator times its adjoint."""
         low_rank = isinstance(self.scale, tf.linalg.LinearOperatorLowRankUpdate)
         if low_rank and self.scale.is_self_adjoint:

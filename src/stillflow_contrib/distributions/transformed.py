@@ -11,17 +11,20 @@ from stillflow.distributions.bijector import Identity
 from stillflow.distributions.distribution import Distribution
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.layout import pick_vector
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
-def _known(x: Any) -> Any:
+def _known(x: Any) -> Array | None:
     return static_value(convert_to_tensor(x))
 
 
-def _all(*conditions: Any) -> Any:
+def _all(*conditions: Any) -> Tensor:
     known = [_known(each) for each in conditions]
     if any(value is not None and not value for value in known):
         return tf.constant(False)
@@ -30,19 +33,19 @@ def _all(*conditions: Any) -> Any:
     return tf.logical_and(*conditions) if len(conditions) == 2 else tf.reduce_all(conditions)
 
 
-def _equal(x: Any, y: Any) -> Any:
+def _equal(x: Any, y: Any) -> Tensor:
     first, second = _known(x), _known(y)
     if first is None or second is None:
         return tf.equal(x, y)
     return tf.constant(np.array_equal(first, second))
 
 
-def _not(x: Any) -> Any:
+def _not(x: Any) -> Tensor:
     known = _known(x)
     return tf.logical_not(x) if known is None else tf.constant(np.logical_not(known))
 
 
-def joined_vectors(*vectors: Any) -> Any:
+def joined_vectors(*vectors: Any) -> Tensor | list[np.int32]:
     """All numbers of vectors: a list if they are known, else a tensor."""
     known = [_known(each) for each in vectors]
     if any(value is None for value in known):
@@ -50,18 +53,18 @@ def joined_vectors(*vectors: Any) -> Any:
     return [number for vector in known for number in vector]
 
 
-def _joined(*vectors: Any) -> Any:
+def _joined(*vectors: Any) -> Tensor:
     found = joined_vectors(*vectors)
     return tf.constant(found) if isinstance(found, list) else found
 
 
-def _ones_like(x: Any) -> Any:
+def _ones_like(x: Any) -> Tensor:
     if x.shape.is_fully_defined():
         return tf.ones(x.shape.as_list(), dtype=x.dtype)
     return tf.ones_like(x)
 
 
-def _ndims(shape: Any) -> Any:
+def _ndims(shape: Any) -> Tensor:
     if shape.shape.ndims not in (None, 1):
         raise ValueError("input is not a valid shape: not 1D")
     if not shape.dtype.is_integer:
@@ -135,7 +138,7 @@ class TransformedDistribution(Distribution):
         )
 
     @property
-    def distribution(self) -> Any:
+    def distribution(self) -> Distribution:
         """The distribution of the samples."""
         return self._distribution
 
@@ -144,7 +147,7 @@ class TransformedDistribution(Distribution):
         """The bijector that transforms them."""
         return self._bijector
 
-    def _checked_shape(self, shape: Any, is_scalar: Any, validate_args: bool, name: str) -> Any:
+    def _checked_shape(self, shape: Any, is_scalar: Any, validate_args: bool, name: str) -> Tensor:
         shape = convert_to_tensor([] if shape is None else shape, dtype=tf.int32, name=name)
         given_is_scalar = _equal(_ndims(shape), 0)
         if static_value(given_is_scalar):
@@ -166,30 +169,30 @@ class TransformedDistribution(Distribution):
             checks.append(tf.assert_equal(both, False, message="base distribution not scalar"))
         return with_dependencies(checks, shape) if checks else shape
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self.bijector.forward_event_shape_tensor(
             pick_vector(self._has_event, self._given_event, self.distribution.event_shape_tensor())
         )
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         given = constant_value_as_shape(self._given_event)
         return self.bijector.forward_event_shape(
             given if self._maybe_event else self.distribution.event_shape
         )
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return pick_vector(
             self._has_batch, self._given_batch, self.distribution.batch_shape_tensor()
         )
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         given = constant_value_as_shape(self._given_batch)
         return given if self._maybe_batch else self.distribution.batch_shape
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         return self._drawn(n, seed, {})
 
-    def _drawn(self, n: Any, seed: Any, kwargs: dict[str, Any]) -> Any:
+    def _drawn(self, n: Any, seed: Any, kwargs: dict[str, Any]) -> Tensor:
         """Return untransformed samples; `kwargs` are the distribution's."""
         shape = _joined(
             pick_vector(self._rotates, self._empty, [n]),
@@ -199,7 +202,7 @@ class TransformedDistribution(Distribution):
         )
         return self._rotate(self.distribution.sample(sample_shape=shape, seed=seed, **kwargs))
 
-    def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Any:
+    def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Tensor:
         with self._name_scope(name, values=[sample_shape]):
             shape = convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
             shape, count = self._as_vector(shape, "sample_shape")
@@ -212,7 +215,7 @@ class TransformedDistribution(Distribution):
         """Return the arguments for the bijector, of those that `sample` is given."""
         return given
 
-    def _rotate(self, x: Any, right: bool = False) -> Any:
+    def _rotate(self, x: Any, right: bool = False) -> Tensor:
         known = static_value(self._rotates)
         if not (known is None or known):
             return x
@@ -230,20 +233,20 @@ class TransformedDistribution(Distribution):
         injective = self.bijector._is_injective
         return [(x, determinant)] if injective else list(zip(x, determinant)), ndims
 
-    def _event_ndims(self) -> Any:
+    def _event_ndims(self) -> int:
         if self.event_shape.ndims is not None:
             return self.event_shape.ndims
         ndims = tf.size(self.event_shape_tensor())
         known = static_value(ndims)
         return ndims if known is None else int(known)
 
-    def _with_shape(self, density: Any, y: Any, event_ndims: Any) -> Any:
+    def _with_shape(self, density: Any, y: Any, event_ndims: Any) -> Tensor:
         if self._maybe_event and isinstance(event_ndims, int):
             outer = y.shape.with_rank_at_least(1)[:-event_ndims]
             density.set_shape(tf.broadcast_static_shape(outer, self.batch_shape))
         return density
 
-    def _log_prob(self, y: Any) -> Any:
+    def _log_prob(self, y: Any) -> Tensor:
         fibers, ndims = self._fibers(y)
         logs = []
         for x, determinant in fibers:
@@ -273,27 +276,27 @@ class TransformedDistribution(Distribution):
         if not self.bijector._is_injective:
             raise NotImplementedError(f"{what} is not implemented when bijector is not injective.")
 
-    def _log_cdf(self, y: Any) -> Any:
+    def _log_cdf(self, y: Any) -> Tensor:
         self._require_scalar("log_cdf")
         return self.distribution.log_cdf(self.bijector.inverse(y))
 
-    def _cdf(self, y: Any) -> Any:
+    def _cdf(self, y: Any) -> Tensor:
         self._require_scalar("cdf")
         return self.distribution.cdf(self.bijector.inverse(y))
 
-    def _log_survival_function(self, y: Any) -> Any:
+    def _log_survival_function(self, y: Any) -> Tensor:
         self._require_scalar("log_survival_function")
         return self.distribution.log_survival_function(self.bijector.inverse(y))
 
-    def _survival_function(self, y: Any) -> Any:
+    def _survival_function(self, y: Any) -> Tensor:
         self._require_scalar("survival_function")
         return self.distribution.survival_function(self.bijector.inverse(y))
 
-    def _quantile(self, value: Any) -> Any:
+    def _quantile(self, value: Any) -> Tensor:
         self._require_scalar("quantile")
         return self.bijector.forward(self.distribution.quantile(value))
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         if not self.bijector.is_constant_jacobian:
             raise NotImplementedError("entropy is not implemented")
         if not self.bijector._is_injective:

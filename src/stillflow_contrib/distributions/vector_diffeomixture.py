@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from stillflow.distributions.layout import pick_vector
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.tensor_shape import dimension_value
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.linalg.addition import add_operators
 from stillflow.linalg.linear_operator_diag import LinearOperatorDiag
 from stillflow.linalg.linear_operator_full_matrix import LinearOperatorFullMatrix
@@ -36,6 +37,9 @@ from stillflow_contrib.distributions.simplex_quadrature import (
 )
 from stillflow_contrib.distributions.sinh_arcsinh import checks_of_scalar
 from stillflow_contrib.distributions.transformed import joined_vectors
+
+if TYPE_CHECKING:
+    from stillflow.distributions.location_scale import LocationScale
 
 
 @export("contrib.distributions.VectorDiffeomixture")
@@ -119,17 +123,17 @@ class VectorDiffeomixture(Distribution):
             )
 
     @property
-    def mixture_distribution(self) -> Any:
+    def mixture_distribution(self) -> Categorical:
         """The distribution of the choice of points."""
         return self._mixture_distribution
 
     @property
-    def distribution(self) -> Any:
+    def distribution(self) -> LocationScale:
         """The distribution of the numbers."""
         return self._distribution
 
     @property
-    def grid(self) -> Any:
+    def grid(self) -> Tensor:
         """The points [..., 2, quadrature_size]: how much each has of both ends."""
         return self._grid
 
@@ -146,16 +150,16 @@ class VectorDiffeomixture(Distribution):
     def _batch_shape_tensor(self) -> Any:
         return self._shapes.batch_tensor
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self._shapes.batch
 
     def _event_shape_tensor(self) -> Any:
         return self._shapes.event_tensor
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return self._shapes.event
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         x = self.distribution.sample(
             sample_shape=joined_vectors([n], self.batch_shape_tensor(), self.event_shape_tensor()),
             seed=seed,
@@ -169,7 +173,7 @@ class VectorDiffeomixture(Distribution):
         weight = tf.reshape(weight, shape=shape)
         return weight * (first - second) + second
 
-    def _sample_weights(self, n: Any, seed: Any) -> Any:
+    def _sample_weights(self, n: Any, seed: Any) -> Tensor:
         """Return each sample's weight of the first end, [n] or [n, batch]."""
         choice, none = self.mixture_distribution, np.int32([])
         size: Any = self.batch_shape.num_elements()
@@ -192,11 +196,11 @@ class VectorDiffeomixture(Distribution):
         offset = tf.range(start=0, limit=size * stride, delta=stride, dtype=points.dtype)
         return tf.gather(tf.reshape(self.grid, shape=[-1]), points + offset)
 
-    def _log_prob(self, x: Any) -> Any:
-        def at_points(value: Callable[[Any], Any]) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
+        def at_points(value: Callable[[Any], Any]) -> Tensor:
             return tf.stack([value(affine) for affine in self.interpolated_affine], axis=-1)
 
-        def stretch(affine: Any) -> Any:
+        def stretch(affine: Any) -> Tensor:
             ndims = tf.rank(self.event_shape_tensor())
             return affine.forward_log_det_jacobian(x, event_ndims=ndims)
 
@@ -287,7 +291,7 @@ class VectorDiffeomixture(Distribution):
             found = add(found, p[..., point] * _squared(y - mean, diag_only))
         return found
 
-    def _expanded_mean(self) -> Any:
+    def _expanded_mean(self) -> Tensor:
         """Return the mean of the numbers, with the dimensions of batch and events."""
         shape = joined_vectors(self.batch_shape_tensor(), self.event_shape_tensor())
         mean = tf.reshape(self.distribution.mean(), shape=tf.ones_like(shape, dtype=tf.int32))
@@ -295,7 +299,7 @@ class VectorDiffeomixture(Distribution):
         mean.set_shape(self.batch_shape.concatenate(self.event_shape))
         return mean
 
-    def _expanded_probs(self) -> Any:
+    def _expanded_probs(self) -> Tensor:
         """Return the probabilities of points, with dimensions of 1 for events."""
         choice = self.mixture_distribution
         p = choice.probs
@@ -351,6 +355,6 @@ def _affine(locs: Any, scales: Any, validate_args: bool, name: str) -> list[Any]
     ]
 
 
-def _squared(x: Any, diag_only: bool) -> Any:
+def _squared(x: Any, diag_only: bool) -> Tensor:
     """Return a vector by itself: element by element, or as a matrix."""
     return tf.square(x) if diag_only else x[..., :, tf.newaxis] * x[..., tf.newaxis, :]

@@ -10,6 +10,7 @@ import stillflow as tf
 from stillflow.distributions.gamma import Exponential
 from stillflow.distributions.laplace import Laplace
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.distributions.bijectors.affine_linear_operator import AffineLinearOperator
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.scales import (
@@ -72,19 +73,19 @@ class VectorLaplaceLinearOperator(_Vectors):
         with tf.name_scope(name, values=[loc, *scale.graph_parents]):
             self._start(given, name)
 
-    def _numbers(self, dtype: Any, allow_nan_stats: bool) -> Any:
+    def _numbers(self, dtype: Any, allow_nan_stats: bool) -> Laplace:
         return Laplace(loc=tf.zeros([], dtype=dtype), scale=tf.ones([], dtype=dtype))
 
-    def _covariance(self) -> Any:
+    def _covariance(self) -> Tensor:
         return 2.0 * super()._covariance()
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         low_rank = isinstance(self.scale, tf.linalg.LinearOperatorLowRankUpdate)
         if low_rank and self.scale.is_self_adjoint and not is_diagonal(self.scale):
             return tf.matrix_diag_part(2.0 * self._product())
         return 2.0 * super()._variance()
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         return np.sqrt(2) * super()._stddev()
 
 
@@ -110,18 +111,18 @@ class VectorExponentialLinearOperator(_Vectors):
         with tf.name_scope(name, values=[loc, *scale.graph_parents]) as scope:
             self._start(given, scope)
 
-    def _numbers(self, dtype: Any, allow_nan_stats: bool) -> Any:
+    def _numbers(self, dtype: Any, allow_nan_stats: bool) -> Exponential:
         return Exponential(rate=tf.ones([], dtype=dtype), allow_nan_stats=allow_nan_stats)
 
-    def _of_equal_numbers(self, numbers: Any) -> Any:
+    def _of_equal_numbers(self, numbers: Any) -> Tensor:
         """Return the images of vectors of ones or zeros."""
         moved = self.scale.matvec(numbers(self._value_shape(), self.dtype))
         return moved if self.loc is None else tf.identity(self.loc) + moved
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         return self._of_equal_numbers(tf.ones)
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._of_equal_numbers(tf.zeros)
 
 

@@ -13,6 +13,7 @@ from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, Distribu
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -77,7 +78,7 @@ class _WishartLinearOperator(Distribution):
         )
 
     @staticmethod
-    def _rows(operator: Any, dtype: Any) -> Any:
+    def _rows(operator: Any, dtype: Any) -> Tensor:
         shape = operator.shape
         if shape.ndims is None or shape.dims[-1].value is None:
             return tf.cast(operator.domain_dimension_tensor(), dtype=dtype, name="dimension")
@@ -97,7 +98,7 @@ class _WishartLinearOperator(Distribution):
             self._df = with_dependencies([enough], self._df)
 
     @property
-    def df(self) -> Any:
+    def df(self) -> Tensor:
         """The degrees of freedom."""
         return self._df
 
@@ -112,11 +113,11 @@ class _WishartLinearOperator(Distribution):
         return self._cholesky_input_output_matrices
 
     @property
-    def dimension(self) -> Any:
+    def dimension(self) -> Tensor:
         """The number of rows of matrices, in their dtype."""
         return self._dimension
 
-    def _square(self) -> Any:
+    def _square(self) -> Tensor:
         return self.scale_operator.matmul(self.scale_operator.to_dense(), adjoint_arg=True)
 
     def scale(self) -> Any:
@@ -125,21 +126,21 @@ class _WishartLinearOperator(Distribution):
             return self.scale_operator.to_dense()
         return self._square()
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         rows = self.scale_operator.domain_dimension_tensor()
         return tf.stack([rows, rows])
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         rows = self.scale_operator.domain_dimension
         return TensorShape([rows, rows])
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self.scale_operator.batch_shape_tensor()
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return self.scale_operator.batch_shape
 
-    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+    def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         batch, event = self.batch_shape_tensor(), self.event_shape_tensor()
         ndims = tf.shape(batch)[0] + 3
         x = self._bartlett(n, tf.concat([[n], batch, event], 0), seed)
@@ -153,7 +154,7 @@ class _WishartLinearOperator(Distribution):
             x = tf.matmul(x, x, adjoint_b=True)
         return x
 
-    def _bartlett(self, n: Any, shape: Any, seed: Any) -> Any:
+    def _bartlett(self, n: Any, shape: Any, seed: Any) -> Tensor:
         """Cholesky factors of samples whose scale is the identity (Bartlett's decomposition)."""
         x = tf.random_normal(shape=shape, mean=0.0, stddev=1.0, dtype=self.dtype, seed=seed)
         batch = self.scale_operator.batch_shape_tensor()
@@ -167,7 +168,7 @@ class _WishartLinearOperator(Distribution):
         )
         return tf.matrix_set_diag(tf.matrix_band_part(x, -1, 0), tf.sqrt(squares))
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: Any) -> Tensor:
         root = x if self.cholesky_input_output_matrices else tf.cholesky(x)
         trace = tf.reduce_sum(tf.square(self._solved(root)), axis=[-2, -1])
         half_log_det = tf.reduce_sum(tf.log(tf.matrix_diag_part(root)), axis=[-1])
@@ -177,7 +178,7 @@ class _WishartLinearOperator(Distribution):
             result.set_shape(x.shape[:-2])
         return result
 
-    def _solved(self, root: Any) -> Any:
+    def _solved(self, root: Any) -> Tensor:
         """Return the inverse of the operator times Cholesky factors of values."""
         batch, event = self.batch_shape_tensor(), self.event_shape_tensor()
         ndims = tf.rank(root)
@@ -191,7 +192,7 @@ class _WishartLinearOperator(Distribution):
         perm = tf.concat([tf.range(ndims - samples, ndims), tf.range(0, ndims - samples)], 0)
         return tf.transpose(x, perm)
 
-    def _entropy(self) -> Any:
+    def _entropy(self) -> Tensor:
         rows = self.dimension
         middle = 0.5 * rows + 0.5
         half_df = 0.5 * self.df
@@ -200,18 +201,18 @@ class _WishartLinearOperator(Distribution):
         entropy += self._multi_lgamma(half_df, rows)
         return entropy + (middle - half_df) * self._multi_digamma(half_df, rows)
 
-    def _mean(self) -> Any:
+    def _mean(self) -> Tensor:
         if self.cholesky_input_output_matrices:
             return tf.sqrt(self.df) * self.scale_operator.to_dense()
         return self.df * self._square()
 
-    def _variance(self) -> Any:
+    def _variance(self) -> Tensor:
         x = tf.sqrt(self.df) * self._square()
         diagonal = tf.expand_dims(tf.matrix_diag_part(x), -1)
         variance = tf.square(x) + tf.matmul(diagonal, diagonal, adjoint_b=True)
         return tf.cholesky(variance) if self.cholesky_input_output_matrices else variance
 
-    def _stddev(self) -> Any:
+    def _stddev(self) -> Tensor:
         if self.cholesky_input_output_matrices:
             raise ValueError(
                 "Computing std. dev. when is cholesky_input_output_matrices=True does not make "
@@ -219,7 +220,7 @@ class _WishartLinearOperator(Distribution):
             )
         return tf.cholesky(self.variance())
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         factor = self.df - self.dimension - 1.0
         exists = tf.less(factor, 0.0)
         nan = tf.constant(float("NaN"), dtype=self.dtype, name="nan")
@@ -228,7 +229,7 @@ class _WishartLinearOperator(Distribution):
             return tf.sqrt(factor) * self.scale_operator.to_dense()
         return factor * self._square()
 
-    def mean_log_det(self, name: str = "mean_log_det") -> Any:
+    def mean_log_det(self, name: str = "mean_log_det") -> Tensor:
         """Return the mean of the logarithm of determinants."""
         with self._name_scope(name):
             return (
@@ -237,7 +238,7 @@ class _WishartLinearOperator(Distribution):
                 + 2 * self.scale_operator.log_abs_determinant()
             )
 
-    def log_normalization(self, name: str = "log_normalization") -> Any:
+    def log_normalization(self, name: str = "log_normalization") -> Tensor:
         """Return the logarithm of the densities' normalization."""
         with self._name_scope(name):
             return (
@@ -246,20 +247,20 @@ class _WishartLinearOperator(Distribution):
                 + self._multi_lgamma(0.5 * self.df, self.dimension)
             )
 
-    def _multi_gamma_sequence(self, a: Any, p: Any, name: str = "multi_gamma_sequence") -> Any:
+    def _multi_gamma_sequence(self, a: Any, p: Any, name: str = "multi_gamma_sequence") -> Tensor:
         """Return the arguments a, a - 1/2, ... of the p gamma functions of a multivariate one."""
         with self._name_scope(name, values=[a, p]):
             zero = tf.constant(0.0, dtype=self.dtype)
             steps = tf.linspace(zero, 0.5 - 0.5 * p, tf.cast(p, tf.int32))
             return steps + tf.expand_dims(a, [-1])
 
-    def _multi_lgamma(self, a: Any, p: Any, name: str = "multi_lgamma") -> Any:
+    def _multi_lgamma(self, a: Any, p: Any, name: str = "multi_lgamma") -> Tensor:
         with self._name_scope(name, values=[a, p]):
             arguments = self._multi_gamma_sequence(a, p)
             constant = 0.25 * p * (p - 1.0) * math.log(math.pi)
             return constant + tf.reduce_sum(tf.lgamma(arguments), axis=[-1])
 
-    def _multi_digamma(self, a: Any, p: Any, name: str = "multi_digamma") -> Any:
+    def _multi_digamma(self, a: Any, p: Any, name: str = "multi_digamma") -> Tensor:
         with self._name_scope(name, values=[a, p]):
             arguments = self._multi_gamma_sequence(a, p)
             return tf.reduce_sum(tf.digamma(arguments), axis=[-1])

@@ -5,12 +5,17 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.train.tracking.base import Trackable
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import ResourceVariable
+
 
 _NOT_IN_SCOPES = re.compile("[^A-Za-z0-9.]")
 
@@ -113,7 +118,7 @@ class Metric(Trackable):
 
     def add_variable(
         self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None
-    ) -> Any:
+    ) -> ResourceVariable:
         """Make a variable; for `build`.
 
         Raises:
@@ -161,7 +166,7 @@ class Mean(Metric):
             for name in ("numer", "denom")
         )
 
-    def call(self, values: Any, weights: Any = None) -> Any:
+    def call(self, values: Any, weights: Any = None) -> Tensor | tuple[Tensor, Tensor]:
         """Add values, each with a weight, by default 1; give the arguments."""
 
         def add(total: Any, amount: Any) -> Any:
@@ -181,7 +186,7 @@ class Mean(Metric):
         """Return the mean; written as a summary too, if summaries are recorded."""
         mean = self.numer / self.denom
 
-        def written() -> Any:
+        def written() -> Tensor:
             tf.contrib.summary.scalar(name=self.name, tensor=mean)
             return mean
 
@@ -214,7 +219,7 @@ def _check_same_shape(labels: Any, predictions: Any) -> None:
 class Accuracy(_Matches):
     """Share of right predictions of class numbers."""
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         """Add labels and predictions of the same shape and type."""
         _check_same_shape(labels, predictions)
         return self._add(labels, predictions, tf.equal(labels, predictions), weights)
@@ -245,7 +250,7 @@ class BinaryAccuracy(_Matches):
         super().__init__(name=name, dtype=dtype)
         self.threshold = threshold
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         """Add labels, 0 or 1, and predictions of the same shape and type."""
         _check_same_shape(labels, predictions)
         predictions = tf.convert_to_tensor(predictions) > self.threshold
@@ -257,7 +262,7 @@ class BinaryAccuracy(_Matches):
 class SparseAccuracy(_Matches):
     """Share of examples whose most probable class is the label."""
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         """Add numbers of classes, and probabilities with a dimension more."""
         tf.assert_equal(
             tf.shape(labels), tf.shape(predictions)[0],

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.base import Layer
 from stillflow.layers.names import default_counts
 from stillflow.platform import tf_logging as logging
@@ -338,7 +339,7 @@ class Sequential(Network):
             self.track_layer(layer_func)
         self._layers_funcs.append(("training" in arguments, layer_func))
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None) -> Tensor:
         """Return the output of the last layer.
 
         Args:

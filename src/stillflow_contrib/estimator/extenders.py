@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.estimator import Estimator
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.saved_model.export_outputs import PredictOutput
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.wrapping_optimizer import WrappingOptimizer
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+
 
 _ADVICE = " Please check arguments of forward_features."
 
@@ -25,7 +30,7 @@ class _ClippedByNorm(WrappingOptimizer):
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Operation:
         """Apply the clipped gradients."""
         gradients, variables = zip(*grads_and_vars)
         gradients, _ = tf.clip_by_global_norm(gradients, self._clip_norm)
@@ -61,7 +66,7 @@ def forward_features(
     keys = _checked_keys(keys)
     defaults = sparse_default_values or {}
 
-    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         spec = estimator.model_fn(features, labels, mode, config)
         predictions = spec.predictions
         if predictions is None:
@@ -112,7 +117,7 @@ def _check_free(keys: list[str], features: Any, predictions: Any) -> None:
             )
 
 
-def _dense(key: str, feature: Any, defaults: dict[str, Any]) -> Any:
+def _dense(key: str, feature: Any, defaults: dict[str, Any]) -> Tensor:
     feature = convert_to_tensor_or_sparse_tensor(feature)
     if key in defaults:
         if not isinstance(feature, tf.SparseTensor):

@@ -11,6 +11,7 @@ from stillflow.estimator.canned.head import Head
 from stillflow.estimator.canned.head_inputs import labels_in_range
 from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.losses.reduction import Reduction
 
 _MEAN = Reduction.SUM_OVER_BATCH_SIZE
@@ -103,7 +104,7 @@ def poisson_regression_head(
       weight_column, label_dimension, ...: as of `regression_head`.
     """
 
-    def loss(labels: Any, logits: Any) -> Any:
+    def loss(labels: Any, logits: Any) -> Tensor:
         return tf.nn.log_poisson_loss(
             targets=labels, log_input=logits, compute_full_loss=compute_full_loss
         )
@@ -121,7 +122,7 @@ def logistic_regression_head(
       weight_column, loss_reduction, name: as of `regression_head`.
     """
 
-    def loss(labels: Any, logits: Any) -> Any:
+    def loss(labels: Any, logits: Any) -> Tensor:
         labels = labels_in_range(labels, 2, message="Labels must be in range [0, 1]")
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 

@@ -7,7 +7,7 @@ are those of `tf.estimator.DNNClassifier` and `DNNRegressor`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.estimator.canned.dnn import DNNClassifier, DNNRegressor
 from stillflow.estimator.estimator import Estimator
@@ -15,11 +15,14 @@ from stillflow.graph.export import export
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.nn.activations import relu
 
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+
 
 def _of_model(original: Estimator, model_dir: Any, config: Any, warm_start_from: Any) -> Estimator:
     """Return an estimator, of no class of its own, with the model of another."""
 
-    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         return original.model_fn(features, labels, mode, config)
 
     return Estimator(model_fn, model_dir, config, warm_start_from=warm_start_from)

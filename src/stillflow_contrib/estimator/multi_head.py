@@ -12,6 +12,7 @@ from stillflow.estimator.head.multi_head import merged_outputs, split_logits
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.train.global_step import get_global_step
 
 
@@ -55,7 +56,7 @@ class _MultiHead(Head):
     def _of_heads(self, logits: Any) -> dict[str, Any]:
         return logits if isinstance(logits, dict) else split_logits(self._heads, logits)
 
-    def _merged(self, losses: Sequence[Any]) -> Any:
+    def _merged(self, losses: Sequence[Any]) -> Tensor:
         with tf.name_scope("merge_losses", values=[*losses, *self._head_weights]):
             if not self._head_weights:
                 return tf.add_n(losses)

@@ -27,6 +27,7 @@ from stillflow.estimator.head.multi_label_head import (
     _column_of,
 )
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.losses.reduction import Reduction
 
 
@@ -98,14 +99,14 @@ class _MultiLabelHead(Head):
         weights = example_weights(features, self._weight_column, logits)
         return self._reduced(unreduced, weights, labels)
 
-    def _processed(self, labels: Any) -> Any:
+    def _processed(self, labels: Any) -> Tensor:
         check_labels_given(labels)
         if isinstance(labels, tf.SparseTensor):
             return self._of_sparse(labels)
         message = "labels must be an integer indicator Tensor with values in [0, 1]"
         return labels_in_range(labels, 2, message=message)
 
-    def _of_sparse(self, labels: Any) -> Any:
+    def _of_sparse(self, labels: Any) -> Tensor:
         """Sparse ids or words as a matrix of 0 and 1."""
         count, values = self._logits_dimension, labels.values
         if labels.dtype == tf.string:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.mode_keys import ModeKeys
@@ -12,6 +12,8 @@ from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.api import get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.losses.reduction import Reduction
 from stillflow.platform import tf_logging
 from stillflow.runtime.devices.devices import list_local_devices
@@ -27,6 +29,10 @@ from stillflow_contrib.estimator.tower_optimizer import (
     sum_on_device,
     towers_moved,
 )
+
+if TYPE_CHECKING:
+    from stillflow.saved_model.export_outputs import ExportOutput
+
 
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
@@ -67,7 +73,7 @@ def replicate_model_fn(
 
     def one_tower(
         features: Any, labels: Any, mode: Any, params: Any = None, config: Any = None
-    ) -> Any:
+    ) -> EstimatorSpec:
         given = ([features], [labels], mode, params, config)
         return _towers(model_fn, loss_reduction, names, together, *given)[0]
 
@@ -92,7 +98,7 @@ def _local_devices(kind: str) -> list[str]:
 def _split_batch(features: Any, labels: Any, count: int, device: str) -> tuple[Any, Any]:
     """Features and labels of each tower."""
 
-    def split(tensor: Any) -> Any:
+    def split(tensor: Any) -> list[Tensor | SparseTensor]:
         if isinstance(tensor, tf.SparseTensor):
             return tf.sparse_split(sp_input=tensor, num_split=count, axis=0)
         size = tf.convert_to_tensor(tensor).get_shape()[0]
@@ -186,7 +192,7 @@ def _evaluated(specs: list[Any], device: str) -> EstimatorSpec:
     return _changed(specs[0], mode=ModeKeys.EVAL, loss=loss, eval_metric_ops=metrics)
 
 
-def _reduced_metrics(towers: int) -> Any:
+def _reduced_metrics(towers: int) -> Operation:
     """Add the other towers' measurements to the first one, and set theirs to zero."""
     variables = get_collection(GraphKeys.METRIC_VARIABLES)
     count = len(variables) // towers
@@ -218,7 +224,7 @@ def _predicted(specs: list[Any], device: str) -> EstimatorSpec:
     )
 
 
-def _joined_outputs(towers: list[Any]) -> Any:
+def _joined_outputs(towers: list[Any]) -> ExportOutput:
     """Return the exported outputs of all towers."""
     first = towers[0]
     if isinstance(first, PredictOutput):

@@ -17,6 +17,7 @@ from stillflow.estimator.estimator import Estimator
 from stillflow.feature_column.input_layer import input_layer
 from stillflow.feature_column.sequence_input_layer import concatenate_context_input
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.core import dense
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.summary.numbers import histogram
@@ -58,7 +59,7 @@ def _cell_function(rnn_cell_fn: Any, num_units: Any, cell_type: Any) -> Callable
     return make
 
 
-def _last_outputs(outputs: Any, lengths: Any) -> Any:
+def _last_outputs(outputs: Any, lengths: Any) -> Tensor:
     """Return the last step of each sequence of outputs [batch, steps, n]."""
     with tf.name_scope("select_last_activations", values=[outputs, lengths]):
         shape = tf.shape(outputs)
@@ -72,7 +73,7 @@ def _last_outputs(outputs: Any, lengths: Any) -> Any:
 def _logits(
     features: Any, mode: Any, units: Any, cell_fn: Any, columns: Any, context_columns: Any,
     partitioner: Any,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     if not isinstance(units, int):
         raise ValueError(f"output_units must be an int.  Given type: {type(units)}")
     scope = tf.variable_scope(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.losses.reduction import Reduction
 from stillflow.train.optimizer import Optimizer
 from stillflow.util.deprecation import deprecated
+
+if TYPE_CHECKING:
+    from stillflow.train.momentum import MomentumOptimizer
+
 
 towers_moved = deprecated(
     "2018-05-31", "Please use `tf.contrib.distribute.MirroredStrategy` instead."
@@ -26,7 +31,9 @@ def scaled_loss(loss: Any, loss_reduction: str | None, towers: int) -> Any:
     return tf.div(loss, 1.0 * towers, name="averaged_loss")
 
 
-def sum_on_device(values: Sequence[Any], device: str, name: str | None = None) -> Any:
+def sum_on_device(
+    values: Sequence[Any], device: str, name: str | None = None
+) -> Tensor | IndexedSlices:
     """Return the sum of tensors or of slices, on a device.
 
     Raises:
@@ -123,7 +130,9 @@ class TowerOptimizer(Optimizer):
         loss = scaled_loss(loss, state.loss_reduction, state.count)
         return self._get_optimizer().compute_gradients(loss, *args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any
+    ) -> Operation:
         """Apply all towers' gradients in the last tower; do nothing in the others."""
         state = self._graph_state()
         if state.count == 1:
@@ -141,7 +150,7 @@ class TowerOptimizer(Optimizer):
         with tf.variable_scope(var_scope), tf.name_scope(name_scope):
             return self._apply_gathered_gradients(global_step, **kwargs)
 
-    def _apply_gathered_gradients(self, global_step: Any, **kwargs: Any) -> Any:
+    def _apply_gathered_gradients(self, global_step: Any, **kwargs: Any) -> Operation:
         optimizer, by_variable = self._get_optimizer(), {}
         for grad, var in self._graph_state().latest():
             if grad is not None:
@@ -150,7 +159,7 @@ class TowerOptimizer(Optimizer):
             summed = [(sum_on_device(grads, var.device), var) for var, grads in by_variable.items()]
         return optimizer.apply_gradients(summed, global_step=global_step, **kwargs)
 
-    def _get_optimizer(self) -> Any:
+    def _get_optimizer(self) -> MomentumOptimizer:
         if callable(self._optimizer_or_optimizer_fn):
             self._optimizer_or_optimizer_fn = self._optimizer_or_optimizer_fn()
         self._graph_state().optimizer_used = True

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export, export_value
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.clustering import nearest_neighbors
 from stillflow_contrib.factorization.initial_clusters import InitialClusters
@@ -123,7 +124,7 @@ class KMeans:
             train_op = self._average(inputs, count, clusters, centers)
         return scores, clusters, distances, initialized, init_op, train_op
 
-    def _no_centers(self) -> Any:
+    def _no_centers(self) -> Tensor:
         return tf.constant([], dtype=tf.float32)
 
     def _variables(self, num_clusters: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -155,7 +156,7 @@ class KMeans:
                 found.append((score, tf.squeeze(distances, [-1]), tf.squeeze(indices, [-1])))
         return zip(*found)
 
-    def _scores(self, points: Any, centers: Any) -> Any:
+    def _scores(self, points: Any, centers: Any) -> Tensor:
         with _beside(points):
             if self._cosine:
                 return 1 - tf.matmul(points, centers, transpose_b=True)
@@ -165,12 +166,14 @@ class KMeans:
                 + tf.transpose(tf.reduce_sum(tf.square(centers), 1, keepdims=True))
             )
 
-    def _synchronize(self, steps_left: Any, centers: Any, moved: Any, counts: Any) -> Any:
+    def _synchronize(
+        self, steps_left: Any, centers: Any, moved: Any, counts: Any
+    ) -> Tensor | Operation:
         """Make the moved centers count, once in some batches."""
         if not self._waits:
             return tf.no_op()
 
-        def begin_anew() -> Any:
+        def begin_anew() -> Tensor:
             with tf.control_dependencies([tf.assign(steps_left, self._steps - 1)]):
                 with _beside(moved):
                     new = tf.nn.l2_normalize(moved, dim=1) if self._cosine else moved
@@ -208,16 +211,16 @@ class SeededKMeans(KMeans):
     def __init__(self, *args: Any, random_seed: int | None = None, **settings: Any) -> None:
         super().__init__(*args, random_seed=get_seed(random_seed)[0], **settings)
 
-    def _no_centers(self) -> Any:
+    def _no_centers(self) -> Tensor:
         return tf.placeholder_with_default([], shape=None)
 
 
-def _unit_length(points: Any) -> Any:
+def _unit_length(points: Any) -> Tensor:
     with _beside(points):
         return tf.nn.l2_normalize(points, dim=1)
 
 
-def _move(inputs: list[Any], clusters: Any, centers: Any, counts: Any) -> Any:
+def _move(inputs: list[Any], clusters: Any, centers: Any, counts: Any) -> Operation:
     """Move centers towards the points of a batch, the less the more points they have had."""
     updates = []
     for points, cluster in zip(inputs, clusters):

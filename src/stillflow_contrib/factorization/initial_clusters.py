@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.ops.clustering import (
     kmc2_chain_initialization,
     kmeans_plus_plus_initialization,
@@ -52,7 +53,7 @@ class InitialClusters:
             self._initialize,
         )
 
-    def _initialize(self) -> Any:
+    def _initialize(self) -> Tensor:
         with tf.control_dependencies([tf.assert_positive(self._num_remaining)]):
             by_chains = isinstance(self._initial_clusters, str) and self._initial_clusters == "kmc2"
             remaining = self._add_by_chains() if by_chains else self._add()
@@ -60,21 +61,21 @@ class InitialClusters:
                 tf.equal(remaining, 0), lambda: tf.assign(self._initialized, True), tf.no_op
             )
 
-    def _unit_length(self, points: Any) -> Any:
+    def _unit_length(self, points: Any) -> Tensor:
         return tf.nn.l2_normalize(points, dim=1) if self._cosine else points
 
-    def _assign(self, centers: Any) -> Any:
+    def _assign(self, centers: Any) -> Tensor:
         """Set the centers."""
         assigned = tf.assign(self._centers, centers, validate_shape=False)
         if self._moved is not self._centers:
             assigned = tf.assign(self._moved, assigned, validate_shape=False)
         return assigned
 
-    def _left(self, assigned: Any) -> Any:
+    def _left(self, assigned: Any) -> Tensor:
         """Return the number of centers still to choose."""
         return self._num_clusters - tf.shape(assigned)[0]
 
-    def _add(self) -> Any:
+    def _add(self) -> Tensor:
         new = self._unit_length(self._chosen())
         centers = tf.cond(
             tf.equal(self._num_selected, 0),
@@ -83,7 +84,7 @@ class InitialClusters:
         )
         return self._left(self._assign(centers))
 
-    def _chosen(self) -> Any:
+    def _chosen(self) -> Tensor:
         how = self._initial_clusters
         if callable(how):
             return how(self._inputs, self._num_remaining)
@@ -104,20 +105,20 @@ class InitialClusters:
         with tf.control_dependencies([assertion]):
             return build()
 
-    def _at_random(self) -> Any:
+    def _at_random(self) -> Tensor:
         indices = tf.random_uniform(
             tf.reshape(self._num_remaining, [-1]), minval=0,
             maxval=tf.cast(self._num_data, tf.int64), seed=self._random_seed, dtype=tf.int64,
         )  # fmt: skip
         return tf.nn.embedding_lookup(self._inputs, indices, partition_strategy="div")
 
-    def _spread(self) -> Any:
+    def _spread(self) -> Tensor:
         return kmeans_plus_plus_initialization(
             self._unit_length(self._inputs[0]), tf.cast(self._num_remaining, tf.int64),
             self._random_seed, self._num_retries,
         )  # fmt: skip
 
-    def _add_by_chains(self) -> Any:
+    def _add_by_chains(self) -> Tensor:
         """Add a center of each run of `chain_length` points."""
         points = self._inputs[0]
         runs = tf.cast(tf.shape(points)[0] / self._chain_length, dtype=tf.int32)
@@ -127,7 +128,7 @@ class InitialClusters:
             return self._unit_length(tf.reshape(points[0], [1, -1]))
 
         def add(turn: Any, _: Any) -> Any:
-            def next_one() -> Any:
+            def next_one() -> Tensor:
                 start = turn * self._chain_length
                 run = points[start : start + self._chain_length]
                 _, distances = nearest_neighbors(run, self._centers, 1)

@@ -10,7 +10,9 @@ import numpy as np
 import stillflow as tf
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.spec import EstimatorSpec
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.summary.numbers import scalar
 from stillflow.saved_model import names
@@ -92,7 +94,7 @@ class KMeansClustering(Estimator):
         """Return the number of each point's cluster."""
         return self._predict_one_key(input_fn, self.CLUSTER_INDEX)
 
-    def score(self, input_fn: Callable[[], Any]) -> Any:
+    def score(self, input_fn: Callable[[], Any]) -> np.float32:
         """Return the sum of the distances of points to their nearest centers."""
         return self.evaluate(input_fn=input_fn, steps=1)[self.SCORE]
 
@@ -100,7 +102,7 @@ class KMeansClustering(Estimator):
         """Return the distances of each point to all centers."""
         return self._predict_one_key(input_fn, self.ALL_DISTANCES)
 
-    def cluster_centers(self) -> Any:
+    def cluster_centers(self) -> Array:
         """Return the centers [clusters, width]."""
         return self.get_variable_value(self.CLUSTER_CENTERS_VAR_NAME)
 
@@ -143,7 +145,7 @@ class KMeans(KMeansClustering):
             yield np.sqrt(distances) if self._squared else distances
 
 
-def _points(features: Any, feature_columns: Any) -> Any:
+def _points(features: Any, feature_columns: Any) -> Tensor:
     """Return the points: features transformed by columns, or all features side by side."""
     if isinstance(features, dict) and feature_columns:
         return tf.feature_column.input_layer(features, feature_columns)

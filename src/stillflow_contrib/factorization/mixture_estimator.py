@@ -10,6 +10,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.contrib.framework.checkpoints import load_variable
 from stillflow.contrib.framework.variables import local_variable
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.train.global_step import get_global_step
@@ -70,7 +71,7 @@ class GMM(Estimator):
 
     def score(
         self, input_fn: Any = None, batch_size: int | None = None, steps: int | None = None
-    ) -> Any:
+    ) -> np.float32:
         """Return the logarithm of the summed likelihoods of points.
 
         The arguments are `evaluate`'s.
@@ -82,11 +83,11 @@ class GMM(Estimator):
         """Return the weights [num_clusters] of the last checkpoint."""
         return load_variable(self.model_dir, GmmAlgorithm.CLUSTERS_WEIGHT)
 
-    def clusters(self) -> Any:
+    def clusters(self) -> Array:
         """Return the means [num_clusters, width] of the last checkpoint."""
         return np.squeeze(load_variable(self.model_dir, GmmAlgorithm.CLUSTERS_VARIABLE), 1)
 
-    def covariances(self) -> Any:
+    def covariances(self) -> Array:
         """Return the last checkpoint's covariances [num_clusters, width, width], or variances."""
         return load_variable(self.model_dir, GmmAlgorithm.CLUSTERS_COVS_VARIABLE)
 

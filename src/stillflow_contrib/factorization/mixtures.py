@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 FULL_COVARIANCE = "full"
 DIAG_COVARIANCE = "diag"
@@ -18,7 +23,7 @@ _EPSILON = np.finfo(float).eps
 _LEAST_VARIANCE = 1e-3
 
 
-def covariance(points: Any, diag: bool) -> Any:
+def covariance(points: Any, diag: bool) -> Tensor:
     """Return the covariance [width, width] of points [n, width].
 
     With `diag` the variances [1, width].
@@ -30,7 +35,7 @@ def covariance(points: Any, diag: bool) -> Any:
     return tf.matmul(points, points, transpose_a=True) / (count - 1)
 
 
-def _random_points(data: list[Any], number: int, seed: int) -> Any:
+def _random_points(data: list[Any], number: int, seed: int) -> Tensor:
     """Return some of the points."""
     count = tf.add_n([tf.shape(each)[0] for each in data])
     with tf.control_dependencies([tf.assert_less_equal(number, count)]):
@@ -110,33 +115,33 @@ class GmmAlgorithm:
             self._unless(initialized, self._covs, covs),
         ]
 
-    def _unless(self, initialized: Any, variable: Any, value: Any) -> Any:
+    def _unless(self, initialized: Any, variable: Any, value: Any) -> Operation:
         with tf.colocate_with(variable):
             assigned = tf.assign(variable, value, validate_shape=False)
             assigned = with_dependencies([assigned], tf.assign(self._initialized, True))
             return tf.cond(initialized, tf.no_op, lambda: assigned).op
 
-    def init_ops(self) -> Any:
+    def init_ops(self) -> Operation:
         """Return the operation that sets means and covariances."""
         return tf.group(*self._init_ops)
 
-    def training_ops(self) -> Any:
+    def training_ops(self) -> Operation:
         """Return the operation of a step."""
         return tf.group(*self._train_ops)
 
-    def is_initialized(self) -> Any:
+    def is_initialized(self) -> RefVariable:
         """Return a bool variable: whether means and covariances are set."""
         return self._initialized
 
-    def alphas(self) -> Any:
+    def alphas(self) -> RefVariable:
         """Return the variable of weights [num_classes]."""
         return self._alpha
 
-    def clusters(self) -> Any:
+    def clusters(self) -> RefVariable:
         """Return the variable of means [num_classes, 1, width]."""
         return self._means
 
-    def covariances(self) -> Any:
+    def covariances(self) -> RefVariable:
         """Return the variable of covariances [num_classes, width, width], or variances."""
         return self._covs
 
@@ -144,11 +149,11 @@ class GmmAlgorithm:
         """Return the most likely distribution of each point, int64 [n], per tensor of points."""
         return [tf.argmax(shares, 1) for shares in self._shares]
 
-    def scores(self) -> Any:
+    def scores(self) -> Tensor:
         """Return the logarithm of each point's likelihood."""
         return self._scores
 
-    def log_likelihood_op(self) -> Any:
+    def log_likelihood_op(self) -> Tensor:
         """Return the logarithm of the likelihood, a scalar."""
         return self._log_likelihood
 
@@ -173,7 +178,7 @@ class GmmAlgorithm:
         by_class = [points + tf.log(part) for points, part in zip(log_points, self._shares)]
         self._scores = tf.squeeze(tf.reduce_logsumexp(by_class, axis=2, keepdims=True), axis=0)
 
-    def _full_logs(self, shard: Any) -> Any:
+    def _full_logs(self, shard: Any) -> Tensor:
         """Return the logarithms of densities [n, num_classes] at points [1, n, width]."""
         offsets = shard - self._means
         root = tf.cholesky(self._covs + self._min_var)
@@ -184,7 +189,7 @@ class GmmAlgorithm:
         normalization = tf.cast(self._dimensions, tf.float32) * tf.log(2 * np.pi)
         return -0.5 * (quadratic + normalization + volume)
 
-    def _diag_logs(self, shard: Any) -> Any:
+    def _diag_logs(self, shard: Any) -> Tensor:
         """Return the same, of variances."""
         log_det = tf.reduce_sum(tf.log(self._covs + _LEAST_VARIANCE), 1, keepdims=True)
         squares = tf.squared_difference(shard, self._means)
@@ -231,10 +236,10 @@ class GmmAlgorithm:
                         train_ops.append(tf.assign(self._covs, new, validate_shape=False))
         return train_ops
 
-    def _new_covariances(self, squares: Any) -> Any:
+    def _new_covariances(self, squares: Any) -> Tensor:
         """Covariances from means of squares [num_classes, width, width]."""
 
-        def of_class(number: int) -> Any:
+        def of_class(number: int) -> Tensor:
             mean = self._means.value()[number, :, :]
             outer = tf.matmul(mean, mean, transpose_a=True)
             whole = squares[number, :, :] - outer + self._min_var

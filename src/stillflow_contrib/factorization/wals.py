@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.summary.numbers import scalar
 from stillflow_contrib.factorization import wals_hooks
 from stillflow_contrib.factorization.wals_model import WALSModel
 from stillflow_contrib.learn.estimator import Estimator
 from stillflow_contrib.learn.mode_keys import ModeKeys
 from stillflow_contrib.learn.model_fn_ops import ModelFnOps
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.factorization.WALSMatrixFactorization")
@@ -165,7 +169,7 @@ class _Progress:
         return processed.initializer, train_op
 
 
-def _variable(value: Any, name: str) -> Any:
+def _variable(value: Any, name: str) -> RefVariable:
     collections = [tf.GraphKeys.GLOBAL_VARIABLES]
     return tf.Variable(value, trainable=False, name=name, collections=collections)
 
@@ -223,7 +227,7 @@ def _prediction(model: WALSModel, rows: Any, cols: Any, features: dict[str, Any]
 
 
 def _evaluation(model: WALSModel, rows: Any, cols: Any, features: dict[str, Any]) -> ModelFnOps:
-    def loss(update: Any) -> Any:
+    def loss(update: Any) -> Tensor:
         _, _, unregularized, regularization, _ = update
         return unregularized + regularization
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.factorization import masked_matmul, wals_compute_partial_lhs_and_rhs
 from stillflow_contrib.factorization.wals_sides import Side, cached
 
@@ -141,7 +142,7 @@ class WALSModel:
     _col_weights = col_weights
 
     @property
-    def initialize_op(self) -> Any:
+    def initialize_op(self) -> Operation:
         """Initializes the variables that workers share."""
         variables = self._rows.factors + self._cols.factors
         variables = variables + [self._rows.gramian, self._cols.gramian]
@@ -150,22 +151,22 @@ class WALSModel:
         return tf.variables_initializer(variables)
 
     @property
-    def worker_init(self) -> Any:
+    def worker_init(self) -> Operation:
         """Copies the weights; runs in each worker once before any update."""
         return self._worker_init
 
     @property
-    def row_update_prep_gramian_op(self) -> Any:
+    def row_update_prep_gramian_op(self) -> Operation:
         """Forms the gramian that updates of rows need; runs in one worker before each sweep."""
         return self._rows.prepare_gramian
 
     @property
-    def col_update_prep_gramian_op(self) -> Any:
+    def col_update_prep_gramian_op(self) -> Operation:
         """Forms the gramian that updates of columns need; runs in one worker before each sweep."""
         return self._cols.prepare_gramian
 
     @property
-    def initialize_row_update_op(self) -> Any:
+    def initialize_row_update_op(self) -> Operation:
         """The operation that copies the data for updates of rows.
 
         Runs in each worker before each sweep.
@@ -173,7 +174,7 @@ class WALSModel:
         return self._rows.initialize_update
 
     @property
-    def initialize_col_update_op(self) -> Any:
+    def initialize_col_update_op(self) -> Operation:
         """The operation that copies the data for updates of columns.
 
         Runs in each worker per sweep.
@@ -183,7 +184,7 @@ class WALSModel:
     @classmethod
     def scatter_update(
         cls, factor: list[Any], indices: Any, values: Any, sharding_func: Any, name: Any = None
-    ) -> Any:
+    ) -> Operation:
         """Write rows into variables that may be shards.
 
         Args:
@@ -207,7 +208,9 @@ class WALSModel:
         written = [tf.scatter_update(*each) for each in zip(factor, split_places, split_values)]
         return tf.group(*written, name=name)
 
-    def update_row_factors(self, sp_input: Any = None, transpose_input: bool = False) -> Any:
+    def update_row_factors(
+        self, sp_input: Any = None, transpose_input: bool = False
+    ) -> tuple[Tensor | Operation, ...]:
         """Solves for the factors of some rows.
 
         Args:
@@ -220,13 +223,15 @@ class WALSModel:
         """
         return self._process(self._rows, self._cols, sp_input, transpose_input)
 
-    def update_col_factors(self, sp_input: Any = None, transpose_input: bool = False) -> Any:
+    def update_col_factors(
+        self, sp_input: Any = None, transpose_input: bool = False
+    ) -> tuple[Tensor | Operation, ...]:
         """Solves for the factors of some columns; otherwise as `update_row_factors`."""
         return self._process(self._cols, self._rows, sp_input, not transpose_input)
 
     def project_row_factors(
         self, sp_input: Any = None, transpose_input: bool = False, projection_weights: Any = None
-    ) -> Any:
+    ) -> Tensor:
         """Return the factors that rows would have, which need not be those of the model.
 
         Args:
@@ -242,7 +247,7 @@ class WALSModel:
 
     def project_col_factors(
         self, sp_input: Any = None, transpose_input: bool = False, projection_weights: Any = None
-    ) -> Any:
+    ) -> Tensor:
         """Return the factors that columns would have; otherwise as `project_row_factors`."""
         weights = 1 if projection_weights is None else projection_weights
         return self._process(self._cols, self._rows, sp_input, not transpose_input, weights)[0]
@@ -363,7 +368,7 @@ def _renumbered(sp_input: Any, transposed: bool, right: Side) -> tuple[_Observed
     return _Observed(entries, transposed, updated, gathered, count), factors
 
 
-def _one_per_row(weights: Any, rows: Any) -> Any:
+def _one_per_row(weights: Any, rows: Any) -> Tensor:
     """Weights [rows] of a scalar or vector of them."""
     count = tf.shape(rows)[0]
     with tf.control_dependencies([tf.assert_less_equal(tf.rank(weights), 1)]):

@@ -6,9 +6,13 @@ import dataclasses
 import numbers
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
+from stillflow.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @dataclasses.dataclass(eq=False)
@@ -94,7 +98,7 @@ class Side:
         zeros = tf.zeros([width, width])
         self.gramian = tf.Variable(zeros, dtype=tf.float32, name=f"{self.name}_gramian")
 
-    def form_gramian(self) -> Any:
+    def form_gramian(self) -> Operation:
         """Return the operation that computes the gramian of the factors as they are."""
         parts = []
         for factor in self.factors:
@@ -110,14 +114,14 @@ class Side:
         return shard, tf.where_v2(shard < more, ids % (size + 1), (ids - more) % size)
 
 
-def _temporary(name: str) -> Any:
+def _temporary(name: str) -> RefVariable:
     return tf.Variable(
         1.0, trainable=False, collections=[tf.GraphKeys.LOCAL_VARIABLES], validate_shape=False,
         name=name,
     )  # fmt: skip
 
 
-def _copy(variable: Any, cache: Any) -> Any:
+def _copy(variable: Any, cache: Any) -> Tensor:
     return tf.assign(cache, variable, validate_shape=False)
 
 

@@ -148,13 +148,13 @@ class TransformerInfo:
           TypeError: If something is neither.
         """
 
-        def copied(top: Any) -> Any:
+        def copied(top: Any) -> Tensor | None:
             found = self._copies(top).get(top)
             return missing_fn(top) if found is None and missing_fn is not None else found
 
         return util.transform_tree(original, copied)
 
-    def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+    def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Tensor:
         """Return the originals of nested copies; as `transformed`, the other way round."""
 
         def source(top: Any) -> Any:
@@ -418,7 +418,7 @@ def graph_replace(
     dst_scope: str = "",
     src_scope: str = "",
     reuse_dst_scope: bool = False,
-) -> Any:
+) -> Tensor | dict[str, Tensor | list[Tensor]]:
     """Return tensors with others replaced: the operations between are copied.
 
     Args:

@@ -109,7 +109,9 @@ def check_graphs(*args: Any) -> None:
 
 
 @export("contrib.graph_editor.util.get_unique_graph")
-def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = False) -> Any:
+def get_unique_graph(
+    tops: Any, check_types: Any = None, none_if_empty: bool = False
+) -> Graph | None:
     """Return the graph that operations or tensors are in.
 
     Args:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow.contrib.layers.initializers import xavier_initializer
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.nn.rnn_cell.base import RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMCell
 from stillflow.platform import tf_logging
+
+if TYPE_CHECKING:
+    from stillflow.variables.variable_scope import variable_scope
 
 
 class _Grid(NamedTuple):
@@ -56,7 +60,7 @@ class _Step:
         self.outputs: list[Any] = [None] * len(m_prev)
         self.states: list[Any] = [None] * len(m_prev)
 
-    def output(self, i: int) -> Any:
+    def output(self, i: int) -> Tensor:
         """Return the output of a dimension, or its input as long as there is none."""
         return self.m_prev[i] if self.outputs[i] is None else self.outputs[i]
 
@@ -111,12 +115,12 @@ class GridRNNCell(RNNCell):
             raise TypeError(f"cell_fn must return an RNNCell instance, saw: {type(self._cells[0])}")
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int | tuple[int, ...]:
         outputs, size = len(self._grid.outputs), self._cells[0].output_size
         return (size,) * outputs if self._output_is_tuple else size * outputs
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int | tuple[Any, ...]:
         recurrents = len(self._grid.recurrents)
         if self._state_is_tuple:
             return (self._cells[0].state_size,) * recurrents
@@ -186,7 +190,7 @@ class GridRNNCell(RNNCell):
         pieces = tf.split(value=inputs, num_or_size_splits=len(dims), axis=1)
         depth = tf.dimension_value(pieces[0].shape.with_rank(2)[1])
 
-        def projected(piece: Any, name: str) -> Any:
+        def projected(piece: Any, name: str) -> Tensor:
             kernel = tf.get_variable(name, [depth, self._num_units], dtype=inputs.dtype)
             return tf.matmul(piece, kernel)
 
@@ -219,11 +223,11 @@ class GridRNNCell(RNNCell):
                 with self._dimension_scope("recurrent", i, reuse):
                     step.outputs[i], step.states[i] = self._cells[i](cell_inputs, state)
 
-    def _dimension_scope(self, name: str, i: int, reuse: bool) -> Any:
+    def _dimension_scope(self, name: str, i: int, reuse: bool) -> variable_scope:
         scope = name if self._tied else f"{name}/cell_{i}"
         return tf.variable_scope(scope, reuse=reuse or None)
 
-    def _dense(self, i: int, cell_inputs: Any, last: Any, reuse: bool) -> Any:
+    def _dense(self, i: int, cell_inputs: Any, last: Any, reuse: bool) -> Tensor:
         inputs = tf.concat([cell_inputs, last], 1) if self._grid.num_dims > 1 else last
         with self._dimension_scope("non_recurrent", i, reuse):
             scope = tf.get_variable_scope()

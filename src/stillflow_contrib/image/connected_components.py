@@ -11,12 +11,12 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.image.components import image_connected_components_op
 
 
-def _numbers_of(ids: Any) -> Any:
+def _numbers_of(ids: Any) -> Tensor:
     """Return consecutive numbers of distinct ids: 1, 2, ... in order, and 0 stays 0."""
     zero = tf.where_v2(tf.equal(ids, 0))[:, 0]
     numbers = tf.range(tf.shape(ids)[0] - tf.shape(zero)[0]) + 1
 
-    def with_zero() -> Any:
+    def with_zero() -> Tensor:
         place = tf.cast(zero[0], tf.int32)
         before, after = numbers[:place], numbers[place:]
         return tf.concat([before, [0], after], axis=0)

@@ -46,7 +46,7 @@ class _Pixels:
             self._offsets = tf.reshape(tf.range(batch) * height * width, [batch, 1])
         self._width, self._shape = width, [batch, queries, channels]
 
-    def at(self, rows: Any, columns: Any, name: str) -> Any:
+    def at(self, rows: Any, columns: Any, name: str) -> Tensor:
         with tf.name_scope(f"gather-{name}"):
             places = self._offsets + rows * self._width + columns
             return tf.reshape(tf.gather(self._flat, places), self._shape)

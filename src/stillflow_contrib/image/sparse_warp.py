@@ -21,7 +21,7 @@ def _lattice(height: int, width: int, rows: int, columns: int) -> np.ndarray:
     return np.stack(np.meshgrid(y, x, indexing="ij"), -1)
 
 
-def _for_each(batch: Any, places: np.ndarray, dtype: Any) -> Any:
+def _for_each(batch: Any, places: np.ndarray, dtype: Any) -> Tensor:
     return tf.constant(np.tile(places[None], [batch, 1, 1]), dtype=dtype)
 
 

@@ -13,7 +13,7 @@ from stillflow.graph.tensor_shape import dimension_value
 _EPSILON = 1e-10  # keeps roots and logarithms differentiable at 0
 
 
-def _distances_between(x: Any, y: Any) -> Any:
+def _distances_between(x: Any, y: Any) -> Tensor:
     """Return the squared distances `[batch, points of x, points of y]`."""
     x_squared = tf.reduce_sum(tf.square(x), 2)
     y_squared = tf.reduce_sum(tf.square(y), 2)
@@ -22,14 +22,14 @@ def _distances_between(x: Any, y: Any) -> Any:
     return x_squared - 2 * products + y_squared
 
 
-def _distances_among(x: Any) -> Any:
+def _distances_among(x: Any) -> Tensor:
     """Return the squared distances `[batch, points, points]`."""
     products = tf.matmul(x, x, adjoint_b=True)
     squared = tf.expand_dims(tf.matrix_diag_part(products), 2)
     return squared - 2 * products + tf.transpose(squared, [0, 2, 1])
 
 
-def _phi(squared: Any, order: int) -> Any:
+def _phi(squared: Any, order: int) -> Tensor:
     """Return the radial basis function of squared distances."""
     with tf.name_scope("phi"):
         if order == 1:
@@ -44,7 +44,7 @@ def _phi(squared: Any, order: int) -> Any:
         return tf.pow(squared, 0.5 * order)
 
 
-def _with_ones(points: Any, dtype: Any) -> Any:
+def _with_ones(points: Any, dtype: Any) -> Tensor:
     return tf.concat([points, tf.ones_like(points[..., :1], dtype)], 2)
 
 
@@ -70,7 +70,7 @@ def _solve(points: Any, values: Any, order: int, regularization: float) -> tuple
         return solution[:, :count, :], solution[:, count:, :]
 
 
-def _bordered(square: Any, border: Any, batch: Any) -> Any:
+def _bordered(square: Any, border: Any, batch: Any) -> Tensor:
     """Return a matrix with a border at its right, the same below it, and zeros in the corner."""
     below = tf.transpose(border, [0, 2, 1])
     left = tf.concat([square, below], 1)

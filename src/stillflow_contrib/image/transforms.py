@@ -19,7 +19,7 @@ from stillflow.ops.image.transform_matrices import (
 _DTYPES = ("uint8", "int32", "int64", "float16", "float32", "float64")
 
 
-def _batched(image: Tensor) -> Any:
+def _batched(image: Tensor) -> Tensor:
     """Images of two to four dimensions as [batch, height, width, channels].
 
     Raises:
@@ -39,7 +39,7 @@ def _batched(image: Tensor) -> Any:
     raise TypeError("Images should have rank between 2 and 4.")
 
 
-def _as_given(output: Any, given: Tensor) -> Any:
+def _as_given(output: Any, given: Tensor) -> Tensor:
     rank = given.get_shape().ndims
     if rank == 2:
         return output[0, :, :, 0]
@@ -109,10 +109,10 @@ def angles_to_projective_transforms(
         if rank == 0:
             angles = angles[None]
 
-        def cos() -> Any:
+        def cos() -> Tensor:
             return tf.cos(angles)
 
-        def sin() -> Any:
+        def sin() -> Tensor:
             return tf.sin(angles)
 
         def shift(size: Any, turned_corner: Callable[[], Any]) -> Any:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.input_pipeline import obtain_next_op
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.input_pipeline.obtain_next")
-def obtain_next(string_list_tensor: Any, counter: Any) -> Any:
+def obtain_next(string_list_tensor: Any, counter: Any) -> Tensor:
     """Return the next element of a list, and the first one after the last.
 
     Args:
@@ -63,5 +67,5 @@ def seek_next(
             return obtain_next(kept, counter)
 
 
-def _variable(name: str, value: Any, dtype: Any) -> Any:
+def _variable(name: str, value: Any, dtype: Any) -> RefVariable:
     return tf.get_variable(name=name, initializer=value, dtype=dtype, trainable=False)

@@ -28,7 +28,9 @@ _ERROR = (
 )  # fmt: skip
 
 
-def _scaled(scale: Any, weights: Sequence[float], slopes: Sequence[Any], name: Any = None) -> Any:
+def _scaled(
+    scale: Any, weights: Sequence[float], slopes: Sequence[Any], name: Any = None
+) -> Tensor:
     """Return the weighted sum of slopes, times the scale."""
     with tf.name_scope(name, "scaled_dot_product", [scale, weights, slopes]) as scope:
         terms = [
@@ -39,7 +41,7 @@ def _scaled(scale: Any, weights: Sequence[float], slopes: Sequence[Any], name: A
         return tf.add_n(terms, name=scope)
 
 
-def _weighted(weights: Iterable[Any], values: Iterable[Any]) -> Any:
+def _weighted(weights: Iterable[Any], values: Iterable[Any]) -> Tensor:
     weights, values = list(weights), list(values)
     with tf.name_scope(None, "dot_product", [weights, values]) as scope:
         terms = [weight * value for weight, value in zip(weights, values, strict=True)]

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
+
 
 _Derivative = Callable[[Any, Any], Any]
 
 
-def _midpoint(func: _Derivative, t: Any, dt: Any, y: Any) -> Any:
+def _midpoint(func: _Derivative, t: Any, dt: Any, y: Any) -> Tensor:
     """Return the change of a step by the slope in its middle."""
     length = tf.cast(dt, y.dtype)
     return length * func(y + func(y, t) * length / 2, t + dt / 2)
 
 
-def _runge_kutta_4(func: _Derivative, t: Any, dt: Any, y: Any) -> Any:
+def _runge_kutta_4(func: _Derivative, t: Any, dt: Any, y: Any) -> Tensor:
     """Return the change of a step by the slopes at its ends and twice in its middle."""
     slopes = [func(y, t)]
     middle = t + dt / 2
@@ -35,18 +40,20 @@ _METHODS = {"midpoint": _midpoint, "rk4": _runge_kutta_4}
 
 def _solved(
     change: Callable[..., Any], func: _Derivative, y0: Any, t: Any, dt: Any, steps: Any
-) -> Any:
+) -> Tensor:
     """Return the values at all times; `dt` and `steps` are those of each interval."""
     count = tf.size(t)
     now = t[0]
     solution = tf.TensorArray(y0.dtype, count).write(0, y0)
 
-    def step(y: Any, now: Any, done: Any, interval: Any) -> Any:
+    def step(y: Any, now: Any, done: Any, interval: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         length = dt[interval - 1]
         by = tf.cast(change(func, now, length, y), dtype=y.dtype)
         return y + by, now + length, done + 1, interval
 
-    def interval(solution: Any, y: Any, now: Any, i: Any) -> Any:
+    def interval(
+        solution: Any, y: Any, now: Any, i: Any
+    ) -> tuple[TensorArray, Tensor, Tensor, Tensor]:
         y, now, _, _ = tf.while_loop(
             lambda _, __, done, i: done < steps[i - 1], step, (y, now, 0, i)
         )
@@ -80,7 +87,7 @@ def odeint_fixed(
     dt: Any = None,
     method: str = "rk4",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Solves `dy/dt = func(y, t)` from a value in the beginning, in steps of given lengths.
 
     Args:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.integrate.dormand_prince import evaluated, fitted, runge_kutta_step
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 class _Step(NamedTuple):
@@ -41,7 +45,9 @@ class _Solver:
         self._given = (safety, ifactor, dfactor, max_num_steps)
         self._first_step = 1.0 if first_step is None else first_step
 
-    def solve(self, y0: Any, full_output: bool, name: str) -> Any:
+    def solve(
+        self, y0: Any, full_output: bool, name: str
+    ) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
         """Return the values at all times.
 
         The facts about `odeint`'s steps are returned on request.
@@ -84,7 +90,9 @@ class _Solver:
         self._dfactor: Any = convert_to_tensor(dfactor, dtype=dtype, name="dfactor")
         self._most: Any = convert_to_tensor(most, dtype=tf.int32, name="max_num_steps")
 
-    def _interpolate(self, solution: Any, history: Any, step: Any, i: Any) -> Any:
+    def _interpolate(
+        self, solution: Any, history: Any, step: Any, i: Any
+    ) -> tuple[TensorArray, Any, Any, Tensor]:
         """Goes on until the next time is within a step."""
         with tf.name_scope("interpolate"):
             step, history, _ = tf.while_loop(
@@ -94,7 +102,7 @@ class _Solver:
             y = evaluated(step.coefficients, step.t0, step.t1, self.t[i])
             return solution.write(i, y), history, step, i + 1
 
-    def _advance(self, step: Any, history: Any, count: Any) -> Any:
+    def _advance(self, step: Any, history: Any, count: Any) -> tuple[Any, Any, Tensor]:
         """Try a step, and accept it if its error is small enough."""
         y0, f0, _, t0, dt, coefficients = step
         with tf.name_scope("assertions"):
@@ -121,7 +129,7 @@ class _Solver:
             history = _History(_appended(history.times, t0 + dt), _appended(history.errors, ratio))
         return step, history, count + 1
 
-    def _next_length(self, dt: Any, ratio: Any) -> Any:
+    def _next_length(self, dt: Any, ratio: Any) -> Tensor:
         with tf.name_scope(None, "optimal_step_size", [dt, ratio]) as scope:
             ratio = tf.cast(ratio, dt.dtype)
             exponent = tf.cast(1 / 5, dt.dtype)
@@ -131,7 +139,7 @@ class _Solver:
             return tf.div(dt, factor, name=scope)
 
 
-def _abs_square(x: Any) -> Any:
+def _abs_square(x: Any) -> Tensor:
     if x.dtype.is_complex:
         return tf.square(tf.real(x)) + tf.square(tf.imag(x))
     return tf.square(x)
@@ -146,7 +154,7 @@ def odeint(
     func: Callable[[Any, Any], Any], y0: Any, t: Any, rtol: Any = 1e-6, atol: Any = 1e-12,
     method: str | None = None, options: dict[str, Any] | None = None, full_output: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
     """Solves `dy/dt = func(y, t)` from a value in the beginning.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("contrib.kernel_methods.sparse_multiclass_hinge_loss")
@@ -16,7 +17,7 @@ def sparse_multiclass_hinge_loss(
     scope: str | None = None,
     loss_collection: str | None = tf.GraphKeys.LOSSES,
     reduction: str = tf.losses.Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """Return the maximum amount by which the label's logit fails to exceed each other by 1.
 
     Args:
@@ -52,7 +53,7 @@ def sparse_multiclass_hinge_loss(
         )
 
 
-def _flat_labels(labels: Any, num_classes: Any) -> Any:
+def _flat_labels(labels: Any, num_classes: Any) -> Tensor:
     if labels.dtype != tf.int32 and labels.dtype != tf.int64:
         raise ValueError(
             f"Invalid dtype for labels: {labels.dtype}. Acceptable dtypes: int32 and int64"
@@ -67,7 +68,7 @@ def _flat_labels(labels: Any, num_classes: Any) -> Any:
         return tf.reshape(labels, shape=[-1])
 
 
-def _flat_weights(weights: Any, labels: Any, labels_rank: int) -> Any:
+def _flat_weights(weights: Any, labels: Any, labels_rank: int) -> Tensor:
     weights = tf.convert_to_tensor(weights)
     rank = weights.get_shape().ndims
     if rank == 0:
@@ -83,7 +84,7 @@ def _flat_weights(weights: Any, labels: Any, labels_rank: int) -> Any:
     return weights
 
 
-def _margins(labels: Any, logits: Any, batch_size: Any, num_classes: Any) -> Any:
+def _margins(labels: Any, logits: Any, batch_size: Any, num_classes: Any) -> Tensor:
     """Return the margins of each logit plus 1 over the label's logit."""
     rows = tf.reshape(tf.range(batch_size), shape=[batch_size, 1])
     columns = tf.reshape(tf.cast(labels, rows.dtype), shape=[batch_size, 1])

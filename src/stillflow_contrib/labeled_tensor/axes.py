@@ -10,6 +10,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import Dimension
 
 # TensorFlow's names of the types of axes, in its messages.
 _AXIS_VALUE = (
@@ -72,7 +73,7 @@ class Axis:
         return self._name
 
     @property
-    def dimension(self) -> Any:
+    def dimension(self) -> Dimension:
         """The size as a `tf.Dimension`."""
         return self._dimension
 

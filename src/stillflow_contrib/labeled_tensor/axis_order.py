@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -14,6 +14,10 @@ from stillflow_contrib.labeled_tensor.core import (
     expand_dims,
     transpose,
 )
+
+if TYPE_CHECKING:
+    from stillflow_contrib.labeled_tensor.core import LabeledTensor
+
 
 _KEY = ("__axis_order",)
 
@@ -79,7 +83,7 @@ def check_axis_order(labeled_tensor: Any, axis_order: Collection[str] | None = N
 @export("contrib.labeled_tensor.impose_axis_order")
 def impose_axis_order(
     labeled_tensor: Any, axis_order: Collection[str] | None = None, name: str | None = None
-) -> Any:
+) -> LabeledTensor:
     """Return the tensor with its axes in an order, by default that of the scope.
 
     Raises:

@@ -25,7 +25,7 @@ _BOTH_WAYS = {
 }  # fmt: skip
 
 
-def _operators(cls: Any) -> Any:
+def _operators(cls: Any) -> type[Any]:
     """Give a class the operators of Python."""
 
     def unary(name: str) -> Callable[[Any], Any]:
@@ -94,7 +94,7 @@ class LabeledTensor:
         """The tensor without its axes."""
         return self._tensor
 
-    def _as_graph_element(self) -> Any:
+    def _as_graph_element(self) -> Tensor:
         return self.tensor
 
     @property
@@ -150,7 +150,9 @@ tf.register_tensor_conversion_function(LabeledTensor, _converted)
 
 
 @export("contrib.labeled_tensor.convert_to_labeled_tensor")
-def convert_to_labeled_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_labeled_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> LabeledTensor:
     """Return a `LabeledTensor` of one, or of a scalar.
 
     Args:

@@ -101,7 +101,7 @@ class FixedLenFeature:
         return self._dtype
 
     @property
-    def default_value(self) -> Any:
+    def default_value(self) -> int | list[float]:
         """The value of a missing feature."""
         return self._default_value
 

@@ -12,7 +12,7 @@ from stillflow_contrib.labeled_tensor.core import LabeledTensor, convert_to_labe
 
 
 @export("contrib.labeled_tensor.define_unary_op")
-def define_unary_op(op_name: str, elementwise_function: Callable[..., Any]) -> Any:
+def define_unary_op(op_name: str, elementwise_function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of labeled tensors, from one of tensors.
 
     Args:
@@ -31,7 +31,7 @@ def define_unary_op(op_name: str, elementwise_function: Callable[..., Any]) -> A
 
 
 @export("contrib.labeled_tensor.define_binary_op")
-def define_binary_op(op_name: str, elementwise_function: Callable[..., Any]) -> Any:
+def define_binary_op(op_name: str, elementwise_function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of two labeled tensors, from one of tensors.
 
     Args:

@@ -50,7 +50,7 @@ def _kept(axes: Any) -> dict[str, Any]:
 
 
 @export("contrib.labeled_tensor.define_reduce_op")
-def define_reduce_op(op_name: str, reduce_fn: Callable[..., Any]) -> Any:
+def define_reduce_op(op_name: str, reduce_fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return a reduction of labeled tensors, from one of tensors.
 
     Args:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.train.checkpoint_management import latest_checkpoint
 from stillflow.train.global_step import create_global_step, get_global_step
@@ -27,7 +28,7 @@ def _check(examples: Any) -> None:
         raise ValueError("examples cannot be None when using this signature fn.")
 
 
-def _part(predictions: Any, key: str) -> Any:
+def _part(predictions: Any, key: str) -> Tensor:
     return predictions[key] if isinstance(predictions, dict) else predictions
 
 

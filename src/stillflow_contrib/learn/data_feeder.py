@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import placeholder
 from stillflow.platform import tf_logging as logging
 from stillflow.util.deprecation import deprecated
@@ -174,12 +175,12 @@ def _by_name(make: Callable[[Any, str], Any], data: Any, name: str) -> Any:
     return None if data is None else make(data, name)
 
 
-def _feature_placeholder(values: Any, name: str) -> Any:
+def _feature_placeholder(values: Any, name: str) -> Tensor:
     shape = values.shape[1:] or (1,)
     return placeholder(dtypes.as_dtype(values.dtype), [None, *shape], name=name)
 
 
-def _label_placeholder(values: Any, name: str) -> Any:
+def _label_placeholder(values: Any, name: str) -> Tensor:
     shape = values.shape[1:]
     if shape[:1] == (1,):
         shape = shape[1:]

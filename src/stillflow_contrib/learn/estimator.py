@@ -9,12 +9,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from stillflow.estimator.evaluation import write_results
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import set_random_seed
-from stillflow.graph.sparse_tensor import SparseTensorValue
+from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from stillflow.metrics.means import mean
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import ConfigProto
@@ -186,7 +189,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         batch_size: int | None = None, steps: int | None = None, metrics: Any = None,
         name: str | None = None, checkpoint_path: Any = None, hooks: Any = None,
         log_progress: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> dict[str, Any]:  # fmt: skip
         """Run metrics over the input.
 
         Args:
@@ -216,7 +219,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
             checkpoint_path=checkpoint_path, log_progress=log_progress,
         )  # fmt: skip
 
-    def _results(self, metrics: Any, **settings: Any) -> Any:
+    def _results(self, metrics: Any, **settings: Any) -> dict[str, Any]:
         """Return {metric: value} of an evaluation, with its global step."""
         if not (metrics is None or isinstance(metrics, dict)):
             raise ValueError(f"Metrics argument should be None or dict. Got {metrics}.")
@@ -276,7 +279,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         set_random_seed(self._config.tf_random_seed)
         return create_global_step(graph)
 
-    def _train_model(self, input_fn: Callable[[], Any], hooks: list[Any]) -> Any:
+    def _train_model(self, input_fn: Callable[[], Any], hooks: list[Any]) -> np.float32:
         with Graph().as_default() as graph, graph.device(self._device_fn):
             step = self._begin(graph)
             features, labels = input_fn()
@@ -289,7 +292,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         self, input_fn: Callable[[], Any], steps: int | None, feed_fn: Any = None,
         metrics: Any = None, name: str | None = "", checkpoint_path: Any = None,
         hooks: Any = None, log_progress: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> tuple[dict[str, Any], np.int64]:  # fmt: skip
         checkpoint_path = checkpoint_path or self._latest_checkpoint()
         eval_dir = os.path.join(self._model_dir, f"eval_{name}" if name else "eval")
         with Graph().as_default() as graph:
@@ -327,7 +330,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         signature_fn: Any = None, prediction_key: str | None = None,
         default_batch_size: int | None = 1, exports_to_keep: int | None = None,
         checkpoint_path: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         """Write a bundle, as programs served them before there were SavedModels.
 
         Args:
@@ -353,7 +356,9 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
             input_feature_key, use_deprecated_input_fn, prediction_key, checkpoint_path,
         )  # fmt: skip
 
-    def _get_feature_ops_from_example(self, examples_batch: Any) -> Any:
+    def _get_feature_ops_from_example(
+        self, examples_batch: Any
+    ) -> dict[str, Tensor | SparseTensor]:
         if self._features_info is None:
             raise ValueError("Features information missing, was fit() ever called?")
         return create_example_parser_from_signatures(self._features_info, examples_batch)
@@ -429,7 +434,7 @@ class Estimator(BaseEstimator):
     def model_fn(self) -> Callable[..., Any]:
         """The model function as `model_fn(features, labels, mode, config)`."""
 
-        def public_model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+        def public_model_fn(features: Any, labels: Any, mode: Any, config: Any) -> ModelFnOps:
             return self._call_model_fn(features, labels, mode, config=config)
 
         return public_model_fn

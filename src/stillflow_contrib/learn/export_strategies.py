@@ -43,7 +43,7 @@ def make_export_strategy(
         export_dir_base: Any,
         checkpoint_path: Any = None,
         strip_default_attrs: bool = False,
-    ) -> Any:
+    ) -> bytes:
         options: dict[str, Any] = {}
         if not isinstance(estimator, Estimator):
             options["default_output_alternative_key"] = default_output_alternative_key

@@ -40,7 +40,7 @@ class ExportStrategy(_Fields):
 
     def export(
         self, estimator: Any, export_path: Any, checkpoint_path: Any = None, eval_result: Any = None
-    ) -> Any:
+    ) -> bytes:
         """Call the function, and return its result.
 
         Raises:

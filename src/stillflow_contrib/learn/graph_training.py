@@ -12,6 +12,7 @@ import stillflow as tf
 from stillflow.contrib.framework.checkpoints import load_variable
 from stillflow.contrib.framework.global_steps import assert_or_get_global_step
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.summary.writer import FileWriterCache
 from stillflow.train.supervisor import Supervisor
@@ -247,7 +248,7 @@ class _Training:
             raise failure
 
 
-def _summary_op() -> Any:
+def _summary_op() -> Tensor:
     """Return the op that writes all summaries of the graph; None if there are none."""
     key = tf.GraphKeys.SUMMARY_OP
     found = tf.get_collection(key)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.util import tf_inspect
 from stillflow.util.deprecation import deprecated
@@ -69,7 +70,9 @@ class MetricSpec:
             f"label_key={self.label_key}, weight_key={self.weight_key})"
         )
 
-    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
+    def create_metric_ops(
+        self, inputs: Any, labels: Any, predictions: Any
+    ) -> tuple[Tensor, Tensor]:
         """Call the metric function.
 
         Args:

@@ -10,7 +10,7 @@ from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from stillflow.ops.arrays.shape import reshape
 from stillflow.platform import tf_logging as logging
@@ -118,7 +118,7 @@ class ModelFnOps(_Fields):
         )  # fmt: skip
 
 
-def _checked_train_op(mode: str, train_op: Any) -> Any:
+def _checked_train_op(mode: str, train_op: Any) -> Operation | None:
     if train_op is None:
         if mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op.")
@@ -126,7 +126,7 @@ def _checked_train_op(mode: str, train_op: Any) -> Any:
     return train_op if isinstance(train_op, Operation) else convert_to_tensor(train_op).op
 
 
-def _checked_loss(mode: str, loss: Any) -> Any:
+def _checked_loss(mode: str, loss: Any) -> Tensor | None:
     if loss is None:
         if mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
             raise ValueError("Missing loss.")

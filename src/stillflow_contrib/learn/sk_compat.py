@@ -28,7 +28,7 @@ class SKCompat(Parametrized):
     def fit(
         self, x: Any, y: Any, batch_size: int | None = 128, steps: int | None = None,
         max_steps: int | None = None, monitors: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> SKCompat:  # fmt: skip
         """Trains with features `x` and labels `y`, in an order of their own in each epoch."""
         input_fn, feed_fn = array_input(x, y, batch_size, shuffle=True, epochs=None)
         self._estimator.fit(
@@ -40,7 +40,7 @@ class SKCompat(Parametrized):
     def score(
         self, x: Any, y: Any, batch_size: int | None = 128, steps: int | None = None,
         metrics: Any = None, name: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> dict[str, Any]:  # fmt: skip
         """Evaluate; return {metric: value}.
 
         Raises:

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.keys import MetricKey, ProblemType
 
@@ -53,7 +54,7 @@ class TargetColumn:
         """{name: (value, update)} of the loss and of metrics."""
         raise NotImplementedError
 
-    def get_weight_tensor(self, features: Any) -> Any:
+    def get_weight_tensor(self, features: Any) -> Tensor | None:
         """Return the weights of examples, float [n], or None."""
         if not self.weight_column_name:
             return None
@@ -73,11 +74,11 @@ class TargetColumn:
 
     def training_loss(
         self, logits: Any, target: Any, features: Any, name: str = "training_loss"
-    ) -> Any:
+    ) -> Tensor:
         """Return the sum of weighted losses by the number of examples: a scalar."""
         return tf.reduce_mean(self._losses(logits, target, features)[0], name=name)
 
-    def loss(self, logits: Any, target: Any, features: Any) -> Any:
+    def loss(self, logits: Any, target: Any, features: Any) -> Tensor:
         """Return the sum of weighted losses by that of weights: a scalar."""
         losses, weights = self._losses(logits, target, features)
         if weights is None:
@@ -85,7 +86,9 @@ class TargetColumn:
         total = tf.reduce_sum(losses)
         return tf.div(total, tf.cast(tf.reduce_sum(weights), tf.float32), name="loss")
 
-    def _measured(self, logits: Any, labels: Any, metrics: Any, proba: bool, features: Any) -> Any:
+    def _measured(
+        self, logits: Any, labels: Any, metrics: Any, proba: bool, features: Any
+    ) -> dict[str, tuple[Tensor, Tensor]]:
         """Return the metrics of predictions."""
         predictions = self.logits_to_predictions(logits, proba=proba)
         weights = self.get_weight_tensor(features)
@@ -95,7 +98,7 @@ class TargetColumn:
 
 
 class _Regression(TargetColumn):
-    def logits_to_predictions(self, logits: Any, proba: bool = False) -> Any:
+    def logits_to_predictions(self, logits: Any, proba: bool = False) -> Tensor:
         return tf.squeeze(logits, axis=[1]) if self.num_label_columns == 1 else logits
 
     def get_eval_ops(self, features: Any, logits: Any, labels: Any, metrics: Any = None) -> Any:
@@ -107,12 +110,14 @@ class _Regression(TargetColumn):
 
 
 class _MultiClass(TargetColumn):
-    def logits_to_predictions(self, logits: Any, proba: bool = False) -> Any:
+    def logits_to_predictions(self, logits: Any, proba: bool = False) -> Tensor:
         if self.num_label_columns == 1:
             logits = tf.concat([tf.zeros_like(logits), logits], 1)
         return tf.nn.softmax(logits) if proba else tf.argmax(logits, 1)
 
-    def get_eval_ops(self, features: Any, logits: Any, labels: Any, metrics: Any = None) -> Any:
+    def get_eval_ops(
+        self, features: Any, logits: Any, labels: Any, metrics: Any = None
+    ) -> dict[str, tuple[Tensor, Tensor]]:
         streaming = tf.contrib.metrics
         loss = self.loss(logits, labels, features)
         result = {"loss": streaming.streaming_mean(loss)}
@@ -158,23 +163,23 @@ def _metric_name(key: Any) -> tuple[str, str]:
     return key
 
 
-def _as_column(target: Any) -> Any:
+def _as_column(target: Any) -> Tensor:
     return tf.expand_dims(target, axis=1) if len(target.get_shape()) == 1 else target
 
 
-def _squared_loss(logits: Any, target: Any) -> Any:
+def _squared_loss(logits: Any, target: Any) -> Tensor:
     target = _as_column(target)
     logits.get_shape().assert_is_compatible_with(target.get_shape())
     return tf.squared_difference(logits, tf.cast(target, tf.float32))
 
 
-def _two_class_loss(logits: Any, target: Any) -> Any:
+def _two_class_loss(logits: Any, target: Any) -> Tensor:
     target = _as_column(target)
     labels = tf.cast(target, tf.float32)
     return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
 
-def _softmax_loss(logits: Any, target: Any) -> Any:
+def _softmax_loss(logits: Any, target: Any) -> Tensor:
     if not target.dtype.is_integer:
         raise ValueError(f"Target's dtype should be integer Instead got {target.dtype}.")
     if len(target.get_shape()) == 2:
@@ -247,13 +252,15 @@ def get_default_binary_metrics_for_eval(thresholds: Any) -> dict[str, Callable[.
     """Metrics of probabilities and labels, by name, with those of each threshold."""
     streaming = tf.contrib.metrics
 
-    def mean_of_labels(predictions: Any, labels: Any, weights: Any = None) -> Any:
+    def mean_of_labels(predictions: Any, labels: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         return streaming.streaming_mean(labels, weights=weights)
 
-    def mean_of_predictions(predictions: Any, labels: Any, weights: Any = None) -> Any:
+    def mean_of_predictions(
+        predictions: Any, labels: Any, weights: Any = None
+    ) -> tuple[Tensor, Tensor]:
         return streaming.streaming_mean(predictions, weights=weights)
 
-    def auc(predictions: Any, labels: Any, weights: Any = None) -> Any:
+    def auc(predictions: Any, labels: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         return streaming.streaming_auc(predictions, labels, weights=_as_float(weights))
 
     metrics: dict[str, Callable[..., Any]] = {
@@ -277,7 +284,7 @@ def _as_float(weights: Any) -> Any:
 
 
 def _accuracy_at(threshold: float) -> Callable[..., Any]:
-    def accuracy(predictions: Any, labels: Any, weights: Any = None) -> Any:
+    def accuracy(predictions: Any, labels: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         above = tf.cast(tf.greater_equal(predictions, threshold), tf.float32)
         return tf.contrib.metrics.streaming_accuracy(
             predictions=above, labels=labels, weights=weights
@@ -287,7 +294,7 @@ def _accuracy_at(threshold: float) -> Callable[..., Any]:
 
 
 def _at(metric: Callable[..., Any], threshold: float) -> Callable[..., Any]:
-    def measured(predictions: Any, labels: Any, weights: Any = None) -> Any:
+    def measured(predictions: Any, labels: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         value, update = metric(
             predictions, labels=labels, thresholds=[threshold], weights=_as_float(weights)
         )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.constants import placeholder
@@ -92,7 +93,7 @@ def create_placeholders_from_signatures(signatures: Any) -> Any:
 
 def create_example_parser_from_signatures(
     signatures: Any, examples_batch: Any, single_feature_name: str = "feature"
-) -> Any:
+) -> dict[str, Tensor | SparseTensor]:
     """Return the tensor, or tensors by name, that serialized `Example`s [n] hold."""
     single = not isinstance(signatures, dict)
     by_name = {single_feature_name: signatures} if single else signatures

@@ -9,6 +9,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.contrib.rnn.linear import Linear
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 def argmax_and_embed(
@@ -16,7 +17,7 @@ def argmax_and_embed(
 ) -> Callable[[Any, int], Any]:
     """Return a function that embeds the most likely symbol of an output."""
 
-    def loop_function(output: Any, _: int) -> Any:
+    def loop_function(output: Any, _: int) -> Tensor:
         if output_projection is not None:
             output = tf.nn.xw_plus_b(output, output_projection[0], output_projection[1])
         embedded = tf.nn.embedding_lookup(embedding, tf.argmax(output, 1))
@@ -145,7 +146,7 @@ class _Heads:
             query = tf.concat(parts, 1)
         return [self._head(a, query) for a in range(self.heads)]
 
-    def _head(self, a: int, query: Any) -> Any:
+    def _head(self, a: int, query: Any) -> Tensor:
         with tf.variable_scope(f"Attention_{a}"):
             y = Linear(query, self.size, True)(query)
             y = tf.cast(tf.reshape(y, [-1, 1, 1, self.size]), self.dtype)

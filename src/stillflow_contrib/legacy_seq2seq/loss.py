@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("contrib.legacy_seq2seq.sequence_loss_by_example")
@@ -17,7 +18,7 @@ def sequence_loss_by_example(
     average_across_timesteps: bool = True,
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the weighted cross entropies of sequences.
 
     Args:
@@ -46,7 +47,7 @@ def sequence_loss_by_example(
         return total / (tf.add_n(weights) + 1e-12) if average_across_timesteps else total
 
 
-def _cross_entropy(labels: Any, logits: Any) -> Any:
+def _cross_entropy(labels: Any, logits: Any) -> Tensor:
     labels = tf.reshape(labels, [-1])
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
@@ -60,7 +61,7 @@ def sequence_loss(
     average_across_batch: bool = True,
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the sum of `sequence_loss_by_example` over the batch, or its mean.
 
     Args:

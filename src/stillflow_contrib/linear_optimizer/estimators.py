@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.estimator.sdca.hooks import UpdateWeightsHook
 from stillflow_contrib.learn.estimator import Estimator
@@ -13,10 +13,13 @@ from stillflow_contrib.learn.keys import PredictionKey
 from stillflow_contrib.linear_optimizer.model_fn import build, loss_of
 from stillflow_contrib.linear_optimizer.optimizer import SDCAOptimizer
 
+if TYPE_CHECKING:
+    from stillflow_contrib.learn.model_fn_ops import ModelFnOps
+
 
 def sdca_model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any = None
-) -> Any:
+) -> ModelFnOps:
     """Return the model function of these estimators."""
     head = params["head"]
     loss_type = loss_of(head)

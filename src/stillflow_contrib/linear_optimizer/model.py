@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.sdca.model import LinearModel, as_tensor, column_predictions
@@ -10,9 +10,14 @@ from stillflow.estimator.sdca.sparse_features import SparseFeatures
 from stillflow.estimator.sdca.tables import ShardedTable
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.lookup.mutable_tables import DenseHashTable
 from stillflow.ops.sdca.cards import sdca_shrink_l1_op
 from stillflow.util.deprecation import deprecated
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 _deprecated = deprecated(
     None,
@@ -66,13 +71,13 @@ class ShardedMutableDenseHashTable(ShardedTable):
             raise ValueError(f"Key shape must be fully defined, got {keys.get_shape()}.")
         super()._check_keys(keys)
 
-    def _first_words(self, keys: Any) -> Any:
+    def _first_words(self, keys: Any) -> Tensor:
         return tf.reshape(tf.slice(keys, [0, 0], [self._number(keys), 1]), [-1])
 
     def _number(self, keys: Any) -> Any:
         return keys.get_shape().dims[0].value
 
-    def _stitched(self, keys: Any, indices: Any, values: Any) -> Any:
+    def _stitched(self, keys: Any, indices: Any, values: Any) -> Tensor:
         result = super()._stitched(keys, indices, values)
         result.set_shape(tf.TensorShape([self._number(keys)]).concatenate(self._value_shape))
         return result
@@ -111,19 +116,19 @@ class SdcaModel(LinearModel):
     def _l2(self) -> float:
         return max(super()._l2(), 1.0)  # less would not do
 
-    def _make_variable(self, initial_value: Any, name: str) -> Any:
+    def _make_variable(self, initial_value: Any, name: str) -> RefVariable:
         return tf.Variable(initial_value, name=name)
 
-    def _as_double(self, values: Any) -> Any:
+    def _as_double(self, values: Any) -> Tensor:
         return tf.cast(values, tf.float64)
 
-    def _where(self, condition: Any, x: Any, y: Any) -> Any:
+    def _where(self, condition: Any, x: Any, y: Any) -> Tensor:
         return tf.where(condition, x, y)
 
     def _has_no(self, global_step: Any) -> bool:
         return not global_step
 
-    def _linear_predictions(self, examples: Any) -> Any:
+    def _linear_predictions(self, examples: Any) -> Tensor:
         with tf.name_scope("sdca/prediction"):
             weights = [as_tensor(each) for each in self._variables["sparse_features_weights"]]
             sparse: Any = 0.0
@@ -136,7 +141,7 @@ class SdcaModel(LinearModel):
                 dense += tf.matmul(rows[place], tf.expand_dims(variable, -1))
         return tf.reshape(dense, [-1]) + sparse
 
-    def _shrink(self, updates: list[Any]) -> Any:
+    def _shrink(self, updates: list[Any]) -> Operation:
         with tf.control_dependencies(updates):
             shrunk = []
             for part in self._parts():

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.constant_value import constant_value
+from stillflow.graph.operation import Operation
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.train.global_step import get_global_step
 from stillflow_contrib.learn.heads.classification import _BinaryLogisticHead, _BinarySvmHead
 from stillflow_contrib.learn.heads.regression import _RegressionHead
 from stillflow_contrib.linear_optimizer.optimizer import SDCAOptimizer
+
+if TYPE_CHECKING:
+    from stillflow_contrib.learn.model_fn_ops import ModelFnOps
+
 
 _BIAS = "tf_virtual_bias_column"
 _LOSSES = (
@@ -64,7 +69,7 @@ def _batch_size(tensors: Any) -> Any:
 def build(
     features: Any, labels: Any, mode: str, params: dict[str, Any], optimizer: SDCAOptimizer,
     loss_type: str,
-) -> Any:  # fmt: skip
+) -> ModelFnOps:  # fmt: skip
     """Build the model.
 
     Args:
@@ -88,7 +93,7 @@ def build(
         )
         _add_bias_column(columns, features, bias, variables)
 
-    def train_op_fn(loss: Any) -> Any:
+    def train_op_fn(loss: Any) -> Operation:
         model, train_op = optimizer.get_train_step(
             variables, params["weight_column_name"], loss_type, features, labels,
             get_global_step(),
@@ -105,7 +110,7 @@ def build(
     return ops._replace(training_chief_hooks=[*ops.training_chief_hooks, hook])
 
 
-def sdca_model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> Any:
+def sdca_model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> ModelFnOps:
     """Return the model function of estimators that are given an `SDCAOptimizer`.
 
     Raises:

@@ -12,6 +12,7 @@ from stillflow.contrib.layers.feature_columns.sparse import _SparseColumn
 from stillflow.contrib.layers.feature_columns.weighted import _WeightedSparseColumn
 from stillflow.estimator.sdca.sparse_features import distinct_features
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.linear_optimizer.model import SdcaModel, SparseFeatureColumn
 
 
@@ -122,7 +123,7 @@ class _Columns:
         self.sparse_weights.append(variables if len(variables) > 1 else variables[0])
 
 
-def _matrix(tensor: Any) -> Any:
+def _matrix(tensor: Any) -> Tensor:
     """Return a feature of numbers as [batch, width]."""
     check = tf.Assert(
         tf.less_equal(tf.rank(tensor), 2), ["transformed_tensor should have rank at most 2."]

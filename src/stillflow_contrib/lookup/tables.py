@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.lookup import vocabularies
 from stillflow.lookup.hash_buckets import FastHashSpec
 from stillflow.lookup.static_tables import Hashed, InitializableLookupTableBaseV1
 from stillflow.util.deprecation import deprecated
+
+if TYPE_CHECKING:
+    from stillflow.lookup.static_tables import StaticHashTable
 
 
 @export("contrib.lookup.string_to_index_table_from_file")
@@ -96,7 +100,7 @@ def string_to_index(
 @export("contrib.lookup.index_to_string_table_from_tensor")
 def index_to_string_table_from_tensor(
     mapping: Any, default_value: Any = "UNK", name: str | None = None
-) -> Any:
+) -> StaticHashTable:
     """Return a table of words by ids.
 
     Args:
@@ -148,6 +152,6 @@ class HashTable(Hashed, InitializableLookupTableBaseV1):
         super().__init__(initializer, default_value, shared_name, name)
 
     @property
-    def init(self) -> Any:
+    def init(self) -> Operation:
         """The operation that fills the table."""
         return self.initializer

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.losses.collections import compute_weighted_loss, replaced
 
 _LOGITS_CHANGED = " Note that the order of the logits and labels arguments has been changed"
@@ -22,7 +23,7 @@ def sigmoid_cross_entropy(
     weights: Any = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """Cross entropy of independent classes.
 
     Args:
@@ -58,7 +59,7 @@ def softmax_cross_entropy(
     weights: Any = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """Cross entropy of classes of which one holds.
 
     Args:
@@ -95,7 +96,7 @@ def softmax_cross_entropy(
 @replaced("sparse_softmax_cross_entropy", f"{_LOGITS_CHANGED}.")
 def sparse_softmax_cross_entropy(
     logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None
-) -> Any:
+) -> Tensor:
     """Cross entropy of classes of which one holds, given by its number.
 
     Args:
@@ -120,7 +121,7 @@ def sparse_softmax_cross_entropy(
 
 @export("contrib.losses.hinge_loss", "contrib.slim.losses.hinge_loss")
 @replaced("hinge_loss", f"{_LOGITS_CHANGED}, and to stay unweighted, reduction=Reduction.NONE")
-def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Any:
+def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
     """`max(0, 1 - (2 * labels - 1) * logits)`, not reduced and not collected.
 
     Args:

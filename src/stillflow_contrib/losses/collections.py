@@ -9,6 +9,7 @@ import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.ops.math.division import div
 from stillflow.util.deprecation import deprecated
 
@@ -29,21 +30,21 @@ def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
 
 @export("contrib.losses.get_losses", "contrib.slim.losses.get_losses")
 @replaced("get_losses")
-def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> Any:
+def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Tensor]:
     """Return the losses collected so far, those of a name scope if one is given."""
     return tf.get_collection(loss_collection, scope)
 
 
 @export("contrib.losses.get_regularization_losses", "contrib.slim.losses.get_regularization_losses")
 @replaced("get_regularization_losses")
-def get_regularization_losses(scope: str | None = None) -> Any:
+def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
     """Return the losses of variables' regularizers, optionally of a name scope only."""
     return tf.get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 @export("contrib.losses.get_total_loss", "contrib.slim.losses.get_total_loss")
 @replaced("get_total_loss")
-def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
     """Return the sum of all losses.
 
     Args:
@@ -59,13 +60,13 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
     return tf.add_n(losses, name=name)
 
 
-def scale_losses(losses: Any, weights: Any) -> Any:
+def scale_losses(losses: Any, weights: Any) -> Tensor:
     """Return the sum of losses, those of one element of `weights` weighted by it."""
     axes = list(range(weights.shape.ndims, losses.shape.ndims))
     return tf.reduce_sum(tf.multiply(tf.reduce_sum(losses, axis=axes), weights))
 
 
-def num_present(losses: Any, weights: Any, per_batch: bool = False) -> Any:
+def num_present(losses: Any, weights: Any, per_batch: bool = False) -> Tensor:
     """Return the number of losses with a weight other than 0, of each example if `per_batch`."""
     ndims = weights.shape.ndims
     if ndims == 0:
@@ -93,7 +94,7 @@ def require_rank(what: str, tensor: Any) -> None:
 
 @export("contrib.losses.compute_weighted_loss", "contrib.slim.losses.compute_weighted_loss")
 @replaced("compute_weighted_loss")
-def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Any:
+def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
     """Return the mean of the losses that have a weight other than 0, collected.
 
     Args:

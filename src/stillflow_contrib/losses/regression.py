@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 from stillflow_contrib.losses.collections import (
@@ -29,7 +30,7 @@ def _as_floats(predictions: Any, labels: Any) -> tuple[Any, Any]:
 @replaced("absolute_difference")
 def absolute_difference(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
-) -> Any:
+) -> Tensor:
     """Return the mean of `|predictions - labels|`.
 
     Args:
@@ -58,7 +59,7 @@ def log_loss(
     weights: Any = 1.0,
     epsilon: float = 1e-07,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the cross entropy of probabilities.
 
     Args:
@@ -85,7 +86,7 @@ def log_loss(
 @replaced("mean_squared_error")
 def mean_squared_error(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
-) -> Any:
+) -> Tensor:
     """Return the mean of `(predictions - labels) ** 2`.
 
     Args:
@@ -112,7 +113,7 @@ def mean_squared_error(
 @replaced("mean_pairwise_squared_error", _CHANGED)
 def mean_pairwise_squared_error(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
-) -> Any:
+) -> Tensor:
     """Return the squared difference of differences, over all pairs of elements of an example.
 
     Args:
@@ -157,7 +158,7 @@ def cosine_distance(
     weights: Any = 1.0,
     scope: str | None = None,
     dim: int | None = None,
-) -> Any:
+) -> Tensor:
     """Return the mean of `1 - sum(predictions * labels)` along an axis, for vectors of length 1.
 
     Args:

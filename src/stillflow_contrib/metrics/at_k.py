@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.average_precision import streaming_average_precision
 from stillflow.metrics.class_sets import at_k_name
 from stillflow.metrics.ranking import precision_at_top_k, recall_at_top_k
@@ -40,7 +41,7 @@ def streaming_recall_at_k(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """Return the share of labels among the best `k` predictions, 0 to 1.
 
     Args:

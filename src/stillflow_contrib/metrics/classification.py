@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
 from stillflow.metrics.thresholds import EPSILON, even_thresholds
@@ -14,7 +15,7 @@ from stillflow.ops.math.division import div
 
 
 @export("contrib.metrics.accuracy", "contrib.slim.metrics.accuracy")
-def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
     """Return the share of predictions that are right, in one batch.
 
     Args:
@@ -46,7 +47,7 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
         return div(*map(tf.reduce_sum, (weighted_hits, broadcast)))
 
 
-def _best_f1_score(tp: Any, fp: Any, fn: Any, name: str) -> Any:
+def _best_f1_score(tp: Any, fp: Any, fn: Any, name: str) -> Tensor:
     precision: Any = div(tp, EPSILON + tp + fp, name=f"precision_{name}")
     recall = div(tp, EPSILON + tp + fn, name=f"recall_{name}")
     return tf.reduce_max(2.0 * precision * recall / (precision + recall + EPSILON))

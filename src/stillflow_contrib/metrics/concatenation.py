@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.metrics.variables import collect, metric_variable
 from stillflow.ops.arrays.shape import shape_internal
 
@@ -15,7 +16,7 @@ from stillflow.ops.arrays.shape import shape_internal
 _GROWTH = 1.5
 
 
-def next_array_size(required_size: Any, growth_factor: float = _GROWTH) -> Any:
+def next_array_size(required_size: Any, growth_factor: float = _GROWTH) -> Tensor:
     """Return the least power of `growth_factor` that is at least `required_size`, int32."""
     size = tf.log(tf.cast(required_size, tf.float32))
     exponent = tf.ceil(size / tf.log(tf.cast(growth_factor, tf.float32)))
@@ -43,7 +44,7 @@ def _checked_axis(values: Any, axis: int) -> tuple[int, list[int]]:
     return place, others
 
 
-def _reallocate(array: Any, size: Any, new_size: Any, others: list[int]) -> Any:
+def _reallocate(array: Any, size: Any, new_size: Any, others: list[int]) -> Operation:
     """Give an array `new_size` rows, and restore its old rows."""
     new_shape = tf.stack([next_array_size(new_size), *others])
     empty = tf.zeros(new_shape, dtype=array.dtype.base_dtype)
@@ -62,7 +63,7 @@ def _after(done: Any, step: Callable[[], Any]) -> Any:
         return step()
 
 
-def _append(array: Any, size: Any, rows: Any, row_count: Any, others: list[int]) -> Any:
+def _append(array: Any, size: Any, rows: Any, row_count: Any, others: list[int]) -> Tensor:
     """Write rows behind the first `size` of the array, which grows where it has to."""
     new_size = size + row_count
     capacity: Any = shape_internal(array, optimize=False)[0]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import stillflow as tf
 from stillflow.distributions.normal import Normal
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align
 from stillflow.metrics.thresholds import EPSILON
 from stillflow.metrics.variables import collect
@@ -22,7 +23,9 @@ class AucData(NamedTuple):
     upper: Any
 
 
-def _by_rising_score(labels: Any, predictions: Any, weights: Any, size: Any) -> Any:
+def _by_rising_score(
+    labels: Any, predictions: Any, weights: Any, size: Any
+) -> tuple[Tensor, Tensor, Tensor]:
     """Labels, weights and numbers of the distinct scores, by rising score."""
     falling = tf.nn.top_k(predictions, k=size, sorted=True)
     ordered, indices = (tf.reverse(each, axis=tf.zeros(1, tf.int32)) for each in falling)
@@ -30,7 +33,7 @@ def _by_rising_score(labels: Any, predictions: Any, weights: Any, size: Any) -> 
     return labels, weights, tf.unique(ordered).idx
 
 
-def _placements(labels: Any, weights: Any, segments: Any) -> Any:
+def _placements(labels: Any, weights: Any, segments: Any) -> Tensor:
     """Return the weight of the other class below each score, with half of equal scores.
 
     Args:
@@ -75,13 +78,13 @@ def _area_and_error(labels: Any, predictions: Any, weights: Any) -> tuple[Any, A
     return area, error
 
 
-def _logistic(x: Any) -> Any:
+def _logistic(x: Any) -> Tensor:
     """Return the inverse of the logit, kept off a division by 0 in the way of the logit here."""
     inverse: Any = tf.exp(tf.negative(x))
     return 1.0 / (1.0 + inverse + EPSILON)
 
 
-def _unless_certain(area: Any, bound: Any) -> Any:
+def _unless_certain(area: Any, bound: Any) -> Tensor:
     """Return the bound, or the area where it is 0 or 1."""
     certain = tf.logical_or(tf.equal(area, tf.ones_like(area)), tf.equal(area, tf.zeros_like(area)))
     return tf.where(certain, area, bound)

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align
 from stillflow.metrics.variables import collect
 from stillflow_contrib.metrics.concatenation import streaming_concat
@@ -20,16 +21,16 @@ def assert_binary(labels: Any) -> list[Any]:
     ]
 
 
-def _where_else_zero(condition: Any, values: Any, like: Any) -> Any:
+def _where_else_zero(condition: Any, values: Any, like: Any) -> Tensor:
     return tf.where(condition, values, tf.zeros_like(like, dtype=tf.float64))
 
 
-def _sums_before(values: Any) -> Any:
+def _sums_before(values: Any) -> Tensor:
     """Return the sums of the first 0, 1, ... all elements."""
     return tf.pad(tf.cumsum(values), paddings=[[1, 0]])
 
 
-def _area_of_all(labels: Any, predictions: Any, curve: str, weights: Any) -> Any:
+def _area_of_all(labels: Any, predictions: Any, curve: str, weights: Any) -> Tensor:
     size = tf.size(predictions)
     if weights is None:
         weights = tf.ones_like(labels, dtype=tf.float64)
@@ -37,7 +38,7 @@ def _area_of_all(labels: Any, predictions: Any, curve: str, weights: Any) -> Any
     total: Any = tf.reduce_sum(weights)
     positive = tf.reduce_sum(_where_else_zero(tf.greater(labels, 0), weights, labels))
 
-    def area() -> Any:
+    def area() -> Tensor:
         ordered, indices = tf.nn.top_k(predictions, k=size)
         truth, weight = tf.gather(labels, indices), tf.gather(weights, indices)
         counts = tf.unique_with_counts(ordered).count

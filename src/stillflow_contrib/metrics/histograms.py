@@ -8,6 +8,7 @@ import stillflow as tf
 from stillflow.contrib.framework.tensors import remove_squeezable_dimensions
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation, Tensor
 
 
 @export("contrib.metrics.auc_using_histogram", "contrib.slim.metrics.auc_using_histogram")
@@ -50,7 +51,7 @@ def auc_using_histogram(
         return _area(true, false, nbins), update
 
 
-def _assert_rank_1(tensor: Any, what: str) -> Any:
+def _assert_rank_1(tensor: Any, what: str) -> Operation:
     return tf.Assert(
         tf.equal(1, tf.rank(tensor)),
         [f"Argument {what} should have rank 1.  Found: ", tensor.name, tf.shape(tensor)],
@@ -74,7 +75,7 @@ def _checked(labels: Any, scores: Any, check_shape: bool) -> tuple[Any, Any]:
 def _histograms(labels: Any, scores: Any, score_range: Any, nbins: int) -> list[Any]:
     """Histograms of the scores where the label is yes, and where it is no."""
 
-    def histogram(chosen: Any, name: str) -> Any:
+    def histogram(chosen: Any, name: str) -> Tensor:
         values = tf.boolean_mask(scores, chosen)
         return tf.histogram_fixed_width(values, score_range, nbins, tf.int64, name)
 
@@ -103,7 +104,7 @@ def _accumulated(batch: list[Any], nbins: int, collections: Any) -> list[Any]:
         return [*totals, tf.group(*added, name="update_op")]
 
 
-def _area(true: Any, false: Any, nbins: int) -> Any:
+def _area(true: Any, false: Any, nbins: int) -> Tensor:
     """Return the sum of the curve's trapezoids; it starts at the highest scores."""
     shares = [tf.truediv(counts, tf.reduce_sum(counts)) for counts in (true, false)]
     rise = tf.reverse(shares[0], [0], name="delta_y_t")
@@ -115,7 +116,7 @@ def _area(true: Any, false: Any, nbins: int) -> Any:
     return tf.add(first, tf.reduce_sum(others), name="auc")
 
 
-def sums_so_far(steps: Any, length: int) -> Any:
+def sums_so_far(steps: Any, length: int) -> Tensor:
     """Return running sums: a convolution with ones, as in the original graph."""
     with tf.name_scope("strict_1d_cumsum", values=[steps]):
         if length == 0:

@@ -6,11 +6,12 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align
 from stillflow.metrics.variables import Pair, metric_variable, value_and_update
 
 
-def _kappa(agreed: Any, by_column: Any, by_row: Any, name: str) -> Any:
+def _kappa(agreed: Any, by_column: Any, by_row: Any, name: str) -> Tensor:
     agreements = tf.reduce_sum(agreed)
     total = tf.reduce_sum(by_column)
     expected: Any = tf.div_no_nan(

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.losses.weights import broadcast_weights
 from stillflow.metrics.alignment import align, float_weights
 from stillflow.metrics.variables import Pair, collect, metric_variable, read, value_and_update
@@ -62,14 +63,14 @@ def _moved_mean(mean: Any, weighted: Any, in_batch: Any, counted: Any) -> tuple[
     return batch_mean, tf.assign_add(mean, step) - step
 
 
-def _sample_covariance(comoment: Any, counted: Any, name: str) -> Any:
+def _sample_covariance(comoment: Any, counted: Any, name: str) -> Tensor:
     few = tf.less_equal(counted, 1.0)
     return tf.where(few, float("nan"), tf.truediv(comoment, counted - 1), name=name)
 
 
 def _moved_comoment(
     comoment: Any, means: Any, counted: Any, predictions: Any, labels: Any, weights: Any
-) -> Any:
+) -> Tensor:
     """Add a batch to the sum of products of deviations from the means.
 
     The batch's own sum is about its own means; the last term moves it to the means of all.
@@ -132,7 +133,7 @@ def streaming_covariance(
     return collect(metrics_collections, covariance), collect(updates_collections, update)
 
 
-def _correlation(covariance: Any, variance_1: Any, variance_2: Any, name: str) -> Any:
+def _correlation(covariance: Any, variance_1: Any, variance_2: Any, name: str) -> Tensor:
     deviations = tf.multiply(tf.sqrt(variance_1), tf.sqrt(variance_2))
     return tf.truediv(covariance, deviations, name=name)
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
 from stillflow.metrics.curves import rates
 from stillflow.metrics.thresholds import EPSILON, even_thresholds, from_counts
 from stillflow.metrics.variables import Pair, collect
 from stillflow.ops.math.division import div
 
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
-def _counts(labels: Any, predictions: Any, weights: Any, num_thresholds: int) -> Any:
+
+def _counts(
+    labels: Any, predictions: Any, weights: Any, num_thresholds: int
+) -> tuple[dict[str, RefVariable], dict[str, Tensor]]:
     """Return counts at evenly spaced thresholds, the outermost beyond 0 and 1."""
     thresholds = [0.0 - EPSILON, *even_thresholds(num_thresholds), 1.0 + EPSILON]
     return confusion_matrix_at_thresholds(labels, predictions, thresholds, weights, in_range=False)
@@ -53,8 +59,8 @@ def recall_at_precision(
     if not 0 <= precision <= 1:
         raise ValueError("`precision` must be in the range [0, 1].")
 
-    def recall(tp: Any, fp: Any, fn: Any, name: str) -> Any:
-        def at(index: Any) -> Any:
+    def recall(tp: Any, fp: Any, fn: Any, name: str) -> Tensor:
+        def at(index: Any) -> Tensor:
             return div(tp[index], tp[index] + fn[index] + EPSILON, name)
 
         precisions: Any = div(tp, tp + fp + EPSILON)
@@ -107,7 +113,7 @@ def precision_at_recall(
     if target_recall < 0 or target_recall > 1:
         raise ValueError("`target_recall` must be in the range [0, 1].")
 
-    def precision(tp: Any, fp: Any, fn: Any, name: str) -> Any:
+    def precision(tp: Any, fp: Any, fn: Any, name: str) -> Tensor:
         recalls = div(tp, tp + fn + EPSILON)
         # Recall falls as thresholds rise, so those that reach the target come first.
         enough = tf.cast(tf.greater_equal(recalls, target_recall), tf.int64)

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align_bool
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
 from stillflow.metrics.thresholds import EPSILON, from_counts
@@ -25,7 +26,7 @@ def _rate(which: str, others: str, said: str) -> Callable[..., Pair]:
         updates_collections: Any = None,
         name: str | None = None,
     ) -> Pair:
-        def share(wrong: Any, right: Any, name: str) -> Any:
+        def share(wrong: Any, right: Any, name: str) -> Tensor:
             anything = tf.greater(wrong + right, 0)
             return tf.where(anything, div(wrong, wrong + right), 0, name)
 
@@ -81,7 +82,7 @@ def _rate_at_thresholds(
         updates_collections: Any = None,
         name: str | None = None,
     ) -> Pair:
-        def share(wrong: Any, right: Any, name: str) -> Any:
+        def share(wrong: Any, right: Any, name: str) -> Tensor:
             return div(wrong, EPSILON + wrong + right, name=f"{short}_{name}")
 
         order = (wrong, right)

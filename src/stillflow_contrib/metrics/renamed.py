@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated
 
 _ANSWERS = ("predictions", "labels")
@@ -53,7 +54,7 @@ def _streaming(
     last = {**_COLLECTIONS, "name": None}
     signature = _signature(required, {**(options or _WEIGHTS), **last})
 
-    def streaming(*args: Any, **kwargs: Any) -> Any:
+    def streaming(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         return getattr(tf.metrics, metric)(**signature.bind(*args, **kwargs).arguments)
 
     streaming.__name__ = streaming.__qualname__ = f"streaming_{name}"

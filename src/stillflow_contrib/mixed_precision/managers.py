@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.mixed_precision.LossScaleManager")
@@ -42,11 +46,11 @@ class FixedLossScaleManager(LossScaleManager):
             raise ValueError("loss scale must be at least 1.")
         self._loss_scale = tf.convert_to_tensor(loss_scale, dtype=tf.float32)
 
-    def get_loss_scale(self) -> Any:
+    def get_loss_scale(self) -> Tensor:
         """Return the scale, a float32 scalar."""
         return self._loss_scale
 
-    def update_loss_scale(self, finite_grads: Any) -> Any:
+    def update_loss_scale(self, finite_grads: Any) -> Operation:
         """Return an operation that does nothing."""
         return tf.no_op()
 
@@ -80,11 +84,11 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         self._num_good_steps = _variable("good_steps", 0, tf.int32)
         self._num_bad_steps = _variable("bad_steps", 0, tf.int32)
 
-    def get_loss_scale(self) -> Any:
+    def get_loss_scale(self) -> RefVariable:
         """Return the scale, a float32 variable."""
         return self._loss_scale
 
-    def update_loss_scale(self, finite_grads: Any) -> Any:
+    def update_loss_scale(self, finite_grads: Any) -> Tensor:
         """Return the operation that counts a step, and lets the scale grow or shrink.
 
         Args:
@@ -92,13 +96,13 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         """
         return tf.cond(finite_grads, self._count_good_step, self._count_bad_step)
 
-    def _rescale(self, scale: Any) -> Any:
+    def _rescale(self, scale: Any) -> Operation:
         """Set the scale, and start to count again."""
         update = tf.assign(self._loss_scale, scale)
         counts = (self._num_good_steps, self._num_bad_steps)
         return tf.group(update, tf.group(*(tf.assign(count, 0) for count in counts)))
 
-    def _count_good_step(self) -> Any:
+    def _count_good_step(self) -> Tensor:
         def grow() -> Any:
             scale = tf.cond(
                 tf.is_finite(self._loss_scale * self._incr_ratio),
@@ -113,10 +117,10 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
             lambda: tf.assign_add(self._num_good_steps, 1).op,
         )
 
-    def _count_bad_step(self) -> Any:
+    def _count_bad_step(self) -> Tensor:
         bad, good = self._num_bad_steps, self._num_good_steps
 
-        def shrink() -> Any:
+        def shrink() -> Operation:
             smaller = self._loss_scale * self._decr_ratio
             return self._rescale(tf.maximum(1.0, smaller))
 
@@ -124,5 +128,5 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         return tf.cond(is_due, shrink, lambda: tf.group(tf.assign_add(bad, 1), tf.assign(good, 0)))
 
 
-def _variable(name: str, start: Any, dtype: Any) -> Any:
+def _variable(name: str, start: Any, dtype: Any) -> RefVariable:
     return tf.Variable(start, name=name, dtype=dtype, trainable=False)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow_contrib.mixed_precision.managers import LossScaleManager
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.mixed_precision.LossScaleOptimizer")
@@ -32,7 +36,7 @@ class LossScaleOptimizer(Optimizer):
         aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
-    ) -> Any:
+    ) -> list[tuple[Tensor | None, RefVariable]]:
         """Gradients of the loss, computed from the scaled loss and scaled back.
 
         Args:
@@ -45,7 +49,7 @@ class LossScaleOptimizer(Optimizer):
         """
         scale = self._loss_scale_manager.get_loss_scale()
 
-        def scaled_loss() -> Any:
+        def scaled_loss() -> Tensor:
             value = loss() if callable(loss) else loss
             return value * tf.cast(scale, value.dtype.base_dtype)
 
@@ -66,7 +70,7 @@ class LossScaleOptimizer(Optimizer):
 
     def apply_gradients(
         self, grads_and_vars: Sequence[Any], global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Operation:
         """Apply gradients if all are finite, and update the scale.
 
         Args:

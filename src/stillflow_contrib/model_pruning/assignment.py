@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Operation, Tensor
 
 
 def determine_partitioned_axis(partitioned_variable: Any) -> int:
@@ -26,12 +27,12 @@ def determine_partitioned_axis(partitioned_variable: Any) -> int:
     return axis
 
 
-def variable_assign(var: Any, new_value: Any) -> Any:
+def variable_assign(var: Any, new_value: Any) -> Tensor:
     """Return an assignment, which has the variable's name in its own."""
     return tf.assign(var, new_value, name=f"{var.op.name}_assign")
 
 
-def partitioned_variable_assign(partitioned_var: Any, new_value: Any) -> Any:
+def partitioned_variable_assign(partitioned_var: Any, new_value: Any) -> Operation:
     """Return an assignment to all parts of a variable."""
     parts = list(partitioned_var)
     axis = 0 if len(parts) == 1 else determine_partitioned_axis(partitioned_var)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
-def kronecker_product(mat1: Any, mat2: Any) -> Any:
+def kronecker_product(mat1: Any, mat2: Any) -> Tensor:
     """Return the Kronecker product of matrices [m1, n1] and [m2, n2]: [m1 * m2, n1 * n2]."""
     (rows, columns), (inner_rows, inner_columns) = (
         matrix.get_shape().as_list() for matrix in (mat1, mat2)
@@ -20,7 +21,7 @@ def kronecker_product(mat1: Any, mat2: Any) -> Any:
     return tf.reshape(product, [rows * inner_rows, columns * inner_columns])
 
 
-def expand_tensor(tensor: Any, block_dims: Sequence[int]) -> Any:
+def expand_tensor(tensor: Any, block_dims: Sequence[int]) -> Tensor:
     """Return a matrix with a block in the place of each number.
 
     Args:
@@ -44,7 +45,7 @@ def expand_tensor(tensor: Any, block_dims: Sequence[int]) -> Any:
     return expanded
 
 
-def _repeated_rows(tensor: Any, times: int) -> Any:
+def _repeated_rows(tensor: Any, times: int) -> Tensor:
     rows, columns = tensor.shape.as_list()
     places = np.arange(rows, dtype=np.int32) * times + np.arange(times, dtype=np.int32)[:, None]
     indices = tf.constant(places.reshape([-1, 1]))
@@ -54,7 +55,7 @@ def _repeated_rows(tensor: Any, times: int) -> Any:
 def factorized_pool(
     input_tensor: Any, window_shape: Sequence[int], pooling_type: str, strides: Sequence[int],
     padding: str, name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a matrix pooled along its rows, then along its columns.
 
     Args:
@@ -71,7 +72,7 @@ def factorized_pool(
         raise ValueError("factorized_pool() accepts tensors of rank 2 only")
     height, width = input_tensor.get_shape()
 
-    def pooled(value: Any, axis: int) -> Any:
+    def pooled(value: Any, axis: int) -> Tensor:
         return tf.nn.pool(
             value,
             window_shape=[1, window_shape[axis]],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.layers import utils
 from stillflow.layers.convolutional import Conv2D
 from stillflow.layers.core import Dense
@@ -26,7 +27,7 @@ def _add_threshold(layer: Any) -> Any:
     )  # fmt: skip
 
 
-def masked_kernel(mask: Any, threshold: Any, kernel: Any) -> Any:
+def masked_kernel(mask: Any, threshold: Any, kernel: Any) -> Tensor:
     """Return a kernel times its mask; all of them are put into collections."""
     masked = tf.multiply(mask, kernel, MASKED_WEIGHT_NAME)
     collect(mask, threshold, masked, kernel)
@@ -47,7 +48,7 @@ class MaskedConv2D(Conv2D):
         self._add_bias()
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the convolution of [batch, height, width, channels], or as `data_format` says."""
         outputs = tf.nn.convolution(
             input=inputs,
@@ -90,7 +91,7 @@ class MaskedFullyConnected(Dense):
             )  # fmt: skip
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Map the last dimension of inputs of any rank."""
         inputs = tf.convert_to_tensor(inputs, dtype=self.dtype)
         shape = inputs.get_shape().as_list()
@@ -104,7 +105,7 @@ class MaskedFullyConnected(Dense):
         return outputs if self.activation is None else self.activation(outputs)
 
 
-def add_masked_kernel(cell: Any, inputs_shape: Any) -> Any:
+def add_masked_kernel(cell: Any, inputs_shape: Any) -> Tensor:
     """Return the kernel of an LSTM cell that is built, times a mask.
 
     Args:

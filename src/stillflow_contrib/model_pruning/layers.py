@@ -9,6 +9,7 @@ from stillflow.contrib.framework.argument_scope import add_arg_scope
 from stillflow.contrib.layers.initializers import xavier_initializer
 from stillflow.contrib.layers.variables import WEIGHTS_AND_BIASES, outputs_of, variable_getter
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.variables.initializers import Zeros
 from stillflow_contrib.model_pruning.core_layers import MaskedConv2D, MaskedFullyConnected
 
@@ -38,7 +39,7 @@ def masked_convolution(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Return a convolution of images whose weights have a mask.
 
     Args:
@@ -99,7 +100,7 @@ def masked_fully_connected(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Return a fully connected layer whose weights have a mask.
 
     Args:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 MASK_COLLECTION = "masks"
 THRESHOLD_COLLECTION = "thresholds"
@@ -38,7 +43,7 @@ def weight_mask_variable(var: Any, scope: Any) -> Any:
         )  # fmt: skip
 
 
-def weight_threshold_variable(var: Any, scope: Any) -> Any:
+def weight_threshold_variable(var: Any, scope: Any) -> RefVariable:
     """Return a variable `threshold`, a scalar of the type of `var`, in a variable scope."""
     with tf.variable_scope(scope):
         return tf.get_variable(
@@ -47,7 +52,7 @@ def weight_threshold_variable(var: Any, scope: Any) -> Any:
 
 
 @export("contrib.model_pruning.apply_mask")
-def apply_mask(x: Any, scope: Any = "") -> Any:
+def apply_mask(x: Any, scope: Any = "") -> Tensor:
     """Weights times a mask, which a `Pruning` updates.
 
     Args:

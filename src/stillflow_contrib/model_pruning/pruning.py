@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.training.hparam import HParams
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.platform import tf_logging
 from stillflow.train.global_step import get_global_step
 from stillflow.variables.partitioned import PartitionedVariable
@@ -18,6 +19,10 @@ from stillflow_contrib.model_pruning.assignment import (
     variable_assign,
 )
 from stillflow_contrib.model_pruning.masks import get_masks, get_thresholds, get_weights
+
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
+
 
 _LAST_UPDATE = "last_mask_update_step"
 
@@ -121,7 +126,7 @@ class Pruning:
         self._block_dims_map = _by_pattern(self._spec.block_dims_map, _block_dims)
         self._weight_sparsity_map = _by_pattern(self._spec.weight_sparsity_map, _weight_sparsity)
 
-    def _setup_sparsity(self) -> Any:
+    def _setup_sparsity(self) -> Tensor:
         spec = self._spec
         begin, end = spec.sparsity_function_begin_step, spec.sparsity_function_end_step
         initial, target = spec.initial_sparsity, spec.target_sparsity
@@ -131,7 +136,7 @@ class Pruning:
             left = tf.pow(1 - done, spec.sparsity_function_exponent)
             return tf.add(tf.multiply(initial - target, left), target, name="sparsity")
 
-    def _setup_last_update_step(self) -> Any:
+    def _setup_last_update_step(self) -> ScatterMethods:
         """Return the step of the last update, a variable that all `Pruning`s of a name share."""
         with tf.variable_scope(self._spec.name, use_resource=self._spec.use_tpu) as scope:
             try:
@@ -147,7 +152,7 @@ class Pruning:
         found = _matching(self._block_dims_map, weight_name, "block_dims_map")
         return self._block_dims if found is None else found
 
-    def _get_sparsity(self, weight_name: str) -> Any:
+    def _get_sparsity(self, weight_name: str) -> Tensor:
         """Return a weight's target share of zeros: scaled, if it has its own target."""
         target = _matching(self._weight_sparsity_map, weight_name, "weight_sparsity_map")
         if target is None:
@@ -197,7 +202,7 @@ class Pruning:
             sliced = tf.slice(spread, [0, 0], [rows, columns])
         return smoothed, tf.reshape(sliced, tf.shape(weights))
 
-    def _pooled(self, magnitudes: Any, dims: list[Any], name: str) -> Any:
+    def _pooled(self, magnitudes: Any, dims: list[Any], name: str) -> Tensor:
         """One number for each block of a matrix."""
         pool: Any = blocks.factorized_pool
         axis = None
@@ -226,7 +231,7 @@ class Pruning:
             self._assign_ops.append(variable_assign(threshold, new_threshold))
             self._assign_ops.append(assign(mask, new_mask))
 
-    def mask_update_op(self) -> Any:
+    def mask_update_op(self) -> Operation:
         """Return an operation that updates all masks."""
         with tf.name_scope(self._spec.name):
             if not self._assign_ops:
@@ -238,7 +243,7 @@ class Pruning:
                 tf_logging.info("Updating masks.")
                 return tf.no_op("mask_update")
 
-    def conditional_mask_update_op(self) -> Any:
+    def conditional_mask_update_op(self) -> Tensor:
         """Return an operation that updates all masks in the steps of the schedule."""
         spec = self._spec
         with tf.name_scope(spec.name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.nn.rnn_cell.lstm import BasicLSTMCell, LSTMCell
 from stillflow_contrib.model_pruning.core_layers import add_masked_kernel
 
@@ -33,7 +34,7 @@ class MaskedBasicLSTMCell(BasicLSTMCell):
         self._masked_kernel = add_masked_kernel(self, inputs_shape)
 
     @property
-    def _used_kernel(self) -> Any:
+    def _used_kernel(self) -> Tensor:
         return self._masked_kernel
 
 
@@ -72,5 +73,5 @@ class MaskedLSTMCell(LSTMCell):
         self._masked_kernel = add_masked_kernel(self, inputs_shape)
 
     @property
-    def _used_kernel(self) -> Any:
+    def _used_kernel(self) -> Tensor:
         return self._masked_kernel

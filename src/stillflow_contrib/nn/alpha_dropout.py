@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 # The limit of `tf.nn.selu` for very negative numbers.
 _LEAST = -1.7580993408473766
@@ -19,7 +20,7 @@ def alpha_dropout(
     noise_shape: Any = None,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Set random elements to the least value of `tf.nn.selu`, then shifts and scales all.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.nn.embedding import embedding_lookup_and_transform
 from stillflow.nn.sampled import compute_sampled_logits
 
@@ -22,7 +23,7 @@ def sampled_sparse_softmax_loss(
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_sparse_softmax_loss",
-) -> Any:
+) -> Tensor:
     """`tf.nn.sampled_softmax_loss` of one class an example, by sparse cross entropy.
 
     Args:
@@ -58,7 +59,7 @@ def rank_sampled_softmax_loss(
     remove_accidental_hits: bool,
     partition_strategy: str,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return `tf.nn.sampled_softmax_loss` over the sampled classes most likely for the batch.
 
     Args:
@@ -123,7 +124,7 @@ def _most_likely(
     true_count, sampled_count = tf.stop_gradient(true_count), tf.stop_gradient(sampled_count)
     cooled = inputs / temperature
 
-    def logits_of(embeddings: Any) -> Any:
+    def logits_of(embeddings: Any) -> Tensor:
         products = tf.matmul(embeddings, cooled, transpose_b=True)
         return tf.reduce_logsumexp(products, axis=1, keepdims=False)
 

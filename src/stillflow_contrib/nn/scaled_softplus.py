@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.functional.defun import Defun
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from stillflow.functional.defun import DefinedFunction
 
 
-def _like(grad: Any, tensor: Any) -> Any:
+def _like(grad: Any, tensor: Any) -> Tensor:
     """Return a gradient, summed to the shape of a tensor that broadcast."""
     shape = tf.shape(tensor)
     summed, _ = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=tf.shape(grad))
@@ -34,16 +38,16 @@ def _gradients(op: Any, grad: Any) -> list[Any]:
     return [None, _like(grad * slope, x), _like(grad * by_alpha, alpha), *of_bound]
 
 
-def _returns_first(dtype: Any, count: int, name: str) -> Any:
+def _returns_first(dtype: Any, count: int, name: str) -> DefinedFunction:
     """Return a function of the library that gives its first argument, and those gradients."""
 
     def first(y: Any, *unused: Any) -> Any:
         return y
 
-    def of_three(y: Any, x: Any, alpha: Any) -> Any:
+    def of_three(y: Any, x: Any, alpha: Any) -> Tensor:
         return first(y, x, alpha)
 
-    def of_four(y: Any, x: Any, alpha: Any, clip: Any) -> Any:
+    def of_four(y: Any, x: Any, alpha: Any, clip: Any) -> Tensor:
         return first(y, x, alpha, clip)
 
     made = Defun(
@@ -56,7 +60,7 @@ def _returns_first(dtype: Any, count: int, name: str) -> Any:
 
 
 @export("contrib.nn.scaled_softplus")
-def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = None) -> Any:
+def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = None) -> Tensor:
     """`alpha * softplus(x / alpha)`, no larger than `clip`.
 
     Args:

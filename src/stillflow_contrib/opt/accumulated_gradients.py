@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.api import colocate_with
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow_contrib.opt.worker_copies import CopiesGetter, InitialCopiesHook, local_step
 
@@ -56,7 +57,7 @@ class AGNOptimizer(Optimizer):
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Apply gradients to the worker's variables, then to shared ones if it is time to.
 
         Args:
@@ -78,7 +79,7 @@ class AGNOptimizer(Optimizer):
         with tf.control_dependencies(updates):
             return tf.cond(is_time, lambda: self._share(trained, global_step), tf.no_op)
 
-    def _share(self, trained: list[Any], global_step: Any) -> Any:
+    def _share(self, trained: list[Any], global_step: Any) -> Operation:
         sums = [self._grad_map[var] for var in trained]
         shared = [self._global_map[var] for var in trained]
         averaged = [tf.assign(grad, grad / self._period) for grad in sums]
@@ -94,7 +95,7 @@ class AGNOptimizer(Optimizer):
             updates += [tf.assign(grad, tf.zeros_like(grad)) for grad in sums]
             return tf.group(*updates)
 
-    def get_init_op(self, task_index: int) -> Any:
+    def get_init_op(self, task_index: int) -> Operation:
         """Return the operation that sets a worker's variables to shared ones, and its sums to 0.
 
         Raises:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.api import colocate_with
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow_contrib.opt.worker_copies import (
     CopiesGetter,
@@ -14,6 +15,9 @@ from stillflow_contrib.opt.worker_copies import (
     local_step,
     untrained_on_worker,
 )
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.opt.ElasticAverageCustomGetter")
@@ -91,7 +95,7 @@ class ElasticAverageOptimizer(Optimizer):
         aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
-    ) -> Any:
+    ) -> list[tuple[Tensor, RefVariable]]:
         """Compute gradients of the loss, and of the distance to the shared variables' copies.
 
         Args:
@@ -115,7 +119,7 @@ class ElasticAverageOptimizer(Optimizer):
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Apply gradients to the worker's variables, then attract them if it is time to.
 
         Args:
@@ -137,7 +141,7 @@ class ElasticAverageOptimizer(Optimizer):
             is_time = tf.equal(tf.mod(self._local_step, self._period), 0)
             return tf.cond(is_time, lambda: self._draw(trained, global_step), tf.no_op)
 
-    def _draw(self, trained: list[Any], global_step: Any) -> Any:
+    def _draw(self, trained: list[Any], global_step: Any) -> Operation:
         shared = [self._global_map[var] for var in trained]
         known = [self._local_map[var] for var in trained]
         looked = [center.assign(var) for center, var in zip(known, shared, strict=True)]
@@ -155,7 +159,7 @@ class ElasticAverageOptimizer(Optimizer):
                     updates.append(tf.assign_add(global_step, 1))
         return tf.group(*updates)
 
-    def get_init_op(self, task_index: int) -> Any:
+    def get_init_op(self, task_index: int) -> Operation:
         """Return the operation that sets all variables of a worker to the shared ones.
 
         Args:
@@ -178,7 +182,7 @@ class ElasticAverageOptimizer(Optimizer):
         done = tf.group(*updates)
         return self._wait_for_all(done, task_index) if self._synchronous else done
 
-    def _wait_for_all(self, done: Any, task_index: int) -> Any:
+    def _wait_for_all(self, done: Any, task_index: int) -> Operation:
         """Signal that a worker is ready, and wait until all are."""
         queues = [
             tf.FIFOQueue(

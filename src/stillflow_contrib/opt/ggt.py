@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow_contrib.optimizer_v2.optimizer import OptimizerV2
 from stillflow_contrib.optimizer_v2.state import OptimizerState
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.opt.GGTOptimizer")
@@ -63,20 +66,20 @@ class GGTOptimizer(OptimizerV2):
             state.create_non_slot(initial_value=tf.zeros(shape, dtype=dtype), name=name)
         state.create_non_slot(initial_value=tf.zeros((total,), dtype=dtype), name="flat_grad")
 
-    def _get_non_slot(self, name: str, state: OptimizerState | None = None) -> Any:
+    def _get_non_slot(self, name: str, state: OptimizerState | None = None) -> RefVariable:
         found: Any = self._get_per_graph_state() if state is None else state
         return found.get_non_slot(name)
 
-    def _get_global_step(self, state: OptimizerState | None = None) -> Any:
+    def _get_global_step(self, state: OptimizerState | None = None) -> RefVariable:
         return self._get_non_slot("global_step", state)
 
-    def _get_moment1(self, state: OptimizerState | None = None) -> Any:
+    def _get_moment1(self, state: OptimizerState | None = None) -> RefVariable:
         return self._get_non_slot("moment1", state)
 
-    def _get_grad_buffer(self, state: OptimizerState | None = None) -> Any:
+    def _get_grad_buffer(self, state: OptimizerState | None = None) -> RefVariable:
         return self._get_non_slot("grad_buffer", state)
 
-    def _get_flat_grad(self, state: OptimizerState | None = None) -> Any:
+    def _get_flat_grad(self, state: OptimizerState | None = None) -> RefVariable:
         return self._get_non_slot("flat_grad", state)
 
     def _prepare(self, state: OptimizerState) -> None:
@@ -90,16 +93,16 @@ class GGTOptimizer(OptimizerV2):
     ) -> Any:
         raise NotImplementedError("Sparse gradient updates are not supported.")
 
-    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Tensor:
         self._variables.append(var)
         flat = self._get_flat_grad(state)
         values = tf.reshape(grad, [-1])
         return tf.scatter_update(flat, tf.range(*self._places[var.name]), values)
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Tensor:
         return self._apply_dense(grad, handle, state)
 
-    def _finish(self, state: OptimizerState) -> Any:
+    def _finish(self, state: OptimizerState) -> Operation:
         dtype = self._variables[0].dtype.base_dtype
         step = tf.assign_add(self._get_global_step(state), 1.0)
         beta1 = state.get_hyper("beta1", dtype=dtype)

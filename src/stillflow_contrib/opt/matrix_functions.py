@@ -26,7 +26,7 @@ def matrix_square_root(
     mat_a = mat_a + ridge_epsilon * identity
     norm = tf.sqrt(tf.reduce_sum(mat_a * mat_a))
 
-    def error(scaled_root: Any) -> Any:
+    def error(scaled_root: Any) -> Tensor:
         root = scaled_root * tf.sqrt(norm)
         difference = mat_a - tf.matmul(root, root)
         return tf.sqrt(tf.reduce_sum(difference * difference)) / norm

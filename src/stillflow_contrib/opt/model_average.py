@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.api import colocate_with
 from stillflow.graph.export import export
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.session_run_hook import SessionRunHook
 from stillflow_contrib.opt.worker_copies import CENTER, local_step, untrained_on_worker
+
+if TYPE_CHECKING:
+    from stillflow.ops.queues.accumulator_classes import ConditionalAccumulator
 
 
 @export("contrib.opt.ModelAverageCustomGetter")
@@ -88,7 +91,7 @@ class ModelAverageOptimizer(Optimizer):
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Apply gradients to the worker's variables, then average if it is time to.
 
         Args:
@@ -120,7 +123,7 @@ class ModelAverageOptimizer(Optimizer):
         self._chief_init_op = tf.group(*starts)
         return update
 
-    def _average(self, trained: list[Any], global_step: Any) -> Any:
+    def _average(self, trained: list[Any], global_step: Any) -> Operation:
         shared = [self._local_2_global[var] for var in trained]
         with colocate_with(global_step):
             queue = tf.FIFOQueue(-1, [tf.bool], shapes=[[]], shared_name="sync_queue")
@@ -140,7 +143,7 @@ class ModelAverageOptimizer(Optimizer):
         with tf.control_dependencies([passed]):
             return self._copy_shared(trained)
 
-    def _accumulator(self, var: Any, center: Any) -> Any:
+    def _accumulator(self, var: Any, center: Any) -> ConditionalAccumulator:
         """Return the accumulator of a variable of all workers.
 
         Raises:
@@ -166,7 +169,7 @@ class ModelAverageOptimizer(Optimizer):
         with tf.control_dependencies(updates), tf.device(global_step.device):
             return queue.enqueue_many(tf.fill([self._num_worker - 1], tf.constant(False)))
 
-    def _copy_shared(self, trained: list[Any]) -> Any:
+    def _copy_shared(self, trained: list[Any]) -> Operation:
         """Set variables of the worker to the shared ones."""
         if not trained:
             raise ValueError("The list of local_variables should not be empty")
@@ -176,7 +179,7 @@ class ModelAverageOptimizer(Optimizer):
                 updates.append(tf.assign(var, self._local_2_global[var].read_value()))
         return tf.group(*updates)
 
-    def get_init_op(self) -> Any:
+    def get_init_op(self) -> Operation:
         """Return the operation that sets all variables of the worker to the shared ones.
 
         Raises:

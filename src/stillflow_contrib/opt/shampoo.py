@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow_contrib.opt.matrix_functions import matrix_inverse_pth_root, matrix_square_root
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import UnreadVariable
+
 
 # Arguments that may be functions of the step, and their names.
 PARAMETERS = (
@@ -104,16 +108,16 @@ class ShampooOptimizer(Optimizer):
                 self._get_or_make_slot(var, tf.eye(size_t), f"H_{axis}", self._name)
         self._get_or_make_slot(var, first, f"Gbar_{axis}", self._name)
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Tensor:
         return self._apply_gradient(grad, var)
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> UnreadVariable:
         return self._apply_gradient(grad, handle)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Tensor:
         return self._apply_rows(grad.values, grad.indices, var)
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> UnreadVariable:
         return self._apply_rows(grad, indices, handle)
 
     def _apply_rows(self, rows: Tensor, indices: Tensor, var: Any) -> Any:
@@ -171,7 +175,7 @@ class ShampooOptimizer(Optimizer):
         power: Any,
         intervals: tuple[Any, Any],
         number: Tensor,
-    ) -> Any:
+    ) -> Tensor:
         """Return the power of the summed products of an axis, (size, size)."""
         svd_interval, update_interval = intervals
         mat_g = self.get_slot(var, f"Gbar_{axis}")
@@ -195,7 +199,7 @@ class ShampooOptimizer(Optimizer):
             lambda: kept,
         )
 
-    def _power(self, matrix: Tensor, size: Any, power: Any, slot: Any = None) -> Any:
+    def _power(self, matrix: Tensor, size: Any, power: Any, slot: Any = None) -> Tensor:
         """Return a symmetric matrix to a power, which `slot` is set to."""
         with tf.name_scope("matrix_iterative_power"):
             found = self._power_of(matrix, size, power)

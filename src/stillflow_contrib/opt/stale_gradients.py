@@ -43,7 +43,7 @@ class DropStaleGradientOptimizer(WrappingOptimizer):
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Tensor:
         """Apply gradients, or count that they are stale.
 
         Args:

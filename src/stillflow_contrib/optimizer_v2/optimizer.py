@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.distribute.context import get_replica_context, get_strategy
@@ -11,7 +11,7 @@ from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.train.optimizer import (
     Optimizer,
@@ -33,18 +33,18 @@ class _WithState:
     def __init__(self, optimizer: OptimizerV2, state: OptimizerState) -> None:
         self._optimizer, self._state = optimizer, state
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Tensor | Operation:
         return self._optimizer._apply_dense(grad, var, self._state)
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Tensor | Operation:
         return self._optimizer._apply_sparse_duplicate_indices(grad, var, self._state)
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Tensor | Operation:
         return self._optimizer._resource_apply_dense(grad, handle, self._state)
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor
-    ) -> Any:
+    ) -> Operation:
         return self._optimizer._resource_apply_sparse_duplicate_indices(
             grad, handle, indices, self._state
         )
@@ -101,7 +101,7 @@ class OptimizerV2(Optimizer):
         grad_loss: Any = None,
         stop_gradients: Any = None,
         scale_loss_by_num_replicas: bool = False,
-    ) -> Any:
+    ) -> Operation:
         """Return the operation that changes `var_list` so that `loss` gets smaller.
 
         Args:
@@ -169,13 +169,13 @@ class OptimizerV2(Optimizer):
         )  # fmt: skip
 
     @staticmethod
-    def _scale_loss(loss_value: Any, scale_loss_by_num_replicas: bool) -> Any:
+    def _scale_loss(loss_value: Any, scale_loss_by_num_replicas: bool) -> Tensor:
         count = get_strategy().num_replicas_in_sync if scale_loss_by_num_replicas else 1
         return loss_value * (1.0 / count) if count > 1 else loss_value
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Operation:
         """Return the operation that changes variables by their gradients.
 
         Args:
@@ -201,7 +201,7 @@ class OptimizerV2(Optimizer):
 
     def _distributed_apply(
         self, distribution: Any, grads_and_vars: Any, global_step: Any = None, name: Any = None
-    ) -> Any:
+    ) -> Operation:
         extended = distribution.extended
         reduced = extended.batch_reduce_to(ReduceOp.SUM, grads_and_vars)
         variables = [var for _, var in grads_and_vars]
@@ -292,7 +292,7 @@ class OptimizerV2(Optimizer):
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
-    ) -> Any:
+    ) -> Operation:
         """Update rows of a resource variable that `indices` may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(summed, handle, unique_indices, state)
@@ -305,7 +305,7 @@ class OptimizerV2(Optimizer):
 
     def _apply_sparse_duplicate_indices(
         self, grad: IndexedSlices, var: Any, state: OptimizerState
-    ) -> Any:
+    ) -> Operation:
         """Update rows of a reference variable that the gradient may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad.values, grad.indices)
         grad = IndexedSlices(summed, unique_indices, grad.dense_shape)
@@ -323,7 +323,7 @@ class OptimizerV2(Optimizer):
         return None
 
 
-def _unsupported(name: str) -> Any:
+def _unsupported(name: str) -> Callable[..., Any]:
     def refuse(*unused: Any, **also_unused: Any) -> Any:
         raise NotImplementedError(f"{name}() method unsupported in OptimizerV2")
 

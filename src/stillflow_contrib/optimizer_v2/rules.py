@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.fill import fill, ones_like
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.control_flow.identity_and_group import group
@@ -34,13 +34,13 @@ class _RuleOptimizer(OptimizerV2):
             for name in self._slot_names:
                 state.zeros_slot(var, name)
 
-    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Any:
+    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Tensor:
         """Return an input of the training op that is no state and no gradient."""
         return state.get_hyper(self._hyper_names.get(name, name), dtype)
 
     def _update(
         self, kind: str, var: Any, grad: Tensor, indices: Any, state: OptimizerState
-    ) -> Any:
+    ) -> Tensor | Operation:
         """Add the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
         op = training_op(f"{kind}Apply{self._rule}")
         states = [var, *(state.get_slot(var, name) for name in self._slot_names)]
@@ -54,13 +54,13 @@ class _RuleOptimizer(OptimizerV2):
         ]
         return op(*states, *others, use_locking=self._use_locking, **self._flags)
 
-    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Operation:
         return self._update("", var, grad, None, state).op
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Any:
         return self._update("Resource", handle, grad, None, state)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Operation:
         return self._update("Sparse", var, grad.values, grad.indices, state).op
 
     def _resource_apply_sparse(
@@ -88,14 +88,14 @@ class GradientDescentOptimizer(_RuleOptimizer):
         super().__init__(use_locking, name)
         self._set_hyper("learning_rate", learning_rate)
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any, state: OptimizerState) -> Operation:
         rate = state.get_hyper("learning_rate", grad.dtype.base_dtype)
         op = training_op("ResourceApplyGradientDescent")
         return op(handle.handle, rate, grad, use_locking=self._use_locking)
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
-    ) -> Any:
+    ) -> Operation:
         rate = state.get_hyper("learning_rate", grad.dtype.base_dtype)
         return card("ResourceScatterAdd")(handle.handle, indices, -grad * rate)
 
@@ -252,7 +252,7 @@ class RMSPropOptimizer(_RuleOptimizer):
                 state.zeros_slot(var, "mg")
             state.zeros_slot(var, "momentum")
 
-    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Any:
+    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Tensor | int:
         # Nothing is added to the average: it begins with epsilon.
         return 0 if name == "epsilon" else super()._scalar(name, dtype, state)
 
@@ -297,20 +297,20 @@ class AdamOptimizer(_RuleOptimizer):
             )
         super()._create_vars(var_list, state)
 
-    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Any:
+    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Tensor:
         if name.endswith("_power"):
             return cast(state.get_non_slot(name), dtype)
         return super()._scalar(name, dtype, state)
 
     def _update_rows(
         self, grad: Tensor, var: Any, indices: Tensor, add: Callable[..., Any], state: Any
-    ) -> Any:
+    ) -> Operation:
         inputs = training_op("ApplyAdam").signature.inputs
         scalars = [self._scalar(each.name, var.dtype.base_dtype, state) for each in inputs[3:-1]]
         slots = [state.get_slot(var, name) for name in self._slot_names]
         return update_of_rows(grad, var, indices, add, slots, scalars, self._use_locking)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any, state: OptimizerState) -> Operation:
         def add(ref: Any, indices: Tensor, updates: Tensor) -> Any:
             return card("ScatterAdd")(ref, indices, updates, use_locking=self._use_locking)
 
@@ -318,7 +318,7 @@ class AdamOptimizer(_RuleOptimizer):
 
     def _resource_apply_sparse(
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
-    ) -> Any:
+    ) -> Operation:
         return self._update_rows(grad, handle, indices, resource_scatter_add, state)
 
     def _finish(self, state: OptimizerState) -> Any:

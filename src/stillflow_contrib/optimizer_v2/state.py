@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.api import init_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.ops.math.cast import cast
 from stillflow.train.slots import Slots, current_graph
 from stillflow.variables.base import Variable
 
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
-def _resolved(value: Any, name: str) -> Any:
+
+def _resolved(value: Any, name: str) -> Tensor:
     return convert_to_tensor(value() if callable(value) else value, name=name)
 
 
@@ -76,7 +80,9 @@ class OptimizerState(Slots):
         """Return the slot of a variable, made if need be with zeros."""
         return self._zeros_slot(var, slot_name, optional_op_name or self._op_name)
 
-    def create_non_slot(self, initial_value: Any, name: str, colocate_with: Any = None) -> Any:
+    def create_non_slot(
+        self, initial_value: Any, name: str, colocate_with: Any = None
+    ) -> RefVariable:
         """Return a variable of the optimizer as a whole, made if need be.
 
         Args:
@@ -98,7 +104,7 @@ class OptimizerState(Slots):
         """Return a variable that `create_non_slot` has made, or None."""
         return self._non_slot_dict.get((name, current_graph()))
 
-    def get_hyper(self, name: str, dtype: Any = None) -> Any:
+    def get_hyper(self, name: str, dtype: Any = None) -> Tensor:
         """Return a hyperparameter as a tensor, of a type or as it was given."""
         found = self._hyper[name]
         if dtype not in found:

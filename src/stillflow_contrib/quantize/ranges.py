@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.operation import Tensor
 from stillflow.train.moving_averages import assign_moving_average
+
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
+
 
 # The axes over which a range per channel is taken, by rank.
 _AXES: dict[int, list[int]] = {2: [0], 4: [0, 1, 2]}
@@ -132,7 +136,7 @@ def _range_shape(inputs: Any, name_prefix: str) -> list[Any]:
     return [shape[-1]]
 
 
-def _variable(name: str, shape: list[Any], value: float, collection: str | None) -> Any:
+def _variable(name: str, shape: list[Any], value: float, collection: str | None) -> ScatterMethods:
     return tf.get_variable(
         name,
         shape=shape,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import stillflow as tf
 from stillflow.graph.graph import Graph
@@ -124,7 +123,7 @@ def _folded_weights(
 def _batch_norm(graph: Graph, prefix: str, has_scaling: bool) -> BatchNorm:
     resource = tf.get_variable_scope().use_resource
 
-    def find(suffix: str) -> Any:
+    def find(suffix: str) -> Tensor | None:
         return _best_match(graph, f"BatchNorm/{suffix}", prefix)
 
     read = "/Read/ReadVariableOp" if resource else "/read"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import stillflow as tf
+from stillflow.graph.arrays import Array
 from stillflow.platform import tf_logging
 
 # Each output of these sees one place of the input.
@@ -30,7 +31,7 @@ class LayerParameters(NamedTuple):
     total_padding_y: Any
 
 
-def _array(node: Any) -> Any:
+def _array(node: Any) -> Array:
     return tf.make_ndarray(node.attr["value"].tensor)
 
 

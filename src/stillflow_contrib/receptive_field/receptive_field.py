@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
@@ -38,7 +39,7 @@ class ReceptiveField:
             )
         return axes
 
-    def compute_input_center_coordinates(self, y: Any, axis: Sequence[int] | None = None) -> Any:
+    def compute_input_center_coordinates(self, y: Any, axis: Sequence[int] | None = None) -> Array:
         """Centers of the parts of the input that outputs see.
 
         Args:
@@ -52,7 +53,7 @@ class ReceptiveField:
         axes = self._axes(axis, y, "feature coordinates `y`")
         return -self.padding[axes] + y * self.stride[axes] + (self.size[axes] - 1) / 2
 
-    def compute_feature_coordinates(self, x: Any, axis: Sequence[int] | None = None) -> Any:
+    def compute_feature_coordinates(self, x: Any, axis: Sequence[int] | None = None) -> Array:
         """Places of outputs that see parts of the input around `x`, [..., axes]."""
         x = np.asarray(x)
         axes = self._axes(axis, x, "input center coordinates `x`")

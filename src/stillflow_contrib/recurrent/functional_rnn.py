@@ -9,6 +9,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.functional.defun import DefinedFunction, Defun
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.recurrent.recurrent import Recurrent
 
 
@@ -50,7 +51,7 @@ class _FunctionalRnnCell:
         template = (now, initial_state)
 
         @Defun(*types)
-        def FlatCellStep(*flat_inputs: Any) -> Any:
+        def FlatCellStep(*flat_inputs: Any) -> list[Tensor]:
             """The flattened version of `rnn_cell`."""  # its name depends on these words
             inputs_t, state0 = nest.pack_sequence_as(template, flat_inputs)
             _take_shapes(state0, initial_state)
@@ -92,7 +93,7 @@ class _FunctionalRnnCell:
         return flat_state[1:] if self._has_output_in_front else flat_state
 
 
-def _masked(lengths: Any, outputs: Any) -> Any:
+def _masked(lengths: Any, outputs: Any) -> Tensor:
     """Return outputs [batch, time, width] with zeros after the ends of series."""
     shape = tf.shape(outputs)
     batch, longest, width = shape[0], shape[1], shape[2]

@@ -7,7 +7,7 @@ have to be TensorFlow's for graphs to be the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
@@ -16,6 +16,10 @@ from stillflow.functional.functional_ops import For, If
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow_contrib.recurrent import structures
+
+if TYPE_CHECKING:
+    from stillflow.functional.defun import DefinedFunction
+
 
 _flatten = nest.flatten
 
@@ -41,7 +45,7 @@ class _Recurrent:
         # The time of the loop, and the time by which rows are set, where the device has it.
         self._times = (tf.int32, tf.int32 if use_tpu else tf.int64)
 
-    def compute(self) -> Any:
+    def compute(self) -> tuple[Any, Any]:
         """All states [time, ...], and the last one."""
         arguments = self._forward_template
         found = self._forward()(*_flatten(arguments))
@@ -52,14 +56,14 @@ class _Recurrent:
     def _forward_template(self) -> list[Any]:
         return [self._theta, self._state, self._inputs, self._max_input_length, self._extras]
 
-    def _on_device(self, time: Any) -> Any:
+    def _on_device(self, time: Any) -> Tensor:
         return tf.cast(time, self._times[1])
 
-    def _step(self) -> Any:
+    def _step(self) -> DefinedFunction:
         template = [self._theta, self._state, self._inputs]
 
         @Defun(*structures.types(template))
-        def Fwd(*args: Any) -> Any:
+        def Fwd(*args: Any) -> list[Tensor]:
             theta, state0, inputs = structures.packed(args, template)
             state1, extras = self._cell_fn(theta, state0, inputs)
             _check_pure("cell_fn")
@@ -67,12 +71,12 @@ class _Recurrent:
 
         return Fwd
 
-    def _forward_body(self) -> Any:
+    def _forward_body(self) -> DefinedFunction:
         template = [self._theta, self._state, self._inputs, self._state, self._extras]
         step = self._step()
 
         @Defun(*self._times, *structures.types(template))
-        def ForwardLoopBody(*args: Any) -> Any:
+        def ForwardLoopBody(*args: Any) -> list[Tensor]:
             """The body of forward loop."""
             time, device_time = args[:2]
             theta, state0, inputs, states, extras = structures.packed(args[2:], template)
@@ -85,7 +89,7 @@ class _Recurrent:
 
         return ForwardLoopBody
 
-    def _forward(self) -> Any:
+    def _forward(self) -> DefinedFunction:
         template = self._forward_template
         body = self._forward_body()
 
@@ -94,7 +98,7 @@ class _Recurrent:
             python_grad_func=self._gradient(),
             noinline=not self._use_tpu,
         )
-        def Forward(*args: Any) -> Any:
+        def Forward(*args: Any) -> list[Tensor]:
             """Forward pass of the recurrent net."""
             theta, state0, inputs, max_length, extras = structures.packed(args, template)
             length = structures.length(inputs)
@@ -120,7 +124,7 @@ class _Recurrent:
         """Return the gradient of `Forward`, of its node and those of its results."""
         backward = self._backward()
 
-        def Grad(op: Any, *args: Any) -> Any:
+        def Grad(op: Any, *args: Any) -> tuple[Tensor, ...]:
             grads = [
                 tf.zeros_like(op.outputs[i]) if grad is None else grad
                 for i, grad in enumerate(args)
@@ -136,11 +140,11 @@ class _Recurrent:
 
         return Grad
 
-    def _back_step(self) -> Any:
+    def _back_step(self) -> DefinedFunction:
         template = [self._theta, self._state, self._inputs, self._extras, self._state]
 
         @Defun(*structures.types(template))
-        def Bak(*args: Any) -> Any:
+        def Bak(*args: Any) -> list[Tensor]:
             """Backward step."""
             theta, state0, inputs, extras, d_state1 = structures.packed(args, template)
             grads = list(self._cell_grad(theta, state0, inputs, extras, d_state1))
@@ -153,8 +157,8 @@ class _Recurrent:
         """Functions that give the second and the first of two states."""
         template = [self._state, self._state]
 
-        def choice(name: str, description: str, place: int) -> Any:
-            def function(*args: Any) -> Any:
+        def choice(name: str, description: str, place: int) -> DefinedFunction:
+            def function(*args: Any) -> list[Tensor]:
                 return _flatten(structures.packed(args, template)[place])
 
             # TensorFlow's names and descriptions of the functions, as they stand in the graph.
@@ -171,12 +175,12 @@ class _Recurrent:
         theta, state, inputs = self._theta, self._state, self._inputs
         return [theta, state, inputs, state, self._extras, theta, state, inputs, state]
 
-    def _backward_body(self) -> Any:
+    def _backward_body(self) -> DefinedFunction:
         template = self._backward_template
         step, choice = self._back_step(), self._state_choice()
 
         @Defun(*self._times, *structures.types(template))
-        def BackwardLoopBody(*args: Any) -> Any:
+        def BackwardLoopBody(*args: Any) -> list[Tensor]:
             """Backward loop body function."""
             time, device_time = args[:2]
             theta, first, inputs, states, extras, d_theta, d_state1, d_inputs, d_states = (
@@ -200,7 +204,7 @@ class _Recurrent:
 
         return BackwardLoopBody
 
-    def _backward(self) -> Any:
+    def _backward(self) -> DefinedFunction:
         theta, state, inputs = self._theta, self._state, self._inputs
         template = [
             theta, state, inputs, self._max_input_length, state, self._extras, state, state
@@ -208,7 +212,7 @@ class _Recurrent:
         body = self._backward_body()
 
         @Defun(*structures.types(template), noinline=not self._use_tpu)
-        def Backward(*args: Any) -> Any:
+        def Backward(*args: Any) -> list[Tensor]:
             """Backward pass for the recurrent net."""
             theta, state0, inputs, max_length, states, extras, d_states, d_state1 = (
                 structures.packed(args, template)
@@ -239,7 +243,7 @@ class _Recurrent:
 def _cell_gradient(cell_fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return the gradient of a cell, by `tf.gradients`."""
 
-    def cell_grad(theta: Any, state0: Any, inputs: Any, extras: Any, dstate1: Any) -> Any:
+    def cell_grad(theta: Any, state0: Any, inputs: Any, extras: Any, dstate1: Any) -> list[Any]:
         state1, _ = cell_fn(theta, state0, inputs)
         given = [theta, state0, inputs]
         grads = tf.gradients(ys=_flatten([state1]), xs=_flatten(given), grad_ys=_flatten([dstate1]))

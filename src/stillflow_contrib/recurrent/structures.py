@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import inplace_functions
 
 
@@ -47,14 +48,14 @@ def length(structure: Any) -> Any:
 def empty_rows(count: Any, template: Any) -> Any:
     """Zeros for so many times."""
 
-    def empty(tensor: Any) -> Any:
+    def empty(tensor: Any) -> Tensor:
         shape = tf.concat([[count], tf.shape(tensor)], axis=0)
         return inplace_functions.empty(shape, tensor.dtype, init=True)
 
     return nest.map_structure(empty, template)
 
 
-def empty_like(structure: Any) -> Any:
+def empty_like(structure: Any) -> Tensor | list[Tensor]:
     """Zeros of the same shapes."""
     return nest.map_structure(
         lambda tensor: inplace_functions.empty_like(tensor, init=True), structure
@@ -67,7 +68,7 @@ def added(first: Any, second: Any) -> Any:
     return nest.pack_sequence_as(first, [tf.add(one, other) for one, other in pairs])
 
 
-def without_nones(values: Any, gradients: Any) -> Any:
+def without_nones(values: Any, gradients: Any) -> list[Any]:
     """Gradients, zeros where there are none."""
     pairs: Sequence[Any] = list(zip(nest.flatten(values), nest.flatten(gradients), strict=True))
     known = [tf.zeros_like(value) if grad is None else grad for value, grad in pairs]

@@ -13,6 +13,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.graph.dtypes import as_dtype
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.layers.base import Layer
 from stillflow.layers.core import Dense
@@ -95,14 +96,14 @@ class BaseAttentionMechanism(AttentionMechanism):
     batch_size = property(lambda self: self._batch_size)
 
     @property
-    def alignments_size(self) -> Any:
+    def alignments_size(self) -> int:
         return self._alignments_size
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._alignments_size
 
-    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Tensor:
         """Return the weights before the first step."""
         return zero_state_tensors(self._alignments_size, batch_size, dtype)
 
@@ -124,7 +125,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         return alignments, alignments
 
 
-def _dense(units: Any, name: str, dtype: Any) -> Any:
+def _dense(units: Any, name: str, dtype: Any) -> Dense:
     return Dense(units, name=name, use_bias=False, dtype=tf.float32 if dtype is None else dtype)
 
 
@@ -139,7 +140,7 @@ class _Luong(BaseAttentionMechanism):
 
     _scale: bool
 
-    def _score(self, query: Any) -> Any:
+    def _score(self, query: Any) -> Tensor:
         scale = None
         if self._scale:
             scale = tf.get_variable(
@@ -163,10 +164,10 @@ class _Bahdanau(BaseAttentionMechanism):
     _num_units: int
     _normalize: bool
 
-    def _score(self, query: Any) -> Any:
+    def _score(self, query: Any) -> Tensor:
         return self._compare(self.query_layer(query) if self.query_layer else query, query.dtype)
 
-    def _compare(self, processed: Any, dtype: Any) -> Any:
+    def _compare(self, processed: Any, dtype: Any) -> Tensor:
         units = self._num_units
         v = tf.get_variable("attention_v", [units], dtype=dtype)
         if not self._normalize:
@@ -183,7 +184,7 @@ class _Bahdanau(BaseAttentionMechanism):
 class _Monotonic(BaseAttentionMechanism):
     """Attention starts at the first element."""
 
-    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Tensor:
         """All weight on the first element."""
         first = tf.zeros((batch_size,), dtype=tf.int32)
         return tf.one_hot(first, self._alignments_size, dtype=dtype)
@@ -313,7 +314,7 @@ class BahdanauMonotonicAttention(_Bahdanau, _Monotonic):
         self._num_units, self._normalize, self._name = num_units, normalize, name
         self._score_bias_init = score_bias_init
 
-    def _score(self, query: Any) -> Any:
+    def _score(self, query: Any) -> Tensor:
         processed = self.query_layer(query) if self.query_layer else query
         score = self._compare(processed, query.dtype)
         bias = self._score_bias_init
@@ -358,6 +359,6 @@ class LuongMonotonicAttention(_Luong, _Monotonic):
         self._num_units, self._scale, self._name = num_units, scale, name
         self._score_bias_init = score_bias_init
 
-    def _score(self, query: Any) -> Any:
+    def _score(self, query: Any) -> Tensor:
         score, bias = super()._score(query), self._score_bias_init
         return score + tf.get_variable("attention_score_bias", dtype=query.dtype, initializer=bias)

@@ -221,11 +221,11 @@ class AttentionWrapper(RNNCell):
         return values if self._is_multi else values[0]
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._attention_layer_size if self._output_attention else self._cell.output_size
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> AttentionWrapperState:
         mechanisms, kept = self._attention_mechanisms, self._alignment_history
         return AttentionWrapperState(
             cell_state=self._cell.state_size,
@@ -238,7 +238,7 @@ class AttentionWrapper(RNNCell):
             ),
         )
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: Any) -> AttentionWrapperState:
         """Return the state before the first step.
 
         Args:
@@ -274,7 +274,7 @@ class AttentionWrapper(RNNCell):
             return ()
         return tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=weights.shape)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, AttentionWrapperState]:
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(
                 "Expected state to be instance of AttentionWrapperState. Received type "

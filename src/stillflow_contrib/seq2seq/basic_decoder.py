@@ -71,13 +71,13 @@ class BasicDecoder(Decoder):
         return layer_output_size(self._cell.output_size, self._output_layer)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> BasicDecoderOutput:
         return BasicDecoderOutput(
             rnn_output=self._rnn_output_size(), sample_id=self._helper.sample_ids_shape
         )
 
     @property
-    def output_dtype(self) -> Any:
+    def output_dtype(self) -> BasicDecoderOutput:
         dtype = nest.flatten(self._initial_state)[0].dtype
         return BasicDecoderOutput(
             nest.map_structure(lambda _: dtype, self._rnn_output_size()),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers.base_layer import Layer
@@ -83,12 +84,12 @@ class _Beams:
         return True
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> BeamSearchDecoderOutput:
         size = TensorShape([self._beam_width])
         return BeamSearchDecoderOutput(scores=size, predicted_ids=size, parent_ids=size)
 
     @property
-    def output_dtype(self) -> Any:
+    def output_dtype(self) -> BeamSearchDecoderOutput:
         dtype = nest.flatten(self._initial_cell_state)[0].dtype
         size = layer_output_size(self._cell.output_size, self._output_layer)
         return BeamSearchDecoderOutput(
@@ -160,7 +161,7 @@ class _Beams:
 
     # ---- between [batch, beams, ...] and [batch * beams, ...]
 
-    def _merge_batch_beams(self, t: Any, s: Any = None) -> Any:
+    def _merge_batch_beams(self, t: Any, s: Any = None) -> Tensor:
         shape = tf.shape(t)
         rows = static_value(self._batch_size)
         rows = None if rows is None else rows * self._beam_width
@@ -169,7 +170,7 @@ class _Beams:
         merged.set_shape(TensorShape([rows]).concatenate(TensorShape(static_shape(s))))
         return merged
 
-    def _split_batch_beams(self, t: Any, s: Any = None) -> Any:
+    def _split_batch_beams(self, t: Any, s: Any = None) -> Tensor:
         shape = tf.shape(t)
         size = [self._batch_size, self._beam_width]
         split = tf.reshape(t, tf.concat((size, shape[1:]), 0))

@@ -9,6 +9,7 @@ import numpy as np
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow_contrib.seq2seq.attention_wrapper import AttentionWrapperState
 from stillflow_contrib.seq2seq.beams import gather_beams, maybe_gather_beams
@@ -51,7 +52,7 @@ class Search(NamedTuple):
     length_penalty_weight: Any
     coverage_penalty_weight: Any
 
-    def pick(self, indices: Any, values: Any, name: str | None = None) -> Any:
+    def pick(self, indices: Any, values: Any, name: str | None = None) -> Tensor:
         """Return the entries of [batch, beams] that the chosen beams continue."""
         return gather_beams(indices, values, self.batch_size, self.beam_width, [-1], name)
 
@@ -131,7 +132,7 @@ def _step(
     return BeamSearchDecoderOutput(best_scores, word_ids, parents), next_state
 
 
-def _new_lengths(search: Search, classes: Any, not_finished: Any, lengths: Any) -> Any:
+def _new_lengths(search: Search, classes: Any, not_finished: Any, lengths: Any) -> Tensor:
     """Return the length of every continuation: the end counts for nothing."""
     ends = tf.fill([search.batch_size, search.beam_width], search.end_token)
     added = tf.one_hot(
@@ -154,7 +155,7 @@ def _top(search: Search, scores: Any) -> tuple[Any, Any]:
     return best_scores, best
 
 
-def mask_finished(probs: Any, end_token: Any, finished: Any) -> Any:
+def mask_finished(probs: Any, end_token: Any, finished: Any) -> Tensor:
     """Finished beams give the end with certainty."""
     classes, least = tf.shape(probs)[2], probs.dtype.min
     zero = tf.convert_to_tensor(0.0, dtype=probs.dtype)
@@ -164,7 +165,9 @@ def mask_finished(probs: Any, end_token: Any, finished: Any) -> Any:
     return tf.where(tf.tile(tf.expand_dims(finished, 2), [1, 1, classes]), certain, probs)
 
 
-def get_scores(search: Search, log_probs: Any, lengths: Any, finished: Any, attention: Any) -> Any:
+def get_scores(
+    search: Search, log_probs: Any, lengths: Any, finished: Any, attention: Any
+) -> Tensor:
     """Return logarithms of probabilities with penalties for length and for missing attention.
 
     Raises:
@@ -182,7 +185,7 @@ def get_scores(search: Search, log_probs: Any, lengths: Any, finished: Any, atte
     return scores + tf.expand_dims(_coverage(attention, finished) * weight, 2)
 
 
-def _coverage(attention: Any, finished: Any) -> Any:
+def _coverage(attention: Any, finished: Any) -> Tensor:
     """Return the logarithm [batch, beams] of the attention that finished beams are short of."""
     if attention is None:
         raise ValueError(
@@ -194,7 +197,7 @@ def _coverage(attention: Any, finished: Any) -> Any:
     return tf.reduce_sum(logarithms, 2) * tf.cast(finished, tf.float32)
 
 
-def length_penalty(sequence_lengths: Any, penalty_factor: Any) -> Any:
+def length_penalty(sequence_lengths: Any, penalty_factor: Any) -> Tensor | float:
     """((5 + length) / 6) ** factor (Wu et al., 2016)."""
     factor = tf.convert_to_tensor(penalty_factor, name="penalty_factor")
     factor.set_shape(())
@@ -210,7 +213,7 @@ def _mean(parts: Any) -> Any:
     return tf.reduce_mean(tf.concat(expanded, -1), -1)
 
 
-def attention_probs(cell_state: Any, coverage_penalty_weight: Any) -> Any:
+def attention_probs(cell_state: Any, coverage_penalty_weight: Any) -> Tensor | None:
     """Return the mean weights of attention in a cell's state.
 
     None where coverage counts for nothing.
@@ -232,7 +235,7 @@ def attention_probs(cell_state: Any, coverage_penalty_weight: Any) -> Any:
     return probs[0] if len(probs) == 1 else _mean(probs)
 
 
-def first_log_probs(batch_size: Any, width: int, dtype: Any) -> Any:
+def first_log_probs(batch_size: Any, width: int, dtype: Any) -> Tensor:
     """0 for the first beam, minus infinity for the others, which are the same."""
     return tf.one_hot(
         tf.zeros([batch_size], dtype=tf.int32), depth=width,

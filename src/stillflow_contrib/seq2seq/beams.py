@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.recurrent.gather_tree import gather_tree
@@ -19,7 +20,7 @@ _DISABLE = (
 
 
 @export("contrib.seq2seq.tile_batch")
-def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
+def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Tensor | tuple[Tensor, Tensor]:
     """Repeats every row, so that there is one for each beam.
 
     Args:
@@ -37,7 +38,7 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
         return nest.map_structure(lambda part: _tile(part, multiplier), t)
 
 
-def _tile(t: Any, multiplier: int) -> Any:
+def _tile(t: Any, multiplier: int) -> Tensor:
     t = tf.convert_to_tensor(t, name="t")
     shape = tf.shape(t)
     if t.shape.ndims is None or t.shape.ndims < 1:
@@ -64,7 +65,7 @@ def check_rank_known(t: Any) -> None:
 
 def gather_beams(
     indices: Any, values: Any, batch_size: Any, range_size: Any, shape: Any, name: Any = None
-) -> Any:
+) -> Tensor:
     """Pick entries of every row.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
@@ -12,6 +12,9 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers.base_layer import Layer
 from stillflow.nn.recurrent.steps import recurrent_scope, transpose_batch_time
 from stillflow.nn.rnn_cell.sizes import zero_state_tensors
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 @export("contrib.seq2seq.Decoder")
@@ -172,7 +175,7 @@ def dynamic_decode(
     return outputs, state, lengths
 
 
-def _array(batch_size: Any, size: Any, dtype: Any) -> Any:
+def _array(batch_size: Any, size: Any, dtype: Any) -> TensorArray:
     """Return an array for one of the outputs."""
     shape = None
     if isinstance(size, TensorShape) and size.ndims != 0:

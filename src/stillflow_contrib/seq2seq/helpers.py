@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.nn.recurrent.steps import transpose_batch_time
 from stillflow_contrib.seq2seq.sampling import categorical_sample
 
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
 
-def unstacked(value: Any) -> Any:
+
+def unstacked(value: Any) -> TensorArray:
     """Return a TensorArray of the rows of a tensor."""
     return tf.TensorArray(
         dtype=value.dtype, size=tf.shape(value)[0], element_shape=value.get_shape()[1:]
@@ -32,7 +36,7 @@ def lookup(embedding: Any) -> Callable[[Any], Any]:
 _TOKEN_RANKS = {"start_tokens": (1, "vector"), "end_token": (0, "scalar")}
 
 
-def as_tokens(value: Any, name: str) -> Any:
+def as_tokens(value: Any, name: str) -> Tensor:
     """Return an argument of `_TOKEN_RANKS` as a tensor."""
     return tf.convert_to_tensor(value, dtype=tf.int32, name=name)
 
@@ -89,11 +93,11 @@ class _ScalarSamples(Helper):
         return self._batch_size
 
     @property
-    def sample_ids_shape(self) -> Any:
+    def sample_ids_shape(self) -> TensorShape:
         return TensorShape([])
 
     @property
-    def sample_ids_dtype(self) -> Any:
+    def sample_ids_dtype(self) -> DType:
         return tf.int32
 
 
@@ -139,11 +143,11 @@ class CustomHelper(Helper):
         return self._batch_size
 
     @property
-    def sample_ids_shape(self) -> Any:
+    def sample_ids_shape(self) -> TensorShape:
         return self._sample_ids_shape
 
     @property
-    def sample_ids_dtype(self) -> Any:
+    def sample_ids_dtype(self) -> DType:
         return self._sample_ids_dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
@@ -198,7 +202,7 @@ class TrainingHelper(_ScalarSamples):
     inputs = property(lambda self: self._inputs)
     sequence_length = property(lambda self: self._sequence_length)
 
-    def _read(self, all_finished: Any, time: Any) -> Any:
+    def _read(self, all_finished: Any, time: Any) -> Tensor:
         read = functools.partial(self._input_tas.read, time)
         return tf.cond(all_finished, lambda: self._zero_inputs, read)
 
@@ -207,7 +211,9 @@ class TrainingHelper(_ScalarSamples):
             finished = tf.equal(0, self._sequence_length)
             return finished, self._read(tf.reduce_all(finished), 0)
 
-    def sample(self, time: Any, outputs: Any, name: str | None = None, **unused_kwargs: Any) -> Any:
+    def sample(
+        self, time: Any, outputs: Any, name: str | None = None, **unused_kwargs: Any
+    ) -> Tensor:
         with tf.name_scope(name, "TrainingHelperSample", [time, outputs]):
             return tf.cast(tf.argmax(outputs, axis=-1), tf.int32)
 
@@ -250,7 +256,7 @@ class GreedyEmbeddingHelper(_ScalarSamples):
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         return tf.tile([False], [self._batch_size]), self._start_inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         _one_tensor(outputs)
         return tf.argmax(outputs, axis=-1, output_type=tf.int32)
 
@@ -287,7 +293,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         super().__init__(embedding, start_tokens, end_token)
         self._softmax_temperature, self._seed = softmax_temperature, seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         _one_tensor(outputs)
         heat = self._softmax_temperature
         return categorical_sample(outputs if heat is None else outputs / heat, seed=self._seed)
@@ -324,17 +330,17 @@ class InferenceHelper(Helper):
         return self._batch_size
 
     @property
-    def sample_ids_shape(self) -> Any:
+    def sample_ids_shape(self) -> TensorShape:
         return self._sample_shape
 
     @property
-    def sample_ids_dtype(self) -> Any:
+    def sample_ids_dtype(self) -> DType:
         return self._sample_dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         return tf.tile([False], [self._batch_size]), self._start_inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         return self._sample_fn(outputs)
 
     def next_inputs(

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.losses.base import Loss
 
 
@@ -21,7 +22,7 @@ def sequence_loss(
     sum_over_batch: bool = False,
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the weighted cross entropy of sequences.
 
     Args:

@@ -6,9 +6,10 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 
 
-def prepare_memory(memory: Any, lengths: Any, check_inner_dims_defined: bool) -> Any:
+def prepare_memory(memory: Any, lengths: Any, check_inner_dims_defined: bool) -> Tensor:
     """Return the memory as tensors, zeros behind the ends of its sequences.
 
     Args:
@@ -33,7 +34,7 @@ def prepare_memory(memory: Any, lengths: Any, check_inner_dims_defined: bool) ->
         return memory
     mask = tf.sequence_mask(lengths, maxlen=tf.shape(flat[0])[1], dtype=flat[0].dtype)
 
-    def masked(part: Any) -> Any:
+    def masked(part: Any) -> Tensor:
         rank = part.get_shape().ndims
         ones = tf.ones((tf.rank(part) if rank is None else rank) - 2, dtype=tf.int32)
         return part * tf.reshape(mask, tf.concat((tf.shape(mask), ones), 0))

@@ -9,11 +9,12 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 
 
 @export("contrib.seq2seq.hardmax")
-def hardmax(logits: Any, name: str | None = None) -> Any:
+def hardmax(logits: Any, name: str | None = None) -> Tensor:
     """1 at the largest element of every row, 0 elsewhere.
 
     Args:
@@ -43,24 +44,24 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
         return tf.exp(tf.cumsum(logarithms, *args, **kwargs))
 
 
-def _recursive(p: Any, previous: Any) -> Any:
+def _recursive(p: Any, previous: Any) -> Tensor:
     size = dimension_value(p.shape[0]) or tf.shape(p)[0]
     passed = tf.concat([tf.ones((size, 1)), 1 - p[:, :-1]], 1)
 
-    def move(reached: Any, here: tuple[Any, Any]) -> Any:
+    def move(reached: Any, here: tuple[Any, Any]) -> Tensor:
         return tf.reshape(here[0] * reached + here[1], (size,))
 
     steps = [tf.transpose(each) for each in (passed, previous)]
     return p * tf.transpose(tf.scan(move, steps, tf.zeros((size,))))
 
 
-def _parallel(p: Any, previous: Any) -> Any:
+def _parallel(p: Any, previous: Any) -> Tensor:
     passed = safe_cumprod(1 - p, axis=1, exclusive=True)
     product = p * passed
     return product * tf.cumsum(previous / tf.clip_by_value(passed, 1e-10, 1.0), axis=1)
 
 
-def _hard(p: Any, previous: Any) -> Any:
+def _hard(p: Any, previous: Any) -> Tensor:
     p *= tf.cumsum(previous, axis=1)
     return p * tf.cumprod(1 - p, axis=1, exclusive=True)
 
@@ -71,7 +72,7 @@ _MODES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @export("contrib.seq2seq.monotonic_attention")
-def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
+def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:
     """Return the attention that only moves forward (Raffel et al., 2017).
 
     Args:
@@ -92,7 +93,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 
 def monotonic_probabilities(
     score: Any, previous: Any, sigmoid_noise: float, mode: str, seed: int | None = None
-) -> Any:
+) -> Tensor:
     """Monotonic attention by scores, to which noise is added."""
     if sigmoid_noise > 0:
         noise = tf.random_normal(tf.shape(score), dtype=score.dtype, seed=seed)

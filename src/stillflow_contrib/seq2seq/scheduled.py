@@ -8,12 +8,13 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.nn.recurrent.steps import transpose_batch_time
 from stillflow_contrib.seq2seq.helpers import TrainingHelper, lookup, unstacked
 from stillflow_contrib.seq2seq.sampling import bernoulli_sample, categorical_sample
 
 
-def _probability(value: Any) -> Any:
+def _probability(value: Any) -> Tensor:
     tensor = tf.convert_to_tensor(value, name="sampling_probability")
     if tensor.get_shape().ndims not in (0, 1):
         raise ValueError(
@@ -137,7 +138,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             self._seed, self._next_inputs_fn = seed, next_inputs_fn
             super().__init__(inputs, sequence_length, time_major=time_major, name=name)
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         values = [time, outputs, state]
         with tf.name_scope(name, "ScheduledOutputTrainingHelperSample", values):
             return bernoulli_sample(
@@ -162,7 +163,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             )
             chosen = tf.cast(sample_ids, tf.bool)
 
-            def replaced() -> Any:
+            def replaced() -> Tensor:
                 function = self._next_inputs_fn
                 if function is None:
                     return tf.where(chosen, self._with_auxiliary(time, outputs), known)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.solvers.util import l2norm, l2normalize
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
+
 
 _LOST = 0.7071  # a vector that is shorter by more than this needs to be made orthogonal again
 
@@ -20,11 +25,11 @@ class LanczosBidiagState(NamedTuple):
     beta: Any
 
 
-def _array(size: Any, dtype: Any, name: str) -> Any:
+def _array(size: Any, dtype: Any, name: str) -> TensorArray:
     return tf.TensorArray(dtype=dtype, size=size, tensor_array_name=name, clear_after_read=False)
 
 
-def _read_column(array: Any, place: Any) -> Any:
+def _read_column(array: Any, place: Any) -> Tensor:
     return tf.expand_dims(array.read(place), -1)
 
 
@@ -49,7 +54,7 @@ def _orthogonal_once(last: Any, basis: Any, vector: Any) -> tuple[Any, Any]:
     return l2normalize(vector)
 
 
-def _orthogonal(last: Any, basis: Any, vector: Any) -> Any:
+def _orthogonal(last: Any, basis: Any, vector: Any) -> tuple[Tensor, Tensor]:
     """Return a unit column orthogonal to a basis's first vectors, and its former length."""
     before = l2norm(vector)
     found, after = _orthogonal_once(last, basis, vector)
@@ -60,10 +65,12 @@ def _orthogonal(last: Any, basis: Any, vector: Any) -> Any:
     )
 
 
-def _step(operator: Any, orthogonalize: bool, i: Any, state: LanczosBidiagState) -> Any:
+def _step(
+    operator: Any, orthogonalize: bool, i: Any, state: LanczosBidiagState
+) -> tuple[Tensor, LanczosBidiagState]:
     """One more vector for each side."""
 
-    def normal(last: Any, basis: Any, vector: Any) -> Any:
+    def normal(last: Any, basis: Any, vector: Any) -> tuple[Tensor, Tensor]:
         return _orthogonal(last(), basis, vector) if orthogonalize else l2normalize(vector)
 
     left = _read_column(state.u, i)
@@ -136,7 +143,7 @@ def lanczos_bidiag(
 @export("contrib.solvers.lanczos.bidiag_matmul")
 def bidiag_matmul(
     matrix: Any, alpha: Any, beta: Any, adjoint_b: bool = False, name: str = "bidiag_matmul"
-) -> Any:
+) -> Tensor:
     """Return the product of a matrix with a bidiagonal one B [k + 1, k].
 
     Args:

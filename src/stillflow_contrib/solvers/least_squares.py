@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.solvers.util import l2norm_squared
 
 
@@ -44,7 +45,7 @@ def cgls(
         gradient = operator.apply_adjoint(residual)
         return gradient, l2norm_squared(gradient)
 
-    def is_far(i: Any, state: CGLSState) -> Any:
+    def is_far(i: Any, state: CGLSState) -> Tensor:
         return tf.logical_and(i < max_iter, state.gamma > limit)
 
     def move(i: Any, state: CGLSState) -> tuple[Any, CGLSState]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.solvers.util import dot
 
 
@@ -46,7 +47,7 @@ def conjugate_gradient(
       direction [n]; `gamma`, the product of the residual with what the preconditioner makes of it.
     """
 
-    def preconditioned(r: Any) -> Any:
+    def preconditioned(r: Any) -> Tensor:
         return r if preconditioner is None else preconditioner.apply(r)
 
     def wanted(i: Any, state: CGState) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 class LinearOperator(NamedTuple):
@@ -58,19 +59,19 @@ def identity_operator(matrix: Any) -> LinearOperator:
 
 
 @export("contrib.solvers.util.dot")
-def dot(x: Any, y: Any) -> Any:
+def dot(x: Any, y: Any) -> Tensor:
     """Return the scalar product of two tensors of one shape; the first one's conjugate is taken."""
     return tf.reduce_sum(tf.conj(x) * y)
 
 
 @export("contrib.solvers.util.l2norm_squared")
-def l2norm_squared(v: Any) -> Any:
+def l2norm_squared(v: Any) -> Tensor:
     """Return the sum of the squares of real numbers of any shape."""
     return tf.constant(2, dtype=v.dtype.base_dtype) * tf.nn.l2_loss(v)
 
 
 @export("contrib.solvers.util.l2norm")
-def l2norm(v: Any) -> Any:
+def l2norm(v: Any) -> Tensor:
     """Return the length of a vector: the root of the sum of its squares."""
     return tf.sqrt(l2norm_squared(v))
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("contrib.sparsemax.sparsemax")
-def sparsemax(logits: Any, name: str | None = None) -> Any:
+def sparsemax(logits: Any, name: str | None = None) -> Tensor:
     """Return the probabilities that are nearest to some logits; many of them are 0.
 
     Args:
@@ -39,7 +40,7 @@ def sparsemax(logits: Any, name: str | None = None) -> Any:
 
 
 @export("contrib.sparsemax.sparsemax_loss")
-def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Any:
+def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Tensor:
     """Return the loss whose gradient is the difference of sparsemax and labels.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from stillflow_contrib.specs import summaries
@@ -11,7 +12,7 @@ _OTHERS = {name: value for name, value in vars(math).items() if not name.startsw
 _OTHERS["summaries"] = summaries
 
 
-def lookup(name: str) -> Any:
+def lookup(name: str) -> Callable[..., Any]:
     """`tf.contrib.specs.<name>`.
 
     Raises:

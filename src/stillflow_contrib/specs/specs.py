@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from stillflow.graph.export import export, export_value
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.specs import params_ops, specs_lib, specs_ops
 
 
@@ -72,7 +73,7 @@ def create_net_fun(spec: str, environment: dict[str, Any] | None = None) -> Call
 
 
 @export("contrib.specs.create_net")
-def create_net(spec: str, inputs: Any, environment: dict[str, Any] | None = None) -> Any:
+def create_net(spec: str, inputs: Any, environment: dict[str, Any] | None = None) -> Tensor:
     """Make a network.
 
     Args:

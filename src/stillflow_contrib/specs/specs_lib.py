@@ -7,9 +7,14 @@ import operator
 import re
 from collections.abc import Callable as AnyCallable
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.export import export, export_value
+from stillflow.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 QUOTED = export_value(
     "contrib.specs.QUOTED", re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
@@ -101,7 +106,7 @@ class Callable(Composable):
     def __init__(self, f: AnyCallable[[Any], Any]) -> None:
         self.f = f
 
-    def funcall(self, x: Any) -> Any:
+    def funcall(self, x: Any) -> RefVariable:
         """Return the function's result for an input."""
         return self.f(x)
 
@@ -114,7 +119,7 @@ class Operator(Composable):
         self.op = op
         self.funs = args
 
-    def funcall(self, x: Any) -> Any:
+    def funcall(self, x: Any) -> Tensor:
         """Return the function of the others' outputs for an input."""
         return self.op(*[f.funcall(x) for f in self.funs])
 
@@ -137,7 +142,7 @@ class Function(Composable):
     def __call__(self, *args: Any, **kw: Any) -> Function:
         return Function(self.f, *args, *self.args, **{**self.kw, **kw})
 
-    def funcall(self, x: Any) -> Any:
+    def funcall(self, x: Any) -> Tensor | float:
         """Return the function's result for an input and the arguments."""
         args, kw = get_positional(self.args, self.kw)
         if debug_:

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export, export_value
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.specs import specs_lib
 
 External = specs_lib.External
@@ -37,7 +38,7 @@ class Conc(specs_lib.Composable):
         self.dim = dim
         self.funs = args
 
-    def funcall(self, x: Any) -> Any:
+    def funcall(self, x: Any) -> Tensor:
         """Return their concatenated outputs for an input."""
         return tf.concat([f.funcall(x) for f in self.funs], self.dim)
 
@@ -130,7 +131,7 @@ class Shared(specs_lib.Composable):
             raise ValueError("name must be None or a string")
         self.subnet, self.name, self.scope = subnet, name, scope
 
-    def funcall(self, x: Any) -> Any:
+    def funcall(self, x: Any) -> Tensor:
         """Return the part's output for an input, with the variables of the first time."""
         first = self.scope is None
         given = self.name if first else self.scope

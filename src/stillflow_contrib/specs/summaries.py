@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export, export_value
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.specs import specs
 
 Printer = Callable[[str], Any]
@@ -165,7 +166,7 @@ def tf_parameter_summary(x: Any, printer: Printer = print, combine: bool = True)
         printer(f"{count:10d} {name:<20s} {shape}")
 
 
-def _net(spec: str, inputs: Any, input_shape: Any, input_type: Any) -> Any:
+def _net(spec: str, inputs: Any, input_shape: Any, input_type: Any) -> Tensor:
     if inputs is None:
         inputs = tf.placeholder(input_type, input_shape)
     return specs.create_net(spec, inputs)

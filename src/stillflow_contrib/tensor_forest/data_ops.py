@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.tensor_forest.conversions import reinterpret_string_to_float
 from stillflow.ops.tensor_forest.examples import CATEGORICAL as DATA_CATEGORICAL
 from stillflow.ops.tensor_forest.examples import FLOAT as DATA_FLOAT
@@ -21,7 +22,7 @@ DTYPE_TO_FTYPE = {
 
 
 @export("contrib.tensor_forest.data_ops.CastToFloat")
-def CastToFloat(tensor: Any) -> Any:
+def CastToFloat(tensor: Any) -> Tensor:
     """Strings and integers as float32; other tensors as they are."""
     if tensor.dtype == tf.string:
         return reinterpret_string_to_float(tensor)
@@ -81,7 +82,7 @@ class TensorForestDataSpec:
 
 
 @export("contrib.tensor_forest.data_ops.GetColumnName")
-def GetColumnName(column_key: Any, col_num: int) -> Any:
+def GetColumnName(column_key: Any, col_num: int) -> str:
     """Return the name of a column: its key, if that is a string, or the key's own name."""
     if isinstance(column_key, str):
         return column_key
@@ -143,7 +144,7 @@ def _join(data: dict[Any, Any], spec: TensorForestDataSpec) -> tuple[Any, Any]:
 
 
 @export("contrib.tensor_forest.data_ops.ParseLabelTensorOrDict")
-def ParseLabelTensorOrDict(labels: Any) -> Any:
+def ParseLabelTensorOrDict(labels: Any) -> Tensor:
     """Make one float32 tensor of all labels.
 
     Args:

@@ -197,7 +197,7 @@ class ForestHParams:
         self.pruning_type = PRUNING_TYPES[self.split_pruning_name]
 
 
-def _how_often(never: bool, given: Any) -> Any:
+def _how_often(never: bool, given: Any) -> int:
     if never:
         return 0
     if not given:

@@ -11,6 +11,7 @@ from stillflow.contrib.layers.feature_columns.transforming import (
 )
 from stillflow.feature_column.transforming import transform_features
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.variables.resource import destroy_resource_op
 from stillflow.saved_model.export_outputs import PredictOutput
@@ -154,7 +155,7 @@ def _build(settings: _Settings, features: Any, labels: Any, mode: Any) -> Any:
     return finish(settings, features, labels, mode, logits, training, hooks, more)
 
 
-def _transformed(settings: _Settings, features: Any) -> Any:
+def _transformed(settings: _Settings, features: Any) -> dict[str, Tensor]:
     if isinstance(features, (tf.Tensor, tf.SparseTensor)):
         features = {"features": features}
     if settings.feature_columns:
@@ -167,11 +168,11 @@ def _transformed(settings: _Settings, features: Any) -> Any:
     return features
 
 
-def _taken(features: Any, name: Any) -> Any:
+def _taken(features: Any, name: Any) -> Tensor | None:
     return features.pop(name) if name and name in features else None
 
 
-def _log_odds(probabilities: Any) -> Any:
+def _log_odds(probabilities: Any) -> Tensor:
     """Return the inverse of the sigmoid, as far as it exists."""
     second = tf.slice(probabilities, [0, 1], [-1, 1])
     return tf.log(tf.maximum(second / tf.maximum(1.0 - second, EPSILON), EPSILON))
@@ -179,7 +180,7 @@ def _log_odds(probabilities: Any) -> Any:
 
 def _training(
     settings: _Settings, builder: Any, features: Any, labels: Any, weights: Any, logits: Any
-) -> Any:
+) -> Operation:
     with tf.control_dependencies([logits.op]):
         return tf.group(
             builder.training_graph(
@@ -214,7 +215,7 @@ def _loss_hooks(settings: _Settings, loss: Any) -> list[Any]:
 def _old_result(
     settings: _Settings, features: Any, labels: Any, mode: Any, logits: Any, training: Any,
     hooks: list[Any], more: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> ModelFnOps:  # fmt: skip
     model = settings.head.create_model_fn_ops(
         features=features, labels=labels, mode=mode, train_op_fn=lambda loss: training,
         logits=logits, scope=settings.head_scope,

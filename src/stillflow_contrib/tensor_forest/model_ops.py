@@ -32,7 +32,7 @@ class TreeVariableSavable(SaveableObject):
         super().__init__(tree_handle, specs, name)
         self._tree_handle, self._create_op = tree_handle, create_op
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         """Set the tree that was read."""
         params = self.params.serialized_params_proto
         with tf.control_dependencies([self._create_op]):

@@ -31,7 +31,7 @@ class FertileStatsVariableSavable(SaveableObject):
         super().__init__(stats_handle, [SaveSpec(stored, "", name)], name)
         self._stats_handle, self._create_op = stats_handle, create_op
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         """Set the statistics that were read."""
         params = self.params.serialized_params_proto
         with tf.control_dependencies([self._create_op]):

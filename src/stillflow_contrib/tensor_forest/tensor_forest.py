@@ -32,7 +32,7 @@ __all__ = [
 
 
 @export("contrib.tensor_forest.tensor_forest.get_epoch_variable")
-def get_epoch_variable() -> Any:
+def get_epoch_variable() -> list[int]:
     """Return the number of the epoch that input queues count, [1]; [0] if none does."""
     for variable in tf.local_variables():
         if "limit_epochs/epoch" in variable.op.name:
@@ -102,11 +102,11 @@ class ForestVariables:
     def __setitem__(self, t: int, val: Any) -> None:
         self.variables[t] = val
 
-    def __getitem__(self, t: int) -> Any:
+    def __getitem__(self, t: int) -> TreeVariables:
         return self.variables[t]
 
 
-def _random_rows(count: Any, share: float, seed: int) -> Any:
+def _random_rows(count: Any, share: float, seed: int) -> Tensor:
     """Return the numbers of some of `count` rows, each drawn with the probability `share`."""
     drawn = tf.random_uniform(count, seed=seed)
     is_drawn = tf.less(drawn, tf.ones_like(drawn) * share)
@@ -155,7 +155,7 @@ class RandomForestGraphs:
         parts = tf.split(value=input_data, num_or_size_splits=self.params.num_features, axis=1)
         return tf.concat([parts[number] for number in self.params.bagged_features[tree_num]], 1)
 
-    def _features_of(self, tree_num: int, dense: Any, sparse: Any) -> Any:
+    def _features_of(self, tree_num: int, dense: Any, sparse: Any) -> Tensor | None:
         if not self.params.bagged_features:
             return dense
         if sparse is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.lookup.static_tables import InitializableLookupTableBaseV1
 from stillflow.ops.strings.skip_grams import skip_gram_generate_candidates_op
@@ -32,7 +33,7 @@ def skip_gram_sample(
     batch_capacity: int | None = None,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> list[Tensor] | tuple[Tensor, Tensor]:
     """Pairs each word with those around it, up to a distance that is drawn for each word.
 
     Args:
@@ -124,7 +125,7 @@ def _known(words: Any, table: Any, min_count: Any) -> tuple[Any, Any]:
         return frequent, occurrences
 
 
-def _thinned(words: Any, counts: Any, part: float, corpus_size: Any, seed: int | None) -> Any:
+def _thinned(words: Any, counts: Any, part: float, corpus_size: Any, seed: int | None) -> Tensor:
     """Leaves out frequent words at random, the more frequent the more of them."""
     if part < 0 or part > 1:
         raise ValueError(f"Invalid vocab_subsampling={part} - it should be within range [0, 1].")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.ar_model import ARModel
 from stillflow_contrib.timeseries.densities import cauchy_log_prob, log_add_exp, normal_log_prob
 from stillflow_contrib.timeseries.prediction_networks import FlatPredictionModel
@@ -55,14 +56,14 @@ class AnomalyMixtureARModel(ARModel):
         self._create_anomaly_ops(times, values, predictions)
         return predictions
 
-    def _anomaly_log_prob(self, targets: Any, prediction_ops: dict[str, Any]) -> Any:
+    def _anomaly_log_prob(self, targets: Any, prediction_ops: dict[str, Any]) -> Tensor:
         prediction, scale = prediction_ops["mean"], prediction_ops["anomaly_params"]
         if self._anomaly_distribution == self.GAUSSIAN_ANOMALY:
             sigma = tf.sqrt(tf.maximum(scale, 1e-5))
             return normal_log_prob(targets, sigma, prediction)
         return cauchy_log_prob(targets, scale, prediction)
 
-    def loss_op(self, targets: Any, prediction_ops: dict[str, Any]) -> Any:
+    def loss_op(self, targets: Any, prediction_ops: dict[str, Any]) -> Tensor:
         """Return the loss of the mixture, a scalar."""
         sigma = tf.sqrt(tf.maximum(prediction_ops["covariance"], 1e-5))
         prior = self._anomaly_prior_probability

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.ar_prediction import Rollout
 from stillflow_contrib.timeseries.densities import normal_log_prob
 from stillflow_contrib.timeseries.feature_keys import PredictionFeatures, TrainEvalFeatures
 from stillflow_contrib.timeseries.model import ModelOutputs, TimeSeriesModel
 from stillflow_contrib.timeseries.model_utils import fully_connected
 from stillflow_contrib.timeseries.prediction_networks import FlatPredictionModel
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
+
 
 _TIMES, _VALUES = TrainEvalFeatures.TIMES, TrainEvalFeatures.VALUES
 _Features = dict[str, Any]
@@ -184,7 +189,7 @@ class ARModel(TimeSeriesModel):
                 prediction.set_shape([None, self.output_window_size, self.num_features])
             return predictions
 
-    def loss_op(self, targets: Any, prediction_ops: _Features) -> Any:
+    def loss_op(self, targets: Any, prediction_ops: _Features) -> Tensor:
         """Return the loss of predictions, a scalar, for values [batch, output window, features]."""
         prediction = prediction_ops["mean"]
         if self.loss == ARModel.NORMAL_LIKELIHOOD_LOSS:
@@ -196,14 +201,14 @@ class ARModel(TimeSeriesModel):
         loss /= tf.cast(tf.reduce_prod(tf.shape(targets)), loss.dtype)
         return loss
 
-    def _process_exogenous_features(self, times: Any, features: _Features) -> Any:
+    def _process_exogenous_features(self, times: Any, features: _Features) -> Tensor:
         embedded = super()._process_exogenous_features(times=times, features=features)
         if embedded is not None:
             return embedded
         assert self.exogenous_size == 0
         return tf.zeros(tf.concat([tf.shape(times), tf.constant([0])], axis=0))
 
-    def _known_features(self, times: Any, features: _Features) -> Any:
+    def _known_features(self, times: Any, features: _Features) -> Tensor:
         """Return the features besides times and values, [batch, window, width]."""
         known = {key: value for key, value in features.items() if key not in _OWN}
         return self._process_exogenous_features(times=times, features=known)
@@ -299,7 +304,9 @@ class ARModel(TimeSeriesModel):
         crop = output_size + before
         features = {name: value[:, -crop:] for name, value in features.items()}
 
-        def window(number: Any, losses: Any, means: Any, covariances: Any) -> Any:
+        def window(
+            number: Any, losses: Any, means: Any, covariances: Any
+        ) -> tuple[Tensor, TensorArray, TensorArray, TensorArray]:
             begin = number * after
             outputs = self._process_window(
                 {name: value[:, begin : begin + self.window_size]
@@ -323,7 +330,7 @@ class ARModel(TimeSeriesModel):
         shape = [tf.shape(times)[0], after * count, self.num_features]
         end_state = self._end_state(times, values, regressors, state)
 
-        def joined(array: Any) -> Any:
+        def joined(array: Any) -> Tensor:
             return tf.reshape(tf.transpose(array.stack(), [1, 0, 2, 3]), shape)
 
         return ModelOutputs(
@@ -347,7 +354,9 @@ class ARModel(TimeSeriesModel):
                 f"'{_TIMES}' (batch size, window size))."
             )
 
-    def _end_state(self, times: Any, values: Any, regressors: Any, state: Any) -> Any:
+    def _end_state(
+        self, times: Any, values: Any, regressors: Any, state: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the last times, their scaled values and exogenous features."""
         size = self.input_window_size
         if size == 0:

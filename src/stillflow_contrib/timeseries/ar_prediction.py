@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
 class Rollout:
@@ -71,7 +72,7 @@ class Rollout:
 
     def _predict_window(
         self, number: Any, times: Any, values: Any, regressors: Any, means: Any, covariances: Any
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         predicted = self._model.prediction_ops(times, values, regressors)
         mean, covariance = predicted["mean"], predicted["covariance"]
         # After the last window there is no next one: the last one is taken again, for its shape.
@@ -104,7 +105,7 @@ class Rollout:
         next_regressors = self._regressors[:, offset - before : offset + after, :]
         return self._times[:, offset - before : offset + after], next_values, next_regressors
 
-    def _joined(self, array: Any) -> Any:
+    def _joined(self, array: Any) -> Tensor | None:
         """Return the windows of an array as one, without padding."""
         if not isinstance(array, tf.TensorArray):
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.feature_keys import (
     PredictionFeatures,
     State,
@@ -49,7 +50,7 @@ def check_train_eval_features(features: dict[str, Any], model: Any) -> None:
     _check_shapes(features, times, {State.STATE_TUPLE})
 
 
-def _checked_times(features: dict[str, Any], name: str) -> Any:
+def _checked_times(features: dict[str, Any], name: str) -> Tensor:
     times = features[name]
     if not times.get_shape().is_compatible_with([None, None]):
         raise ValueError(

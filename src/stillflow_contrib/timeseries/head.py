@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
@@ -27,6 +27,10 @@ from stillflow_contrib.timeseries.feature_shapes import (
     check_predict_features,
     check_train_eval_features,
 )
+
+if TYPE_CHECKING:
+    from stillflow_contrib.timeseries.model import ModelOutputs
+
 
 _Features = dict[str, Any]
 _TRAIN, _EVAL, _PREDICT = (
@@ -69,7 +73,7 @@ class TimeSeriesRegressionHead(Head):
 
     def create_loss(
         self, features: _Features, mode: str, logits: Any = None, labels: Any = None
-    ) -> Any:
+    ) -> ModelOutputs:
         """Return the model's outputs, of which its loss is one; it is summarized.
 
         Args:

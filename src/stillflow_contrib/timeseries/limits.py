@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
 def counter(name: str) -> Any:
@@ -14,7 +15,7 @@ def counter(name: str) -> Any:
     return tf.Variable(zero, name=name, trainable=False, collections=local)
 
 
-def once_initialized(variable: Any, count: Callable[[], Any]) -> Any:
+def once_initialized(variable: Any, count: Callable[[], Any]) -> Tensor:
     """Return the result of `count`, or 0 as long as the variable has no value."""
     initialized = tf.is_variable_initialized(variable)
     return tf.cond(initialized, count, lambda: tf.constant(0, dtype=tf.int64))

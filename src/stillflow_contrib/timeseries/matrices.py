@@ -7,9 +7,10 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 
 
-def clip_covariance(covariance: Any, maximum_variance_ratio: Any, minimum_variance: Any) -> Any:
+def clip_covariance(covariance: Any, maximum_variance_ratio: Any, minimum_variance: Any) -> Tensor:
     """Covariances [..., d, d] with no variance too small.
 
     Args:
@@ -23,14 +24,14 @@ def clip_covariance(covariance: Any, maximum_variance_ratio: Any, minimum_varian
     return tf.matrix_set_diag(covariance, tf.maximum(clipped, minimum_variance))
 
 
-def paddings_of_last_axes(rank: Any, *amounts: Any) -> Any:
+def paddings_of_last_axes(rank: Any, *amounts: Any) -> Tensor:
     """Return paddings that leave `rank` axes as they are, and pad those behind by `amounts`."""
     return tf.concat([tf.zeros([rank, 2], dtype=tf.int32), list(amounts)], axis=0)
 
 
 def block_diagonal(
     matrices: Sequence[Any], dtype: Any = tf.float32, name: str | None = "block_diagonal"
-) -> Any:
+) -> Tensor:
     """Return the block-diagonal matrix of matrices [..., rows, columns]."""
     blocks: list[Any] = [tf.convert_to_tensor(matrix, dtype=dtype) for matrix in matrices]
     rows, columns, batch = tf.Dimension(0), tf.Dimension(0), tf.TensorShape(None)
@@ -54,7 +55,7 @@ def block_diagonal(
     return blocked
 
 
-def power_sums_tensor(array_size: Any, power_matrix: Any, multiplier: Any) -> Any:
+def power_sums_tensor(array_size: Any, power_matrix: Any, multiplier: Any) -> Tensor:
     """Return sums of A^i B (A^i)^T over i from 0: none, the first, the first two, ...
 
     Args:
@@ -80,13 +81,13 @@ def power_sums_tensor(array_size: Any, power_matrix: Any, multiplier: Any) -> An
     return tf.concat([tf.expand_dims(tf.zeros_like(multiplier), 0), sums], 0)
 
 
-def matrix_to_powers(matrix: Any, powers: Any) -> Any:
+def matrix_to_powers(matrix: Any, powers: Any) -> Tensor:
     """Powers [n, d, d] of one matrix [d, d], for integers [n]."""
     tiled = tf.tile(tf.expand_dims(matrix, 0), [tf.size(powers), 1, 1])
     return batch_matrix_pow(tiled, powers)
 
 
-def batch_matrix_pow(matrices: Any, powers: Any) -> Any:
+def batch_matrix_pow(matrices: Any, powers: Any) -> Tensor:
     """Each of [n, d, d] to its power of [n], integers, by squaring."""
     batch: Any = tf.convert_to_tensor(matrices)
     powers = tf.cast(powers, tf.int32)
@@ -112,7 +113,7 @@ def batch_matrix_pow(matrices: Any, powers: Any) -> Any:
     return tf.where(is_zero, identities, tf.matmul(base, rest))
 
 
-def batch_times_matrix(batch: Any, matrix: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
+def batch_times_matrix(batch: Any, matrix: Any, adj_x: bool = False, adj_y: bool = False) -> Tensor:
     """Every matrix of a batch times one.
 
     Args:
@@ -140,13 +141,13 @@ def batch_times_matrix(batch: Any, matrix: Any, adj_x: bool = False, adj_y: bool
     return tf.reshape(tf.matmul(flat, right, adjoint_b=adj_y), [number, rows, columns])
 
 
-def matrix_times_batch(matrix: Any, batch: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
+def matrix_times_batch(matrix: Any, batch: Any, adj_x: bool = False, adj_y: bool = False) -> Tensor:
     """One matrix [a, b] times every one of a batch [n, b, c]: [n, a, c]."""
     transposed = batch_times_matrix(batch, matrix, adj_x=not adj_y, adj_y=not adj_x)
     return tf.transpose(transposed, [0, 2, 1])
 
 
-def make_toeplitz_matrix(inputs: Any, name: str | None = None) -> Any:
+def make_toeplitz_matrix(inputs: Any, name: str | None = None) -> Tensor:
     """Return the symmetric Toeplitz matrix of blocks [n, d, d]: [n * d, n * d]."""
     blocks, size = (tf.shape(inputs)[axis] for axis in (0, 1))
     side = size * blocks
@@ -158,7 +159,7 @@ def make_toeplitz_matrix(inputs: Any, name: str | None = None) -> Any:
 
 def sign_magnitude_positive_definite(
     raw: Any, off_diagonal_scale: Any = 0.0, overall_scale: Any = 0.0
-) -> Any:
+) -> Tensor:
     """Covariances of any numbers: signs above the diagonal say signs, those below magnitudes.
 
     Args:
@@ -172,7 +173,7 @@ def sign_magnitude_positive_definite(
     numbers: Any = tf.convert_to_tensor(raw)
     diagonal = tf.matrix_diag_part(numbers)
 
-    def padded(value: Any, rank: Any) -> Any:
+    def padded(value: Any, rank: Any) -> Tensor:
         """Return the value with trailing dimensions of 1, to broadcast."""
         value = tf.convert_to_tensor(value, dtype=numbers.dtype.base_dtype)
         shape = tf.shape(value)
@@ -193,7 +194,7 @@ def sign_magnitude_positive_definite(
     return tf.matmul(cholesky, cholesky, transpose_a=True)
 
 
-def transform_to_covariance_matrices(input_vectors: Any, matrix_size: int) -> Any:
+def transform_to_covariance_matrices(input_vectors: Any, matrix_size: int) -> Tensor:
     """Covariances [batch, size, size], by a dense layer of vectors [batch, width]."""
     combined = tf.contrib.layers.fully_connected(
         input_vectors, matrix_size**2 + 2, activation_fn=None
@@ -210,7 +211,7 @@ def transform_to_covariance_matrices(input_vectors: Any, matrix_size: int) -> An
 def variable_covariance_matrix(
     size: int, name: str, dtype: Any, initial_diagonal_values: Any = None,
     initial_overall_scale_log: Any = 0.0,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a covariance [size, size] that is trained.
 
     Args:
@@ -235,10 +236,10 @@ def variable_covariance_matrix(
     return tf.identity(covariance, name=name)
 
 
-def replicate_state(start_state: Any, batch_size: Any) -> Any:
+def replicate_state(start_state: Any, batch_size: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Return a nested state with its tensors [...] repeated: [batch_size, ...]."""
 
-    def replicated(state: Any) -> Any:
+    def replicated(state: Any) -> Tensor:
         row = tf.expand_dims(state, 0)
         ones = tf.ones([tf.rank(state)], dtype=tf.int32)
         return tf.tile(row, tf.concat([[batch_size], ones], 0))

@@ -6,6 +6,7 @@ import abc
 from typing import Any, NamedTuple
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.feature_keys import TrainEvalFeatures
 from stillflow_contrib.timeseries.matrices import replicate_state
 
@@ -83,13 +84,13 @@ class TimeSeriesModel(abc.ABC):
             self._stats_means, variances = self._input_statistics.overall_feature_moments
             self._stats_sigmas = tf.sqrt(variances)
 
-    def _scale_data(self, data: Any) -> Any:
+    def _scale_data(self, data: Any) -> Tensor:
         """Values with the series' mean taken away, by its standard deviation."""
         if self._input_statistics is None:
             return data
         return (data - self._stats_means) / self._stats_sigmas
 
-    def _scale_variance(self, variance: Any) -> Any:
+    def _scale_variance(self, variance: Any) -> Tensor:
         if self._input_statistics is None:
             return variance
         return variance / self._input_statistics.overall_feature_moments.variance
@@ -146,7 +147,7 @@ class TimeSeriesModel(abc.ABC):
         columns = self._exogenous_feature_columns
         return embedded_columns_shape(columns) if columns else (0,)
 
-    def _process_exogenous_features(self, times: Any, features: dict[str, Any]) -> Any:
+    def _process_exogenous_features(self, times: Any, features: dict[str, Any]) -> Tensor | None:
         """Known features as numbers.
 
         Args:
@@ -171,7 +172,7 @@ class TimeSeriesModel(abc.ABC):
         return tf.cast(regressors, dtype=self.dtype)
 
 
-def _one_batch_dimension(name: str, tensor: Any) -> Any:
+def _one_batch_dimension(name: str, tensor: Any) -> Tensor:
     """[batch, window, ...] as [batch * window, ...], with a column for numbers."""
     if tensor.get_shape().ndims is None:
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.arrays import Array
 from stillflow_contrib.timeseries.feature_keys import FilteringResults
 
 
@@ -48,7 +49,7 @@ def parameter_switch(parameter_overrides: dict[Any, Any]) -> Callable[[Any], Any
 
 def canonicalize_times_or_steps_from_output(
     times: Any, steps: int | None, previous_model_output: dict[str, Any]
-) -> Any:
+) -> Array:
     """Return the times [batch, window] to be predicted after those that a model has seen.
 
     Args:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries import limits
 from stillflow_contrib.timeseries.feature_keys import TrainEvalFeatures
 from stillflow_contrib.timeseries.numpy_series import canonicalize_numpy_data
+
+if TYPE_CHECKING:
+    from stillflow.ops.io.readers.classes import TextLineReader
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
+
 
 _TIMES, _VALUES = TrainEvalFeatures.TIMES, TrainEvalFeatures.VALUES
 
@@ -121,7 +127,9 @@ class ReaderBaseTimeSeriesParser(TimeSeriesReader):
         def more(key: Any, *_: Any) -> Any:
             return tf.not_equal(tf.squeeze(key, axis=0), tf.squeeze(first_key, axis=0))
 
-        def read_one(_: Any, value: Any, index: Any, collected: Any) -> Any:
+        def read_one(
+            _: Any, value: Any, index: Any, collected: Any
+        ) -> tuple[Tensor, Tensor, Tensor, TensorArray]:
             new_key, new_value = reader.read_up_to(queue, 1)
             new_key.set_shape([1])
             new_value.set_shape([1])
@@ -174,7 +182,7 @@ class CSVReader(ReaderBaseTimeSeriesParser):
         self._skip_header_lines = skip_header_lines
         super().__init__(filenames, read_num_records_hint)
 
-    def _get_reader(self) -> Any:
+    def _get_reader(self) -> TextLineReader:
         return tf.TextLineReader(skip_header_lines=self._skip_header_lines)
 
     def _process_records(self, lines: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.feature_keys import PredictionFeatures, TrainEvalFeatures
 from stillflow_contrib.timeseries.model import ModelOutputs, TimeSeriesModel
 
@@ -275,7 +276,7 @@ class _Values:
         return self
 
 
-def _batch_first(array: Any) -> Any:
+def _batch_first(array: Any) -> Tensor:
     """Return the values that a loop has written, [batch, window, ...]."""
     if isinstance(array, _Values):
         return tf.stack(array.values, axis=1)

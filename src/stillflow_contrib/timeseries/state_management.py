@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.feature_keys import FilteringFeatures, TrainEvalFeatures
 from stillflow_contrib.timeseries.matrices import replicate_state
 from stillflow_contrib.timeseries.model import ModelOutputs
@@ -125,10 +126,10 @@ class ChainingStateManager(_OverridableStateManager):
             features[TrainEvalFeatures.TIMES],
         )
 
-    def _get_chunk_number(self, time: Any) -> Any:
+    def _get_chunk_number(self, time: Any) -> Tensor:
         return time // self._state_saving_interval
 
-    def _get_cached_states(self, times: Any) -> Any:
+    def _get_cached_states(self, times: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Return the states [batch, ...] that are kept for times [batch]."""
         chunks = self._get_chunk_number(times)
         found = tuple(self._cached_states.lookup(tf.cast(chunks, tf.int64)))

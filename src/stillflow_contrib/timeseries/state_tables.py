@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.lookup.interface import LookupInterface
 from stillflow.lookup.mutable_tables import DenseHashTable
 
@@ -28,14 +29,14 @@ class TensorValuedMutableDenseHashTable(DenseHashTable):
             *args, key_dtype=key_dtype, value_dtype=value_dtype, default_value=flat, **kwargs
         )
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Put values [..., shape of a value] under keys [...]."""
         keys = tf.convert_to_tensor(keys, dtype=self._key_dtype)
         flat = tf.reshape(keys, [-1])
         rows = tf.reshape(values, [tf.shape(flat)[0], -1])
         return super().insert(keys=flat, values=rows, name=name)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
         """Return the values [..., shape of a value] of keys [...]."""
         flat = tf.reshape(tf.convert_to_tensor(keys, dtype=self._key_dtype), [-1])
         found = super().lookup(keys=flat, name=name)
@@ -72,12 +73,12 @@ class TupleOfTensorsLookup(LookupInterface):
         self._hash_tables = nest.pack_sequence_as(default_values, tables)
         self._name = name
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: Any, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return the states of keys [...]: each tensor with [...] in front."""
         found = [table.lookup(keys) for table in nest.flatten(self._hash_tables)]
         return nest.pack_sequence_as(self._hash_tables, found)
 
-    def insert(self, keys: Any, values: Any) -> Any:
+    def insert(self, keys: Any, values: Any) -> Operation:
         """Put states under keys [...]; give the operation that does."""
         nest.assert_same_structure(self._hash_tables, values)
         # All are computed before one is put in: they may have been looked up here.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Operation, Tensor
 from stillflow_contrib.timeseries.feature_keys import TrainEvalFeatures
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import ResourceVariable, UnreadVariable
 
 
 class Moments(NamedTuple):
@@ -37,7 +41,7 @@ class _Sums(NamedTuple):
     overall_feature_sum_of_squares: Any
 
 
-def _variable(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
+def _variable(name: str, shape: Any, dtype: Any, initializer: Any) -> ResourceVariable:
     return tf.get_variable(
         name=name, shape=shape, dtype=dtype, initializer=initializer, trainable=False
     )
@@ -117,7 +121,7 @@ class InputStatisticsFromMiniBatch:
 
     def _update_statistics_from_mini_batch(
         self, statistics: InputStatistics, sums: _Sums, times: Any, values: Any
-    ) -> Any:
+    ) -> Operation:
         values = tf.cast(values, self._dtype)
         assigned = self._update_sums(sums, times, values)
         with tf.control_dependencies([tf.group(*assigned)]):
@@ -144,7 +148,7 @@ class InputStatisticsFromMiniBatch:
         ) / tf.cast(tf.shape(times)[1] - 1, self._dtype)
         add = tf.assign_add
 
-        def on_its_device(assign: Callable[..., Any], variable: Any, value: Any) -> Any:
+        def on_its_device(assign: Callable[..., Any], variable: Any, value: Any) -> UnreadVariable:
             with tf.device(variable.device):
                 return assign(variable, value(variable))
 
@@ -167,11 +171,13 @@ class InputStatisticsFromMiniBatch:
             ),
         )
 
-    def _update_start(self, statistics: InputStatistics, times: Any, values: Any) -> Any:
+    def _update_start(
+        self, statistics: InputStatistics, times: Any, values: Any
+    ) -> tuple[Tensor, UnreadVariable]:
         """Moments of the first window, if it is the earliest so far, and the first time."""
         first = tf.cast(tf.argmin(times[:, 0]), tf.int32)
 
-        def moments() -> Any:
+        def moments() -> Operation:
             window = values[first, : self._starting_variance_window_size]
             mean, variance = tf.nn.moments(window, axes=[0])
             start = statistics.series_start_moments

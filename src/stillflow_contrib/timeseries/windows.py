@@ -9,6 +9,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries import limits
 from stillflow_contrib.timeseries.feature_keys import (
     FilteringResults,
@@ -44,7 +45,7 @@ def predict_continuation_input_fn(
     }
 
     def predict_input_fn() -> tuple[_Features, None]:
-        def once(value: Any) -> Any:
+        def once(value: Any) -> Tensor:
             return tf.train.limit_epochs(value, num_epochs=1)
 
         return {key: nest.map_structure(once, values) for key, values in features.items()}, None

@@ -11,6 +11,7 @@ from typing import Any
 
 from stillflow.autograph.operators import control_flow
 from stillflow.autograph.operators.tensors import is_dense_tensor, match_staging_level
+from stillflow.graph.operation import Tensor
 
 Block = Callable[..., Any]
 Values = tuple[Any, ...]
@@ -69,7 +70,7 @@ def if_(
     places = _Places(get, set_, variables, composites)
 
     def branch(block: Block) -> Block:
-        def run() -> Any:
+        def run() -> Tensor | tuple[Any, ...]:
             before = places.variables()
             block()
             values = places.variables()

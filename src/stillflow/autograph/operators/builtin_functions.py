@@ -9,6 +9,7 @@ from stillflow.autograph.operators.python_calls import call_python
 from stillflow.autograph.operators.tensors import is_tensor_array, is_tensor_list
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.arrays.sequences import range as tf_range
 from stillflow.ops.arrays.shape import rank, shape
@@ -25,17 +26,17 @@ from stillflow.ops.tensor_list.cards import cards as list_cards
 UNSPECIFIED: Any = object()
 
 
-def abs_(x: Any) -> Any:
+def abs_(x: Any) -> Tensor | int:
     """`abs(x)`."""
     return tf_abs(x) if is_tensor(x) else abs(x)
 
 
-def float_(x: Any = 0) -> Any:
+def float_(x: Any = 0) -> Tensor | float:
     """`float(x)`, of a tensor a float32."""
     return _number(x, dtypes.float32) if is_tensor(x) else float(x)
 
 
-def int_(x: Any = 0, base: Any = UNSPECIFIED) -> Any:
+def int_(x: Any = 0, base: Any = UNSPECIFIED) -> Tensor | int:
     """`int(x)`, of a tensor an int32; its base must be 10."""
     if not is_tensor(x):
         return int(x) if base is UNSPECIFIED else int(x, base)
@@ -44,7 +45,7 @@ def int_(x: Any = 0, base: Any = UNSPECIFIED) -> Any:
     return _number(x, dtypes.int32)
 
 
-def _number(x: Any, dtype: Any) -> Any:
+def _number(x: Any, dtype: Any) -> Tensor:
     if x.dtype == dtypes.string:
         return string_to_number(x, out_type=dtype)
     return cast(x, dtype)
@@ -71,7 +72,7 @@ def _length(tensor: Any) -> Any:
         return shape(tensor)[0]
     dimensions = rank(tensor)
 
-    def refuse() -> Any:
+    def refuse() -> Tensor:
         text = string_join(["len requires non-zero rank, got ", as_string(dimensions)])
         with control_dependencies([Assert(False, [text])]):
             return constant(0, dtype=dtypes.int32)

@@ -21,6 +21,7 @@ from stillflow.autograph.operators.verification import (
 from stillflow.autograph.verbosity import warn
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.control_flow.cond import cond as tf_cond
 
@@ -46,7 +47,7 @@ def if_stmt(
     results: dict[str, Any] = {}
 
     def branch(name: str, block: Block) -> Callable[[], Any]:
-        def run() -> Any:
+        def run() -> tuple[Any, tuple[Tensor, ...]]:
             before = get_state()
             values = block()
             check_defined_in_branch(_tuple(values), name)

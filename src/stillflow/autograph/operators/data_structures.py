@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.constants import constant
@@ -16,11 +18,15 @@ from stillflow.ops.control_flow.flows import is_tensor_array
 from stillflow.ops.tensor_list import public as lists
 from stillflow.ops.tensor_list.cards import cards as list_cards
 
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
+
+
 ListPopOpts = namedtuple("ListPopOpts", ("element_dtype", "element_shape"))
 ListStackOpts = namedtuple("ListStackOpts", ("element_dtype", "original_call"))
 
 
-def new_list(iterable: Iterable[Any] | None = None) -> Any:
+def new_list(iterable: Iterable[Any] | None = None) -> Tensor | list[Tensor | int]:
     """`[...]`: a list of tensors in the graph if it is empty, else a list of Python."""
     elements = list(iterable or ())
     return elements or tf_tensor_list_new(elements)
@@ -30,7 +36,9 @@ def _common(elements: tuple[Any, ...]) -> tuple[set[Any], set[Any]]:
     return {e.dtype for e in elements}, {tuple(e.shape.as_list()) for e in elements}
 
 
-def tf_tensor_array_new(elements: Any, element_dtype: Any = None, element_shape: Any = None) -> Any:
+def tf_tensor_array_new(
+    elements: Any, element_dtype: Any = None, element_shape: Any = None
+) -> TensorArray:
     """Return a TensorArray of elements of one type and shape."""
     from stillflow.ops.tensor_array.tensor_array import TensorArray
 
@@ -52,7 +60,7 @@ def tf_tensor_array_new(elements: Any, element_dtype: Any = None, element_shape:
     return array
 
 
-def _only(found: set[Any], what: str, asked: Any, elements: Any) -> Any:
+def _only(found: set[Any], what: str, asked: Any, elements: Any) -> DType | tuple[()] | None:
     if len(found) > 1:
         raise ValueError(f"TensorArray requires all elements to have the same {what}: {elements}")
     inferred = next(iter(found), None)
@@ -63,7 +71,9 @@ def _only(found: set[Any], what: str, asked: Any, elements: Any) -> Any:
     return inferred if asked is None else asked
 
 
-def tf_tensor_list_new(elements: Any, element_dtype: Any = None, element_shape: Any = None) -> Any:
+def tf_tensor_list_new(
+    elements: Any, element_dtype: Any = None, element_shape: Any = None
+) -> Tensor:
     """Return a list in the graph of a tensor's rows, or of several tensors, perhaps different.
 
     ValueError if the elements are not of the type or shape, if given.
@@ -91,7 +101,7 @@ def tf_tensor_list_new(elements: Any, element_dtype: Any = None, element_shape: 
 
 def _filled_list(
     elements: tuple[Any, ...], types: set[Any], shapes: set[Any], dtype: Any, element_shape: Any
-) -> Any:
+) -> Tensor:
     inferred = shape(elements[0]) if len(shapes) == 1 else constant(-1)  # -1: any
     if dtype is None:
         dtype = next(iter(types)) if len(types) == 1 else dtypes.variant
@@ -103,7 +113,7 @@ def _filled_list(
     return made
 
 
-def _push(list_: Any, x: Any) -> Any:
+def _push(list_: Any, x: Any) -> Tensor:
     return list_cards["TensorListPushBack"](list_, convert_to_tensor(x))
 
 
@@ -126,7 +136,7 @@ def list_append(list_: Any, x: Any) -> Any:
         return list_
     _check_list(list_)
 
-    def like_x() -> Any:
+    def like_x() -> Tensor:
         tensor = convert_to_tensor(x)
         return lists.empty_tensor_list(element_shape=shape(tensor), element_dtype=tensor.dtype)
 

@@ -6,11 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.debugging.asserts import Assert
 
 
-def assert_stmt(expression1: Any, expression2: Callable[[], Any]) -> Any:
+def assert_stmt(expression1: Any, expression2: Callable[[], Any]) -> Operation | None:
     """`assert expression1, expression2()`; of a tensor, `tf.Assert`."""
     if not callable(expression2):
         raise ValueError(f"{expression2} must be a callable")

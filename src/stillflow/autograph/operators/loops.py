@@ -14,6 +14,7 @@ from stillflow.autograph.operators.verification import (
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.constants import constant
@@ -95,7 +96,7 @@ def over_range(
         new = tuple(body(number, *values))
         return (number + delta, *new)
 
-    def loop_test(number: Any, *values: Any) -> Any:
+    def loop_test(number: Any, *values: Any) -> Tensor:
         return _and_then(_before(number, limit, delta), extra_test, values)
 
     names = None if names is None else (None, *names)
@@ -104,7 +105,7 @@ def over_range(
     return final[1:]
 
 
-def _before(number: Any, limit: Any, delta: Any) -> Any:
+def _before(number: Any, limit: Any, delta: Any) -> Tensor:
     step = static_value(delta)
     if step is not None:
         return number < limit if step.item() >= 0 else number > limit
@@ -141,7 +142,7 @@ def over_iterator(
             new = ()
         return has_next, new
 
-    def loop_test(has_next: Any, values: Values) -> Any:
+    def loop_test(has_next: Any, values: Values) -> Tensor:
         return _and_then(has_next, extra_test, values)
 
     _, final = staged(loop_test, loop_body, get_state, set_state, (True, init_vars), None)
@@ -173,7 +174,7 @@ def _scanned(
     def scan_body(both: Any, item: Any) -> Any:
         values, state = both
 
-        def run() -> Any:
+        def run() -> tuple[tuple[Tensor, ...], Any]:
             set_state(state)
             new = body(item, *values)
             check_iteration(values + state, new + state, names, shapes=False)
@@ -186,7 +187,7 @@ def _scanned(
     def take_while_predicate(values: Values, state: Values, goes_on: Any) -> Any:
         return goes_on
 
-    def reduce_body(old: Any, new: Any) -> Any:
+    def reduce_body(old: Any, new: Any) -> tuple[tuple[Tensor, ...], Any]:
         values, state, _ = new
         return values, state
 
@@ -209,7 +210,7 @@ def _reduced(
     if no_state:
         constant(0)  # TensorFlow leaves this node in the graph
 
-    def reduce_body(both: Any, item: Any) -> Any:
+    def reduce_body(both: Any, item: Any) -> tuple[tuple[Tensor], Any]:
         values, state = both
         if not no_state:
             set_state(state)

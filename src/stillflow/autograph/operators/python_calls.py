@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dtypes
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 
 MatchDType = namedtuple("MatchDType", ("arg_number",))
@@ -19,7 +20,7 @@ def call_python(
     args: Any,
     kwargs: dict[str, Any] | None = None,
     use_dummy_return: bool = False,
-) -> Any:
+) -> Tensor:
     """Return an operation that calls a Python function; arguments that are no tensors are kept.
 
     `return_dtypes` are types of results, or `MatchDType`; none for a dummy, which is 1.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.constants import constant
@@ -26,6 +27,6 @@ def is_range_tensor(t: Any) -> bool:
     return is_tensor(t) and hasattr(t, "op") and t.op.type == "Range"
 
 
-def match_staging_level(value: Any, like_value: Any) -> Any:
+def match_staging_level(value: Any, like_value: Any) -> Tensor:
     """Return a value as a tensor if another one is a tensor."""
     return constant(value) if is_tensor(like_value) else value

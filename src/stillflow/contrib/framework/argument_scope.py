@@ -23,7 +23,7 @@ def current_arg_scope() -> dict[Any, dict[str, Any]]:
 
 
 @export("contrib.slim.arg_scope_func_key")
-def arg_scope_func_key(op: Any) -> Any:
+def arg_scope_func_key(op: Any) -> str:
     """Return the key of a function in a scope, before and after it is decorated."""
     return getattr(op, "_key_op", str(op))
 
@@ -88,7 +88,7 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[
 
 
 @export("contrib.framework.add_arg_scope", "contrib.slim.add_arg_scope")
-def add_arg_scope(func: Callable[..., Any]) -> Any:
+def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function so that an `arg_scope` can set its defaults.
 
     Args:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.framework.search import get_variable_full_name
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
-def _placeholder(var: Any) -> Any:
+
+def _placeholder(var: Any) -> Tensor:
     return tf.placeholder(
         dtype=var.dtype.base_dtype, shape=var.get_shape(), name="placeholder/" + var.op.name
     )
 
 
-def _variable_of(name: str) -> Any:
+def _variable_of(name: str) -> RefVariable:
     found = tf.get_collection(GraphKeys.GLOBAL_VARIABLES, name)
     if not found:
         raise ValueError(f"Variable {name} wasn't found")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 # Kinds of values that can be described, and their names.
 _KINDS = (
@@ -93,7 +94,7 @@ def print_op(
     parts = (print_tensor_name, print_tensor_type, print_shape, summarize_indicator_vector)
     printed = [part for each in [input_, *(data or [])] for part in _described(each, *parts)]
 
-    def prints(passed: Any) -> Any:
+    def prints(passed: Any) -> Tensor:
         return tf.Print(passed, printed, message or "", first_n, summarize, name)
 
     if isinstance(input_, (tf.Tensor, tf.Variable)):

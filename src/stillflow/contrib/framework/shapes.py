@@ -8,19 +8,20 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_shape import TensorShape
 
 
-def _same_rank(expected_shape: Any, tensor: Any) -> Any:
+def _same_rank(expected_shape: Any, tensor: Any) -> Tensor:
     expected_rank = tf.size(expected_shape)
     with tf.name_scope("is_rank", values=[tensor]) as scope:
         expected = tf.convert_to_tensor(expected_rank, name="expected")
         return tf.equal(expected, tf.rank(tensor, name="actual"), name=scope)
 
 
-def _same_dims(expected_shape: Any, actual: Any) -> Any:
+def _same_dims(expected_shape: Any, actual: Any) -> Tensor:
     """Return True if all sizes are equal, or -1 where they are expected."""
     with tf.name_scope("shape_tensor_equal", values=[expected_shape, actual]) as scope:
         free = tf.equal(expected_shape, -1)
@@ -28,13 +29,13 @@ def _same_dims(expected_shape: Any, actual: Any) -> Any:
         return tf.reduce_all(tf.logical_or(free, equal, name="exclude_partial_shape"), name=scope)
 
 
-def _is_shape(expected_shape: Any, tensor: Any, actual: Any) -> Any:
+def _is_shape(expected_shape: Any, tensor: Any, actual: Any) -> Tensor:
     with tf.name_scope("is_shape", values=[tensor]) as scope:
         same_rank = _same_rank(expected_shape, tensor)
         return tf.logical_and(same_rank, _same_dims(expected_shape, actual), name=scope)
 
 
-def _assert_shape(expected_shape: Any, tensor: Any) -> Any:
+def _assert_shape(expected_shape: Any, tensor: Any) -> Operation:
     with tf.name_scope("assert_shape", values=[tensor]) as scope:
         actual = tf.shape(tensor, name="actual")
         wanted = expected_shape
@@ -44,7 +45,7 @@ def _assert_shape(expected_shape: Any, tensor: Any) -> Any:
         return tf.Assert(_is_shape(wanted, tensor, actual), told, name=scope)
 
 
-def _vector(expected_shape: Any, name: str) -> Any:
+def _vector(expected_shape: Any, name: str) -> TensorShape:
     """Return the shape as an int32 array if it is a list or an array."""
     if isinstance(expected_shape, (list, tuple)):
         expected_shape = np.asarray(expected_shape)

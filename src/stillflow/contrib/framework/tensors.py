@@ -7,11 +7,12 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.util.deprecation import deprecated
 
 
 @export("contrib.framework.reduce_sum_n")
-def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Any:
+def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Tensor:
     """Return the sum of the elements of all of some tensors.
 
     Raises:
@@ -25,7 +26,7 @@ def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Any:
 
 
 @export("contrib.framework.assert_scalar_int")
-def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
+def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
     """Return the tensor, if it is a scalar of integer type.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.variables.zero_initializer import (
     zero_initializer_op,
     zero_var_initializer_op,
@@ -13,7 +14,7 @@ from stillflow.variables.resource_variable import is_resource_variable
 
 
 @export("contrib.framework.zero_initializer")
-def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:
+def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Tensor:
     """Set a variable's first value, zeros, in less memory than its initializer takes.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.layers.embedding_lookups import combiner_or_mean
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
+from stillflow.graph.operation import Tensor
 from stillflow.nn.embedding import as_list, check_sparse, ids_by_part, weights_like
 from stillflow.variables.resource_variable import BaseResourceVariable
 
@@ -90,14 +91,14 @@ class _Sums:
                 return self._of_whole(ids, name)
             return self._of_parts(tf.convert_to_tensor(ids, name="ids"), strategy, name)
 
-    def _clipped(self, rows: Any) -> Any:
+    def _clipped(self, rows: Any) -> Tensor:
         if self._max_norm is None:
             return rows
         known = rows.get_shape().ndims
         count = tf.size(tf.shape(rows)) if known is None else known
         return tf.clip_by_norm(rows, self._max_norm, axes=list(range(1, count)))
 
-    def _weighted(self, rows: Any, weights: Any) -> Any:
+    def _weighted(self, rows: Any, weights: Any) -> Tensor:
         if weights.dtype != rows.dtype:
             weights = tf.cast(weights, rows.dtype)
         return rows * weights_like(weights, rows)

@@ -12,11 +12,12 @@ from stillflow.contrib.layers.unfused_batch_norm import unfused_batch_norm
 from stillflow.contrib.layers.variables import add_to_collections, finished, variable_getter
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.layers.normalization import BatchNormalization
 from stillflow.variables.initializers import Ones, Zeros
 
 
-def _by_layer(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
+def _by_layer(inputs: Any, sc: Any, given: dict[str, Any]) -> Tensor:
     """Apply the layer of `tf.layers`, whose updates go to the usual collection."""
     first = given["param_initializers"] or {}
     regularizers = given["param_regularizers"] or {}
@@ -67,7 +68,7 @@ def batch_norm(
     renorm_clipping: dict[str, Any] | None = None,
     renorm_decay: Any = 0.99,
     adjustment: Any = None,
-) -> Any:
+) -> Tensor:
     """Normalize by the batch's mean and variance in training, else by their moving averages.
 
     Variables are `beta`, `gamma`, `moving_mean` and `moving_variance`.

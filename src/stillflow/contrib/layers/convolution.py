@@ -16,6 +16,7 @@ from stillflow.contrib.layers.formats import (
 from stillflow.contrib.layers.initializers import xavier_initializer
 from stillflow.contrib.layers.variables import WEIGHTS_AND_BIASES, outputs_of, variable_getter
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers import convolutional, transposed
 from stillflow.layers.signatures import with_fixed
 from stillflow.variables.initializers import Zeros
@@ -24,7 +25,7 @@ _BY_RANK = {3: convolutional.Conv1D, 4: convolutional.Conv2D, 5: convolutional.C
 _FORMATS = [None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"]
 
 
-def _convolved(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options: Any) -> Any:
+def _convolved(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options: Any) -> Tensor:
     """Return the outputs of a layer of `tf.layers` for arguments of a function below."""
     return outputs_of(
         kind, sc, inputs, given, filters=given["num_outputs"], kernel_size=given["kernel_size"],
@@ -33,7 +34,7 @@ def _convolved(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options
     )  # fmt: skip
 
 
-def _kind(inputs: Any, conv_dims: int | None) -> Any:
+def _kind(inputs: Any, conv_dims: int | None) -> type[Any]:
     rank = inputs.get_shape().ndims
     if conv_dims is not None and conv_dims + 2 != rank:
         raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
@@ -65,7 +66,7 @@ def convolution(
     trainable: bool = True,
     scope: Any = None,
     conv_dims: int | None = None,
-) -> Any:
+) -> Tensor:
     """Return a convolution over one, two or three axes, with variables `weights` and `biases`.
 
     Args:
@@ -173,7 +174,7 @@ def _convolution_transpose(
     trainable: bool = True,
     scope: Any = None,
     conv_dims: int = 2,
-) -> Any:
+) -> Tensor:
     """Return the transpose of a convolution; arguments are those of `convolution`.
 
     ValueError for another order of axes.

@@ -10,6 +10,7 @@ from stillflow.contrib.layers.formats import NCHW, NHWC, assert_images
 from stillflow.contrib.layers.utils import collect_named_outputs, last_dimension
 from stillflow.contrib.layers.variables import ModelVariables, finished, model_variable_getter
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.layers.core import Dropout
 from stillflow.layers.core import flatten as layer_flatten
@@ -29,7 +30,7 @@ def bias_add(
     trainable: bool = True,
     data_format: str = NHWC,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Add a variable `biases` to the channels.
 
     Args:
@@ -72,7 +73,7 @@ def dropout(
     outputs_collections: Any = None,
     scope: Any = None,
     seed: int | None = None,
-) -> Any:
+) -> Tensor:
     """Drop values at random in training, and scales up the others.
 
     Args:
@@ -99,7 +100,7 @@ def dropout(
 
 @export("contrib.layers.flatten", "contrib.slim.flatten")
 @add_arg_scope
-def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
+def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Tensor:
     """[batch, ...] as [batch, n].
 
     Args:
@@ -116,7 +117,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> 
         return collect_named_outputs(outputs_collections, sc, outputs)
 
 
-def _sparse_inner_flatten(inputs: Any, new_rank: int) -> Any:
+def _sparse_inner_flatten(inputs: Any, new_rank: int) -> SparseTensor:
     rank = inputs.dense_shape.get_shape().as_list()[0]
     if rank < new_rank:
         raise ValueError(
@@ -143,7 +144,7 @@ def _dense_inner_flatten(inputs: Any, new_rank: Any) -> Any:
 @add_arg_scope
 def inner_flatten(
     inputs: Any, new_rank: Any, output_collections: Any = None, scope: Any = None
-) -> Any:
+) -> SparseTensor:
     """Flatten the last axes, sparse or dense, until a rank is left; ValueError if it is less."""
     with tf.name_scope(scope, "InnerFlatten", [inputs, new_rank]) as sc:
         if isinstance(inputs, SparseTensor):
@@ -162,7 +163,7 @@ def one_hot_encoding(
     off_value: float = 0.0,
     outputs_collections: Any = None,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Vectors with one value on.
 
     Args:
@@ -184,7 +185,7 @@ def one_hot_encoding(
 
 @export("contrib.layers.softmax", "contrib.slim.softmax")
 @add_arg_scope
-def softmax(logits: Any, scope: Any = None) -> Any:
+def softmax(logits: Any, scope: Any = None) -> Tensor:
     """Softmax along the last axis of a tensor of any rank from 2.
 
     Raises:
@@ -202,7 +203,7 @@ def softmax(logits: Any, scope: Any = None) -> Any:
 @add_arg_scope
 def dense_to_sparse(
     tensor: Any, eos_token: Any = 0, outputs_collections: Any = None, scope: Any = None
-) -> Any:
+) -> SparseTensor:
     """Return the SparseTensor of the values that are not `eos_token`."""
     with tf.variable_scope(scope, "dense_to_sparse", [tensor]) as sc:
         dense = tf.convert_to_tensor(tensor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
@@ -11,8 +11,12 @@ from stillflow.contrib.layers.initializers import xavier_initializer
 from stillflow.contrib.layers.variables import WEIGHTS_AND_BIASES, outputs_of, variable_getter
 from stillflow.graph.export import export, export_value
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.layers.core import Dense
 from stillflow.variables.initializers import Zeros
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.layers.fully_connected", "contrib.slim.fully_connected")
@@ -32,7 +36,7 @@ def fully_connected(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Return a fully connected layer, with variables `weights` and `biases`.
 
     Args:
@@ -71,7 +75,9 @@ def fully_connected(
         return outputs_of(Dense, sc, inputs, given, units=num_outputs)
 
 
-def _legacy_variable(name: str, shape: Any, dtype: Any, collections: Any, **options: Any) -> Any:
+def _legacy_variable(
+    name: str, shape: Any, dtype: Any, collections: Any, **options: Any
+) -> RefVariable:
     everywhere = [*(collections or []), GraphKeys.GLOBAL_VARIABLES]
     return tf.get_variable(
         name, shape=shape, dtype=dtype, collections=list(dict.fromkeys(everywhere)), **options
@@ -90,7 +96,7 @@ def _input_units(x: Any) -> int:
     return units
 
 
-def _with_last_axis(y: Any, x: Any, units: int) -> Any:
+def _with_last_axis(y: Any, x: Any, units: int) -> Tensor:
     shape = tf.unstack(tf.shape(x))
     shape[-1] = units
     y = tf.reshape(y, tf.stack(shape))
@@ -112,7 +118,7 @@ def legacy_fully_connected(
     trainable: bool = True,
     weight_regularizer: Any = None,
     bias_regularizer: Any = None,
-) -> Any:
+) -> Tensor:
     """Return a fully connected layer with `weights` and `bias`, all added to collections.
 
     Args:

@@ -16,6 +16,7 @@ from stillflow.contrib.layers.variables import (
     variable_getter,
 )
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.separable import SeparableConv2D
 from stillflow.variables.initializers import Zeros
 
@@ -32,7 +33,7 @@ def _variables(inputs: Any, given: dict[str, Any]) -> ModelVariables:
     )
 
 
-def _with_biases(outputs: Any, sc: Any, channels: int, variables: Any, given: Any) -> Any:
+def _with_biases(outputs: Any, sc: Any, channels: int, variables: Any, given: Any) -> Tensor:
     """Return the outputs with biases, unless they are normalized; activated and collected."""
     if given["normalizer_fn"] is None and given["biases_initializer"] is not None:
         biases = variables.make(
@@ -44,7 +45,7 @@ def _with_biases(outputs: Any, sc: Any, channels: int, variables: Any, given: An
     return _finished(outputs, sc, given)
 
 
-def _finished(outputs: Any, sc: Any, given: dict[str, Any]) -> Any:
+def _finished(outputs: Any, sc: Any, given: dict[str, Any]) -> Tensor:
     return finished(
         outputs, sc.name, given["outputs_collections"], given["activation_fn"],
         given["normalizer_fn"], given["normalizer_params"],
@@ -73,7 +74,7 @@ def convolution2d_in_plane(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Return a convolution of every channel with the same filter; arguments as of `convolution`.
 
     Args:
@@ -96,7 +97,7 @@ def convolution2d_in_plane(
         return _with_biases(outputs, sc, channels, variables, given)
 
 
-def _separable(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
+def _separable(inputs: Any, sc: Any, given: dict[str, Any]) -> Tensor:
     layer = SeparableConv2D(
         filters=given["num_outputs"], kernel_size=given["kernel_size"], strides=given["stride"],
         padding=given["padding"], data_format=keras_format(given["data_format"]),
@@ -121,7 +122,7 @@ def _separable(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
     return _finished(outputs, sc, given)
 
 
-def _depthwise(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
+def _depthwise(inputs: Any, sc: Any, given: dict[str, Any]) -> Tensor:
     variables = ModelVariables(
         inputs.dtype.base_dtype,
         # Unlike elsewhere, "weights" are the collections of the variable `depthwise_weights`.
@@ -175,7 +176,7 @@ def separable_convolution2d(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Return a convolution of every channel by itself, then one of size 1 that mixes them.
 
     Args:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.gradient_registry import RegisterGradient
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.layers.base import Layer
 from stillflow.layers.input_spec import InputSpec
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 _CHANNEL_AXES = {"channels_first": 1, "channels_last": -1}
 
 
-def _at_least(inputs: Any, bound: Any) -> Any:
+def _at_least(inputs: Any, bound: Any) -> Tensor:
     """Return the greater one; below the bound gradients pass that lead back to it."""
     with tf.name_scope(None, "GDNLowerBound", [inputs, bound]) as scope:
         given = {"inputs": inputs, "bound": bound}
@@ -89,11 +94,11 @@ class GDN(Layer):
         beta_bound = tf.constant((self._beta_min + offset) ** 0.5, dtype=self.dtype)
         gamma_bound = tf.constant(self._reparam_offset, dtype=self.dtype)
 
-        def first_beta(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        def first_beta(shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
             base = tf.constant(offset, dtype=self.dtype)
             return tf.sqrt(tf.ones(shape, dtype=dtype) + base)
 
-        def first_gamma(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        def first_gamma(shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
             diagonal = tf.eye(shape[0], dtype=dtype)
             base = tf.constant(offset, dtype=self.dtype)
             return tf.sqrt(self._gamma_init * diagonal + base)
@@ -104,12 +109,12 @@ class GDN(Layer):
         self.gamma = tf.square(_at_least(gamma, gamma_bound)) - pedestal
         self.built = True
 
-    def _root(self, name: str, shape: list[int], initializer: Any) -> Any:
+    def _root(self, name: str, shape: list[int], initializer: Any) -> RefVariable:
         return self.add_variable(
             name, shape=shape, initializer=initializer, dtype=self.dtype, trainable=True
         )
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return inputs divided by their lengths, or multiplied with them."""
         inputs = tf.convert_to_tensor(inputs, dtype=self.dtype)
         spatial = self._rank - 2
@@ -126,7 +131,7 @@ class GDN(Layer):
         outputs.set_shape(inputs.get_shape())
         return outputs
 
-    def _add_beta_first(self, squares: Any) -> Any:
+    def _add_beta_first(self, squares: Any) -> Tensor:
         """Add `beta` to channels that are the second dimension."""
         if self._rank == 3:
             squares = tf.expand_dims(squares, 2)
@@ -145,7 +150,7 @@ def gdn(
     inputs: Any, inverse: bool = False, beta_min: float = 1e-6, gamma_init: float = 0.1,
     reparam_offset: float = 2**-18, data_format: str = "channels_last",
     activity_regularizer: Any = None, trainable: bool = True, name: Any = None, reuse: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Generalized divisive normalization; arguments are those of `tf.contrib.layers.GDN`.
 
     Args:

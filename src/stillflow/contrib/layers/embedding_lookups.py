@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.nn.embedding import as_list
 from stillflow.platform import tf_logging as logging
 
@@ -30,7 +31,7 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     partition_strategy: str = "div",
     max_norm: Any = None,
-) -> Any:
+) -> Tensor:
     """`tf.nn.safe_embedding_lookup_sparse`, which reads variables once.
 
     Args:

@@ -9,12 +9,13 @@ from stillflow.contrib.framework.variables import model_variable
 from stillflow.contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
 from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("contrib.layers.embedding_lookup_unique", "contrib.slim.embedding_lookup_unique")
 def embedding_lookup_unique(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None
-) -> Any:
+) -> Tensor:
     """`tf.nn.embedding_lookup` that looks each id up once.
 
     Args:
@@ -46,7 +47,7 @@ def embed_sequence(
     trainable: bool = True,
     scope: Any = None,
     reuse: Any = None,
-) -> Any:
+) -> Tensor:
     """Embeds sequences of ids with a variable `embeddings`.
 
     Args:
@@ -90,7 +91,7 @@ def bow_encoder(
     trainable: bool = True,
     scope: Any = None,
     reuse: Any = None,
-) -> Any:
+) -> Tensor:
     """Return the mean of each row's embeddings: a bag of words.
 
     Args:

@@ -9,10 +9,11 @@ from stillflow.contrib.layers.formats import NHWC, assert_images
 from stillflow.contrib.layers.moving_moments import Updates, moving_moments
 from stillflow.contrib.layers.utils import constant_value, smart_cond
 from stillflow.contrib.layers.variables import ModelVariables, finished
+from stillflow.graph.operation import Tensor
 from stillflow.variables.initializers import Ones, Zeros
 
 
-def _as_images(inputs: Any, nhwc: bool) -> Any:
+def _as_images(inputs: Any, nhwc: bool) -> Tensor:
     """Images of one pixel, where the inputs are rows."""
     shape = inputs.get_shape()
     if shape.ndims is None:
@@ -51,7 +52,7 @@ def _normalized(
     def training() -> Any:
         return tf.nn.fused_batch_norm(inputs, gamma, beta, **options)
 
-    def inference() -> Any:
+    def inference() -> tuple[Tensor, Tensor, Tensor]:
         return tf.nn.fused_batch_norm(
             inputs, gamma, beta, mean=moving[0], variance=moving[1], is_training=False, **options
         )
@@ -59,7 +60,7 @@ def _normalized(
     return smart_cond(given["is_training"], training, inference)
 
 
-def fused_batch_norm(inputs: Any, given: dict[str, Any]) -> Any:
+def fused_batch_norm(inputs: Any, given: dict[str, Any]) -> Tensor:
     """`batch_norm` of rows or images, given its arguments."""
     data_format = given["data_format"]
     assert_images(data_format)

@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export(
@@ -97,7 +98,7 @@ def variance_scaling_initializer(
     if mode not in ["FAN_IN", "FAN_OUT", "FAN_AVG"]:
         raise TypeError("Unknown mode %s [FAN_IN, FAN_OUT, FAN_AVG]", mode)
 
-    def _initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Any:
+    def _initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
         _assert_floating(dtype)
         fan_in, fan_out = _fans(shape)
         n = {"FAN_IN": fan_in, "FAN_OUT": fan_out}.get(mode, (fan_in + fan_out) / 2.0)

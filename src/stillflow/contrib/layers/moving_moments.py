@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.layers.utils import smart_cond
 from stillflow.contrib.layers.variables import ModelVariables
+from stillflow.graph.operation import Tensor
 from stillflow.train.moving_averages import assign_moving_average
 from stillflow.variables.initializers import Ones, Zeros
 
@@ -51,7 +52,7 @@ class Updates:
           otherwise: what a function without arguments gives when not training.
         """
 
-        def forced() -> Any:
+        def forced() -> Tensor | tuple[Tensor, Tensor]:
             with tf.control_dependencies(self._assign()):
                 if isinstance(results, tuple):
                     return tuple(tf.identity(result) for result in results)

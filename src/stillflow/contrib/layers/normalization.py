@@ -10,6 +10,7 @@ from stillflow.contrib.framework.argument_scope import add_arg_scope
 from stillflow.contrib.layers.formats import NCHW, NHWC, assert_images
 from stillflow.contrib.layers.variables import ModelVariables, finished
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.variables.initializers import Ones, Zeros
 
 
@@ -45,7 +46,7 @@ def layer_norm(
     begin_norm_axis: int = 1,
     begin_params_axis: int = -1,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Normalize every example by the mean and variance of its own values (Ba, 2016).
 
     Args:
@@ -113,7 +114,7 @@ def instance_norm(
     trainable: bool = True,
     data_format: str = NHWC,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Normalize every channel of every example by itself (Ulyanov, 2016).
 
     Args:
@@ -194,7 +195,7 @@ def group_norm(
     trainable: bool = True,
     scope: Any = None,
     mean_close_to_zero: bool = False,
-) -> Any:
+) -> Tensor:
     """Normalize groups of channels of every example (Wu and He, 2018).
 
     Args:
@@ -239,7 +240,7 @@ def group_norm(
 
 @export("contrib.layers.unit_norm", "contrib.slim.unit_norm")
 @add_arg_scope
-def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Any:
+def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Tensor:
     """Scales to length 1 along an axis.
 
     Args:

@@ -196,7 +196,7 @@ def _changed(pairs: _Pairs, loss: Any, given: dict[str, Any], summaries: Any) ->
     return pairs
 
 
-def _after_updates(loss: Any, update_ops: Any) -> Any:
+def _after_updates(loss: Any, update_ops: Any) -> Tensor:
     if update_ops is None:
         update_ops = dict.fromkeys(tf.get_collection(GraphKeys.UPDATE_OPS))
     return with_dependencies(list(update_ops), loss) if update_ops else loss
@@ -218,7 +218,7 @@ def optimize_loss(
     summaries: Any = None,
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
-) -> Any:
+) -> Tensor:
     """Return a training step.
 
     Args:

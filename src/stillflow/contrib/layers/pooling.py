@@ -15,6 +15,7 @@ from stillflow.contrib.layers.formats import (
 )
 from stillflow.contrib.layers.utils import collect_named_outputs, n_positive_integers
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers import pooling
 from stillflow.layers.signatures import with_fixed
 
@@ -28,7 +29,7 @@ def _pool(
     outputs_collections: Any = None,
     scope: Any = None,
     kind: Any = None,
-) -> Any:
+) -> Tensor:
     """Apply a layer of `tf.layers` of a kind with the arguments of the functions below."""
     (assert_images if kind.rank == 2 else assert_volumes)(data_format)
     default_name = kind.__name__.replace("Average", "Avg").replace("Pooling", "Pool")
@@ -119,7 +120,7 @@ def pool(
     stride: Any = 1,
     outputs_collections: Any = None,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Pooling over any number of axes, as `tf.nn.pool` does it.
 
     Args:

@@ -71,7 +71,7 @@ def recompute_grad(
     by_data = use_data_dep is True  # the default is a matter of TPUs
 
     @functools.wraps(fn)
-    def wrapped(*args: Any) -> Any:
+    def wrapped(*args: Any) -> Tensor:
         if not all(isinstance(arg, Tensor) for arg in args):
             raise ValueError("All inputs to function must be Tensors")
         return _Recomputed(fn, by_data, tupleize_grads).call(args)
@@ -95,11 +95,11 @@ class _Recomputed:
             outputs = self._fn(*args, **kwargs)
         return outputs, list(tape.watched_variables())
 
-    def call(self, args: Any) -> Any:
+    def call(self, args: Any) -> Tensor:
         """Call it for the first time."""
 
         @tf.custom_gradient
-        def run(*args: Any) -> Any:
+        def run(*args: Any) -> tuple[Tensor, Callable[..., Any]]:
             self._scope, self._arg_scope = tf.get_variable_scope(), current_arg_scope()
             self._args = args
             outputs, self._variables = self._watched(args, again=False)
@@ -144,7 +144,7 @@ def _after(first: Any, then: Any) -> list[Any]:
     return [None if tensor is None else tf.identity(tensor) + zero for tensor in then]
 
 
-def _corner(tensor: Any) -> Any:
+def _corner(tensor: Any) -> Tensor:
     rank = tensor.get_shape().ndims
     if rank is None:
         raise ValueError(f"Rank of Tensor {tensor} must be known")

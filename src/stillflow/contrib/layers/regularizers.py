@@ -9,6 +9,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 
 Regularizer = Callable[[Any], Any]
@@ -31,7 +32,7 @@ def _no_penalty(_: Any) -> None:
 
 
 def _scaled(kind: str, penalty: Regularizer, scale: Any, scope: str | None) -> Regularizer:
-    def scaled(weights: Any, name: str | None = None) -> Any:
+    def scaled(weights: Any, name: str | None = None) -> Tensor:
         with tf.name_scope(scope, f"{kind}_regularizer", [weights]) as full_name:
             factor = tf.convert_to_tensor(scale, dtype=weights.dtype.base_dtype, name="scale")
             return tf.multiply(factor, penalty(weights), name=full_name)
@@ -129,7 +130,7 @@ def sum_regularizer(
 
 @export("contrib.layers.apply_regularization", "contrib.slim.apply_regularization",
         "contrib.layers.regularizers.apply_regularization")  # fmt: skip
-def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> Any:
+def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> Tensor:
     """Return the sum of the penalties of weights, put into the collection REGULARIZATION_LOSSES.
 
     Args:

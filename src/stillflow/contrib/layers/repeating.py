@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 def _name_of(layer: Any, default: str) -> str:
@@ -16,7 +17,7 @@ def _name_of(layer: Any, default: str) -> str:
 
 
 @export("contrib.layers.repeat", "contrib.slim.repeat")
-def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any) -> Any:
+def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Apply a layer repeatedly, each time with its own variables.
 
     Args:
@@ -38,7 +39,7 @@ def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any)
 
 
 @export("contrib.layers.stack", "contrib.slim.stack")
-def stack(inputs: Any, layer: Any, stack_args: Any, **kwargs: Any) -> Any:
+def stack(inputs: Any, layer: Any, stack_args: Any, **kwargs: Any) -> Tensor:
     """Apply a layer repeatedly, each time with other arguments.
 
     Args:

@@ -10,13 +10,14 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.base import Layer
 from stillflow.platform import tf_logging as logging
 
 _LAYER = re.compile(r".*revlayer_([0-9]*)/([fg])/.*")
 
 
-def _call(function: Callable[..., Any], x: Any, side: Any) -> Any:
+def _call(function: Callable[..., Any], x: Any, side: Any) -> Tensor:
     return function(x, side) if side else function(x)
 
 
@@ -75,7 +76,7 @@ def _layer_backward(
 
 
 def _in_scope(function: Callable[..., Any], scope: str) -> Callable[..., Any]:
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Tensor:
         with tf.variable_scope(scope, use_resource=True):
             return function(*args, **kwargs)
 
@@ -136,7 +137,7 @@ class RevBlock(Layer):
         logging.warn("RevBlock constructs its variables on first call, not on build.")
         self.built = True
 
-    def call(self, inputs: Any, forward: bool = True) -> Any:
+    def call(self, inputs: Any, forward: bool = True) -> tuple[Tensor, Tensor]:
         """Return the outputs of the inputs, or the other way round."""
         scope = tf.get_variable_scope()
         before = len(scope.global_variables())
@@ -156,13 +157,13 @@ class RevBlock(Layer):
             xs = _layer_forward(xs, f, g, f_side, g_side, self._use_efficient_backprop)
         return xs
 
-    def _forward(self, x1: Any, x2: Any) -> Any:
+    def _forward(self, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
         side = nest.flatten([self.f_side_input, self.g_side_input])
         if not self._use_efficient_backprop:
             return self._run(x1, x2, *side)
 
         @tf.custom_gradient
-        def run(*args: Any) -> Any:
+        def run(*args: Any) -> tuple[tuple[Tensor, Tensor], Callable[..., Any]]:
             ys = self._run(*args)
             return ys, functools.partial(self._gradient, args[2:], ys)
 
@@ -212,7 +213,7 @@ def rev_block(
     f_side_input: Any = None,
     g_side_input: Any = None,
     is_training: bool = True,
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """Layers whose activations need not be kept: see `RevBlock`.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.layers.embedding_lookups import combiner_or_mean
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.nn.embedding import as_list
 from stillflow.ops.sparse.feature_crossing import sparse_feature_cross
 
@@ -19,7 +20,7 @@ _COMBINERS = {"sum": "sparse_segment_sum", "mean": "sparse_segment_mean",
 @export("contrib.layers.scattered_embedding_lookup")
 def scattered_embedding_lookup(
     params: Any, values: Any, dimension: int, name: str | None = None, hash_key: int | None = None
-) -> Any:
+) -> Tensor:
     """Vectors of features, whose numbers come from one pool.
 
     Args:
@@ -49,7 +50,7 @@ def sampled_scattered_embedding_lookup(
     sampled_candidates: Any = None,
     hash_key: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Vectors of features, or some of their numbers.
 
     Args:
@@ -125,7 +126,7 @@ def scattered_embedding_lookup_sparse(
     default_value: Any = None,
     name: str | None = None,
     hash_key: int | None = None,
-) -> Any:
+) -> Tensor:
     """Return the combined vectors of each row's features; their numbers come from one pool.
 
     Args:
@@ -211,5 +212,5 @@ def sampled_scattered_embedding_lookup_sparse(
         )
 
 
-def _rows(sparse: Any) -> Any:
+def _rows(sparse: Any) -> Tensor:
     return tf.cast(sparse.indices[:, 0], tf.int32)

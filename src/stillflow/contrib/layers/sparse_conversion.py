@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.feature_column.cache import values_without
+from stillflow.graph.operation import Tensor
 
 
 def _nothing(dtype: Any, ignore_value: Any) -> Any:
@@ -56,7 +57,7 @@ def indicators_to_sparse_ids(
 
 def sparse_row_envelope(
     sparse_input: Any, row_axis: int = 0, col_axis: int = 1, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return the width of each row of a SparseTensor: the last column's number, plus one."""
     if not (isinstance(row_axis, int) and isinstance(col_axis, int)):
         raise ValueError("`row_axis` and `col_axis` must be integers.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
@@ -10,11 +10,15 @@ from stillflow.contrib.framework.variables import model_variable
 from stillflow.contrib.layers.formats import NCHW, NHWC, assert_images
 from stillflow.contrib.layers.utils import collect_named_outputs, get_variable_collections
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.variables.initializers import Constant, Ones
 
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
-def _temperature(value: Any, variables_collections: Any, trainable: bool) -> Any:
+
+def _temperature(value: Any, variables_collections: Any, trainable: bool) -> RefVariable:
     collections = get_variable_collections(variables_collections, "temperature")
     return model_variable(
         "temperature", shape=(), dtype=tf.float32,
@@ -39,7 +43,7 @@ def spatial_softmax(
     variables_collections: Any = None,
     trainable: bool = True,
     data_format: str = NHWC,
-) -> Any:
+) -> Tensor:
     """Return the mean place of each channel, weighted by a softmax over its pixels (Finn, 2015).
 
     Args:
@@ -89,7 +93,7 @@ def spatial_softmax(
 @add_arg_scope
 def images_to_sequence(
     inputs: Any, data_format: str = NHWC, outputs_collections: Any = None, scope: Any = None
-) -> Any:
+) -> Tensor:
     """Images as sequences of their columns' pixels.
 
     Args:
@@ -124,7 +128,7 @@ def sequence_to_images(
     output_data_format: str = "channels_last",
     outputs_collections: Any = None,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Convert the result of `images_to_sequence` back to images.
 
     Args:
@@ -146,7 +150,7 @@ def sequence_to_images(
 
 @export("contrib.layers.maxout", "contrib.slim.maxout")
 @add_arg_scope
-def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Any:
+def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Tensor:
     """Maxima of groups of features (Goodfellow, 2013).
 
     Args:

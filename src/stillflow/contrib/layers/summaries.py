@@ -10,14 +10,15 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export, export_value
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 
 
-def _scalar(tensor: Any, tag: str | None = None) -> Any:
+def _scalar(tensor: Any, tag: str | None = None) -> Tensor:
     tensor.get_shape().assert_has_rank(0)
     return tf.summary.scalar(tag or f"{tensor.op.name}_summary", tensor)
 
 
-def _histogram(tensor: Any, tag: str | None = None) -> Any:
+def _histogram(tensor: Any, tag: str | None = None) -> Tensor:
     return tf.summary.histogram(tag or f"{tensor.op.name}_summary", tensor)
 
 
@@ -30,7 +31,7 @@ def _share(op: Any, compare: Callable[..., Any], bound: float, what: str) -> Non
 
 @export("contrib.layers.summarize_activation", "contrib.slim.summarize_activation",
         "contrib.layers.summaries.summarize_activation")  # fmt: skip
-def summarize_activation(op: Any) -> Any:
+def summarize_activation(op: Any) -> Tensor:
     """Return a histogram of an activation's outputs, and how much of it is saturated.
 
     Args:
@@ -48,7 +49,7 @@ def summarize_activation(op: Any) -> Any:
 
 @export("contrib.layers.summarize_tensor", "contrib.slim.summarize_tensor",
         "contrib.layers.summaries.summarize_tensor")  # fmt: skip
-def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
+def summarize_tensor(tensor: Any, tag: str | None = None) -> Tensor | None:
     """Return a scalar summary, or a histogram if it is no scalar; None for strings and bools."""
     if tensor.dtype.is_compatible_with(tf.string) or tensor.dtype.base_dtype == tf.bool:
         return None

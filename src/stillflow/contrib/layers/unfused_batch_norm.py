@@ -9,10 +9,11 @@ from stillflow.contrib.layers.formats import NCHW
 from stillflow.contrib.layers.moving_moments import Updates, moving_moments
 from stillflow.contrib.layers.utils import constant_value, smart_cond
 from stillflow.contrib.layers.variables import ModelVariables, finished
+from stillflow.graph.operation import Tensor
 from stillflow.variables.initializers import Ones, Zeros
 
 
-def _column(batch_weights: Any, shape: Any) -> Any:
+def _column(batch_weights: Any, shape: Any) -> Tensor:
     """Return the weights of examples with the rank of the inputs."""
     weights = tf.convert_to_tensor(batch_weights)
     shape[0:1].assert_is_compatible_with(weights.get_shape())
@@ -54,7 +55,7 @@ def _moments(
     return mean, variance
 
 
-def unfused_batch_norm(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
+def unfused_batch_norm(inputs: Any, sc: Any, given: dict[str, Any]) -> Tensor:
     """`batch_norm` in the scope `sc`, given its arguments."""
     shape = inputs.get_shape()
     if shape.ndims is None:

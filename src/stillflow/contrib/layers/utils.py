@@ -40,7 +40,7 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
 
 
 @export("contrib.layers.utils.append_tensor_alias")
-def append_tensor_alias(tensor: Any, alias: str) -> Any:
+def append_tensor_alias(tensor: Any, alias: str) -> Tensor:
     """Add an alias to a tensor, and return the tensor."""
     tensor.aliases = [*getattr(tensor, "aliases", ()), alias.removesuffix("/")]
     return tensor
@@ -103,7 +103,9 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
 
 
 @export("contrib.layers.utils.static_cond")
-def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> Any:
+def static_cond(
+    pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]
+) -> Tensor | tuple[Tensor, ...]:
     """`fn1()` or `fn2()`, as a Python value says.
 
     Raises:
@@ -118,7 +120,7 @@ def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> An
 @export("contrib.layers.utils.smart_cond")
 def smart_cond(
     pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any], name: str | None = None
-) -> Any:
+) -> Tensor | tuple[Tensor, ...]:
     """`fn1()` or `fn2()`; the graph decides only where the condition is not known yet.
 
     Raises:
@@ -129,7 +131,7 @@ def smart_cond(
 
 
 @export("contrib.layers.utils.get_variable_collections")
-def get_variable_collections(variables_collections: Any, name: str) -> Any:
+def get_variable_collections(variables_collections: Any, name: str) -> list[str] | None:
     """Return the collections for one of a layer's variables.
 
     Args:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
 from stillflow.contrib.layers.utils import collect_named_outputs, get_variable_collections
+from stillflow.graph.operation import Tensor
 from stillflow.variables.partitioned import PartitionedVariable
+
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
+
 
 # Names that differ from those of `tf.layers`.
 WEIGHTS_AND_BIASES = {"bias": "biases", "kernel": "weights"}
@@ -78,7 +83,7 @@ class ModelVariables:
     def make(
         self, name: str, shape: Any, initializer: Any, trainable: bool | None = None,
         regularizer: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> ScatterMethods:  # fmt: skip
         """Get or make a variable."""
         return model_variable(
             name, shape=shape, dtype=self._dtype,
@@ -96,7 +101,7 @@ def finished(
     activation_fn: Any = None,
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
-) -> Any:
+) -> Tensor:
     """Return a layer's outputs, normalized, activated and collected as `scope_name`."""
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
@@ -107,7 +112,7 @@ def finished(
 
 def outputs_of(
     kind: Any, sc: Any, inputs: Any, given: dict[str, Any], alias: str = "", **options: Any
-) -> Any:
+) -> Tensor:
     """Return the finished outputs of a layer with a kernel and perhaps a bias.
 
     `kind` is a class of `tf.layers` or the like, `sc` its variable scope. `given` are the arguments

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.layers.base import Layer
 from stillflow.layers.input_spec import InputSpec
@@ -69,7 +70,7 @@ class LSTMBlockCell(_LSTMVariables, LayerRNNCell):
         self.input_spec = InputSpec(ndim=2)
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple:
         return LSTMStateTuple(self._num_units, self._num_units)
 
     @property
@@ -82,7 +83,7 @@ class LSTMBlockCell(_LSTMVariables, LayerRNNCell):
             raise ValueError(f"Expecting inputs_shape[1] to be set: {inputs_shape}")
         self._make_variables(inputs_shape.dims[1].value)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, LSTMStateTuple]:
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         peepholes = self._peepholes(self.dtype)
@@ -168,7 +169,7 @@ class LSTMBlockWrapper(Layer):
             raise ValueError("Expecting initial_state to be a tuple with length 2 or None")
         return state, state[0].dtype if dtype is None else dtype
 
-    def _gather_states(self, data: Any, indices: Any, batch_size: Any) -> Any:
+    def _gather_states(self, data: Any, indices: Any, batch_size: Any) -> Tensor:
         return tf.gather_nd(data, tf.stack([indices, tf.range(batch_size)], axis=1))
 
 
@@ -197,7 +198,7 @@ class LSTMBlockFusedCell(_LSTMVariables, LSTMBlockWrapper):
         self.input_spec = InputSpec(ndim=3)
 
     @property
-    def num_units(self) -> Any:
+    def num_units(self) -> int:
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
@@ -251,7 +252,7 @@ class GRUBlockCell(LayerRNNCell):
         self.input_spec = InputSpec(ndim=2)
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._cell_size
 
     @property
@@ -271,7 +272,7 @@ class GRUBlockCell(LayerRNNCell):
         self._candidate_bias = self.add_weight(names[3], [size], initializer=zero)
         self.built = True
 
-    def call(self, inputs: Any, h_prev: Any) -> Any:
+    def call(self, inputs: Any, h_prev: Any) -> tuple[Tensor, Tensor]:
         size = h_prev.get_shape().with_rank(2)[1]
         if size != self._cell_size:
             raise ValueError(f"Shape of h_prev[1] incorrect: cell_size {self._cell_size} vs {size}")

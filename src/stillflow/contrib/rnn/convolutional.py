@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.nn.rnn_cell.base import RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
@@ -55,14 +56,14 @@ class ConvLSTMCell(RNNCell):
         self._output_size = TensorShape([*input_shape[:-1], joined])
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> TensorShape:
         return self._output_size
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple:
         return self._state_size
 
-    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def call(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, LSTMStateTuple]:
         before, hidden = state
         features = 4 * self._output_channels
         joined = convolve([inputs, hidden], self._kernel_shape, features, self._use_bias)
@@ -99,7 +100,7 @@ class Conv3DLSTMCell(ConvLSTMCell):
         super().__init__(conv_ndims=3, name=name, **kwargs)
 
 
-def convolve(args: list[Any], filter_size: list[int], features: int, bias: bool) -> Any:
+def convolve(args: list[Any], filter_size: list[int], features: int, bias: bool) -> Tensor:
     """Convolve tensors that are joined along their channels, with variables of the scope around."""
     shapes = [value.get_shape().as_list() for value in args]
     rank = len(shapes[0])

@@ -8,6 +8,7 @@ import stillflow as tf
 from stillflow.contrib.rnn.linear import Linears
 from stillflow.contrib.rnn.lstm import known_input_size
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.input_spec import InputSpec
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, LayerRNNCell, RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple, basic_lstm_step
@@ -22,7 +23,7 @@ class _Units:
     _num_units: int
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._num_units
 
     @property
@@ -55,7 +56,7 @@ class UGRNNCell(_Units, RNNCell):
         self._forget_bias, self._activation = forget_bias, activation
         self._linear = Linears()
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         known_input_size(inputs)
         with tf.variable_scope(tf.get_variable_scope(), initializer=self._initializer):
             both = self._linear("gates", tf.concat([inputs, state], 1), 2 * self._num_units)
@@ -94,7 +95,7 @@ class IntersectionRNNCell(_Units, RNNCell):
         self._y_activation = y_activation
         self._linear = Linears()
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         input_size, n = known_input_size(inputs), self._num_units
         with tf.variable_scope(tf.get_variable_scope(), initializer=self._initializer):
             if input_size != n:
@@ -116,7 +117,7 @@ class IntersectionRNNCell(_Units, RNNCell):
         return new_y, new_state
 
 
-def _mixed(gate: Any, through: Any, beside: Any) -> Any:
+def _mixed(gate: Any, through: Any, beside: Any) -> Tensor:
     """Return the first of two values as far as a gate is open, and else the second."""
     return gate * through + (1.0 - gate) * beside
 
@@ -150,7 +151,7 @@ class SRUCell(_Units, LayerRNNCell):
         self._bias = self.add_weight(BIAS, shape=[2 * units], initializer=tf.zeros_initializer)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         new, *gates, highway = tf.split(tf.matmul(inputs, self._kernel), 4, axis=1)
         opened = tf.sigmoid(tf.nn.bias_add(tf.concat(gates, 1), self._bias))
         forget, reset = tf.split(opened, 2, axis=1)
@@ -293,7 +294,7 @@ class IndyLSTMCell(_Independent):
         self._bias_initializer = bias_initializer
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple:
         return LSTMStateTuple(self._num_units, self._num_units)
 
     @property
@@ -306,7 +307,7 @@ class IndyLSTMCell(_Independent):
         self._w, self._u, self._b = self._variables(names, known_depth(inputs_shape), 4, zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, LSTMStateTuple]:
         cell, output = state
         axis = tf.constant(1, dtype=tf.int32)
         product = tf.matmul(inputs, self._w) + tf.tile(output, [1, 4]) * self._u

@@ -9,6 +9,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.rnn.coupled import sharded_variable
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.nn.rnn_cell.base import RNNCell, warn_of_joined_state
 
@@ -45,11 +46,11 @@ class _Memory:
         held = keep * previous + enter * tf.tanh(gates["j"])
         return held if self._clip is None else tf.clip_by_value(held, -self._clip, self._clip)
 
-    def shown(self, gates: dict[str, Any], held: Any, of_freq: Any, of_time: Any) -> Any:
+    def shown(self, gates: dict[str, Any], held: Any, of_freq: Any, of_time: Any) -> Tensor:
         """Return the output for the memory."""
         return self._opened("o", gates["o"], of_freq, of_time) * tf.tanh(held)
 
-    def _opened(self, name: str, gate: Any, of_freq: Any, of_time: Any) -> Any:
+    def _opened(self, name: str, gate: Any, of_freq: Any, of_time: Any) -> Tensor:
         if name in self._peepholes:
             by_freq, by_time = self._peepholes[name]
             gate = gate + by_freq * of_freq + by_time * of_time

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 def _width(args: list[Any]) -> int:
@@ -62,14 +66,14 @@ class Linear:
             if build_bias:
                 self._biases = bias_variable(outer, output_size, dtype, bias_initializer)
 
-    def __call__(self, args: Any) -> Any:
+    def __call__(self, args: Any) -> Tensor:
         args = _as_list(args)
         joined = args[0] if len(args) == 1 else tf.concat(args, tf.constant(1, dtype=tf.int32))
         result = tf.matmul(joined, self._weights)
         return tf.nn.bias_add(result, self._biases) if self._build_bias else result
 
 
-def bias_variable(outer: Any, size: int, dtype: Any, initializer: Any = None) -> Any:
+def bias_variable(outer: Any, size: int, dtype: Any, initializer: Any = None) -> RefVariable:
     """Return a bias in the scope `outer`, never split into parts."""
     with tf.variable_scope(outer) as inner:
         inner.set_partitioner(None)
@@ -106,7 +110,7 @@ class Linears:
     def __init__(self) -> None:
         self._made: dict[Any, Linear] = {}
 
-    def __call__(self, key: Any, args: Any, output_size: int, bias: bool = True) -> Any:
+    def __call__(self, key: Any, args: Any, output_size: int, bias: bool = True) -> Tensor:
         if key not in self._made:
             self._made[key] = Linear(args, output_size, bias)
         return self._made[key](args)

@@ -8,6 +8,7 @@ import stillflow as tf
 from stillflow.contrib.rnn.linear import Linears, linear
 from stillflow.contrib.rnn.norm import layer_norm
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.nn.rnn_cell.base import KERNEL, LayerRNNCell, RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
@@ -23,11 +24,11 @@ class _Sizes:
     _num_proj: Any = None
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple:
         return LSTMStateTuple(self._num_units, self.output_size)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_proj or self._num_units
 
 
@@ -77,10 +78,10 @@ class LayerNormBasicLSTMCell(_Sizes, RNNCell):
         self._keep_prob, self._seed = dropout_keep_prob, dropout_prob_seed
         self._layer_norm, self._norm_gain, self._norm_shift = layer_norm, norm_gain, norm_shift
 
-    def _norm(self, inp: Any, scope: str, dtype: Any = tf.float32) -> Any:
+    def _norm(self, inp: Any, scope: str, dtype: Any = tf.float32) -> Tensor:
         return layer_norm(inp, self._norm_gain, self._norm_shift, scope, dtype)
 
-    def _linear(self, args: Any) -> Any:
+    def _linear(self, args: Any) -> Tensor:
         columns = 4 * self._num_units
         weights = tf.get_variable(KERNEL, [args.get_shape()[-1], columns], dtype=args.dtype)
         out = tf.matmul(args, weights)
@@ -88,7 +89,7 @@ class LayerNormBasicLSTMCell(_Sizes, RNNCell):
             return out
         return tf.nn.bias_add(out, tf.get_variable("bias", [columns], dtype=args.dtype))
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, LSTMStateTuple]:
         c, h = state
         args = tf.concat([inputs, h], 1)
         gates = tf.split(value=self._linear(args), num_or_size_splits=4, axis=1)
@@ -220,7 +221,7 @@ class NASCell(_Sizes, LayerRNNCell):
             self.projection_weights = add("projection_weights", [self._num_units, self._num_proj])
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, LSTMStateTuple]:
         c_prev, m_prev = state
         from_state = tf.matmul(m_prev, self.recurrent_kernel)
         from_inputs = tf.matmul(inputs, self.kernel)
@@ -285,11 +286,11 @@ class GLSTMCell(_Sizes, RNNCell):
         self._group_shape = [outputs // number_of_groups, num_units // number_of_groups]
         self._linear = Linears()
 
-    def _group(self, inputs: Any, number: int, size: int, rows: Any) -> Any:
+    def _group(self, inputs: Any, number: int, size: int, rows: Any) -> Tensor:
         name = f"GLSTM_group{number}_input_generation"
         return tf.slice(inputs, begin=[0, number * size], size=[rows, size], name=name)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, LSTMStateTuple]:
         c_prev, m_prev = state
         rows = dimension_value(inputs.shape[0]) or tf.shape(inputs)[0]
         input_size = dimension_value(inputs.shape[1])

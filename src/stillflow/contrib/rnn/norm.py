@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
-def layer_norm(inputs: Any, gain: float, shift: float, scope: str, dtype: Any) -> Any:
+def layer_norm(inputs: Any, gain: float, shift: float, scope: str, dtype: Any) -> Tensor:
     """Normalize rows [batch, n]; make `gamma` and `beta`, of these values, in a variable scope."""
     shape = inputs.get_shape()[-1:]
     with tf.variable_scope(scope):

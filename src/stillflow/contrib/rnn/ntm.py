@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph import dtypes
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.nn.rnn_cell.base import LayerRNNCell, assert_like_rnncell
 
@@ -109,7 +110,7 @@ class NTMCell(LayerRNNCell):
         )
         self.built = True
 
-    def call(self, x: Any, prev_state: Any) -> Any:
+    def call(self, x: Any, prev_state: Any) -> tuple[Tensor, Any]:
         batch = dimension_value(x.shape[0]) or tf.shape(x)[0]
         reads = self._from_the_start(
             prev_state.time, tf.tanh, self._first_reads, prev_state.read_vector_list, batch
@@ -140,7 +141,7 @@ class NTMCell(LayerRNNCell):
         output = self._clipped(tf.concat([output, *reads], axis=1), self._output)
         return output, NTMControllerState(state, reads, addresses, memory, prev_state.time + 1)
 
-    def _clipped(self, inputs: Any, weights: tuple[Any, Any]) -> Any:
+    def _clipped(self, inputs: Any, weights: tuple[Any, Any]) -> Tensor:
         made = tf.nn.bias_add(tf.matmul(inputs, weights[0]), weights[1])
         return tf.clip_by_value(made, -self.clip_value, self.clip_value)
 
@@ -159,7 +160,7 @@ class NTMCell(LayerRNNCell):
         made = tf.cond(tf.equal(time, 0), first, lambda: later)
         return made if len(variables) > 1 else [made]
 
-    def _addressed(self, head: Any, memory: Any, before: Any) -> Any:
+    def _addressed(self, head: Any, memory: Any, before: Any) -> Tensor:
         """Return a head's address: by content, from the previous one, shifted and sharpened."""
         width, moves = self.memory_vector_dim, 2 * self.shift_range + 1
         key = tf.tanh(head[:, 0:width])
@@ -174,7 +175,7 @@ class NTMCell(LayerRNNCell):
         sharp = tf.pow(address, tf.expand_dims(sharpness, axis=1))
         return sharp / tf.reduce_sum(sharp, axis=1, keepdims=True)
 
-    def _moved(self, shifts: Any) -> Any:
+    def _moved(self, shifts: Any) -> Tensor:
         """Return the matrices that move addresses, around the end of the memory."""
         rows, reach = self.memory_size, self.shift_range
         batch = dimension_value(shifts.shape[0]) or tf.shape(shifts)[0]
@@ -193,11 +194,11 @@ class NTMCell(LayerRNNCell):
         return NTMControllerState(state, reads, addresses, memory, 0)
 
 
-def _repeated(value: Any, count: Any) -> Any:
+def _repeated(value: Any, count: Any) -> Tensor:
     return tf.concat([tf.expand_dims(value, 0) for _ in range(count)], axis=0)
 
 
-def _similarity(memory: Any, key: Any) -> Any:
+def _similarity(memory: Any, key: Any) -> Tensor:
     """Return the cosine between the key and each row."""
     column = tf.expand_dims(key, axis=2)
     products = tf.matmul(memory, column)
@@ -208,7 +209,7 @@ def _similarity(memory: Any, key: Any) -> Any:
     return tf.squeeze(products / (of_rows * of_key + 1e-8))
 
 
-def _written(memory: Any, address: Any, erased: Any, added: Any) -> Any:
+def _written(memory: Any, address: Any, erased: Any, added: Any) -> Tensor:
     """Return the memory after a head has written to it."""
     where = tf.expand_dims(address, axis=2)
     erased = tf.expand_dims(tf.sigmoid(erased), axis=1)

@@ -10,6 +10,7 @@ from stillflow import nest
 from stillflow.contrib.rnn.linear import Linears
 from stillflow.graph.card import find
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell, warn_of_joined_state
 from stillflow.platform import tf_logging
 from stillflow.xla.jit_scope import jit_scope
@@ -29,7 +30,7 @@ class _Wrapper(RNNCell):
         return self._cell.state_size
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
@@ -71,7 +72,7 @@ class EmbeddingWrapper(_Wrapper):
         self._shape = [embedding_classes, embedding_size]
         self._initializer = initializer
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         with tf.device("/cpu:0"):
             initializer = self._initializer or tf.get_variable_scope().initializer
             if not initializer:
@@ -112,7 +113,7 @@ class InputProjectionWrapper(_Wrapper):
             tf_logging.warn("%s: The input_size parameter is deprecated.", self)
         self._num_proj, self._activation = num_proj, activation
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         projected = self._linear("inputs", inputs, self._num_proj)
         if self._activation:
             projected = self._activation(projected)
@@ -146,7 +147,7 @@ class OutputProjectionWrapper(_Wrapper):
     def output_size(self) -> Any:
         return self._output_size
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         output, new_state = self._cell(inputs, state)
         projected = self._linear("output", output, self._output_size)
         if self._activation:

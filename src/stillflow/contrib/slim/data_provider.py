@@ -41,6 +41,6 @@ class DataProvider(abc.ABC):  # noqa: B024  (TensorFlow's is abstract and has no
         """Return the names of all items."""
         return self._items_to_tensors.keys()
 
-    def num_samples(self) -> Any:
+    def num_samples(self) -> int:
         """Return the number of examples."""
         return self._num_samples

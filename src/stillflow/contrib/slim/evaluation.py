@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from stillflow.contrib.training.evaluation import SummaryAtEndHook, evaluate_repeatedly
 from stillflow.graph.export import export
 from stillflow.ops.summary.merging import merge_all
@@ -65,7 +67,7 @@ def evaluate_once(
     variables_to_restore: Any = None,
     session_config: Any = None,
     hooks: Any = None,
-) -> Any:
+) -> dict[str, Any]:
     """Evaluate a checkpoint.
 
     Args:
@@ -109,7 +111,7 @@ def evaluation_loop(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Any = None,
-) -> Any:
+) -> np.float32:
     """Evaluate each new checkpoint of a folder as it appears.
 
     Args:

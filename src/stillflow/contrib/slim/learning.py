@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import stillflow as tf
 from stillflow import errors
 from stillflow.contrib.training.training import (
@@ -20,6 +22,7 @@ from stillflow.contrib.training.training import (
 from stillflow.contrib.training.training import create_train_op as _create_train_op
 from stillflow.files.gfile import write_string_to_file
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.tracing.timeline import Timeline
@@ -59,7 +62,7 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     gradient_multipliers: Any = None,
     check_numerics: bool = True,
-) -> Any:
+) -> Tensor:
     """Return a tensor that trains when it is run, and gives the loss.
 
     Args:
@@ -153,7 +156,7 @@ def _as_synchronizers(sync: Any) -> Any:
     """Return the synchronizing optimizers as a list, or None."""
     if sync is None:
         return None
-    kind: Any = tf.train.SyncReplicasOptimizer  # type: ignore[attr-defined]
+    kind: Any = tf.train.SyncReplicasOptimizer
     optimizers = [sync] if isinstance(sync, kind) else sync
     if not all(isinstance(optimizer, kind) for optimizer in optimizers):
         raise ValueError("`sync_optimizer` must be a tf.train.SyncReplicasOptimizer.")
@@ -320,7 +323,7 @@ class _Loop:
         self._ignore_live_threads = ignore_live_threads
         self._loss: Any = None
 
-    def run(self, step: Callable[[Any], tuple[Any, Any]], master: str, config: Any) -> Any:
+    def run(self, step: Callable[[Any], tuple[Any, Any]], master: str, config: Any) -> np.float32:
         while True:
             try:
                 with self._supervisor.managed_session(

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.io.readers.classes import ReaderBase
 from stillflow.train.batching import summarize_fullness
 
@@ -55,7 +56,7 @@ class ParallelReader(ReaderBase):
         self._run_readers(queue)
         return self._common_queue.dequeue(name=name)
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> list[Tensor]:
         """Return the next keys and records, at most `num_records`; see `read`."""
         self._run_readers(queue)
         return self._common_queue.dequeue_up_to(num_records, name)
@@ -64,11 +65,11 @@ class ParallelReader(ReaderBase):
         enqueue = [self._common_queue.enqueue(reader.read(queue)) for reader in self._readers]
         tf.train.add_queue_runner(tf.train.QueueRunner(self._common_queue, enqueue))
 
-    def num_records_produced(self, name: str | None = None) -> Any:
+    def num_records_produced(self, name: str | None = None) -> Tensor:
         """Return the number of records of all readers."""
         return tf.add_n([reader.num_records_produced() for reader in self._readers], name=name)
 
-    def num_work_units_completed(self, name: str | None = None) -> Any:
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """Return the number of files that all readers read to the end."""
         return tf.add_n([reader.num_work_units_completed() for reader in self._readers], name=name)
 

@@ -8,6 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 
 
 def _name(tensor: Any, name: str | None, prefix: str | None, postfix: str | None = None) -> str:
@@ -15,7 +16,7 @@ def _name(tensor: Any, name: str | None, prefix: str | None, postfix: str | None
     return "/".join(filter(None, (prefix, name or tensor.op.name, postfix)))
 
 
-def _added(make: Any, tensor: Any, name: str, printed: bool) -> Any:
+def _added(make: Any, tensor: Any, name: str, printed: bool) -> Tensor:
     summary = make(name=name, tensor=tensor, collections=[] if printed else None)
     if printed:
         summary = tf.Print(summary, [tensor], name)
@@ -24,7 +25,9 @@ def _added(make: Any, tensor: Any, name: str, printed: bool) -> Any:
 
 
 @export("contrib.slim.summaries.add_histogram_summary")
-def add_histogram_summary(tensor: Any, name: str | None = None, prefix: str | None = None) -> Any:
+def add_histogram_summary(
+    tensor: Any, name: str | None = None, prefix: str | None = None
+) -> Tensor:
     """Summarizes the distribution of a tensor's values.
 
     Args:
@@ -38,7 +41,7 @@ def add_histogram_summary(tensor: Any, name: str | None = None, prefix: str | No
 @export("contrib.slim.summaries.add_image_summary")
 def add_image_summary(
     tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
-) -> Any:
+) -> Tensor:
     """Summarizes images.
 
     Args:
@@ -52,7 +55,7 @@ def add_image_summary(
 @export("contrib.slim.summaries.add_scalar_summary")
 def add_scalar_summary(
     tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
-) -> Any:
+) -> Tensor:
     """Summarizes a scalar.
 
     Args:
@@ -66,7 +69,7 @@ def add_scalar_summary(
 @export("contrib.slim.summaries.add_zero_fraction_summary")
 def add_zero_fraction_summary(
     tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
-) -> Any:
+) -> Tensor:
     """Summarizes which part of a tensor's values are 0.
 
     Args:

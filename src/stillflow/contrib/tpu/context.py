@@ -55,7 +55,7 @@ class TPUReplicateContext(ClusterContext):
             self._outer_devices = list(get_default_graph()._device_stack)
         super().Enter()
 
-    def GetControlPivot(self) -> Any:
+    def GetControlPivot(self) -> Operation:
         return self._pivot
 
     def HostComputeCore(self) -> list[str]:

@@ -139,7 +139,7 @@ class TPUEstimator(Estimator):
         """Return the global step as TPUs want it: a resource."""
         return new_global_step(graph, use_resource=True)
 
-    def _params_for(self, mode: Any) -> Any:
+    def _params_for(self, mode: Any) -> dict[str, Any]:
         """Return the parameters with the batch size of a mode, if there is one."""
         params = self.params
         for name, value in ((_BATCH_SIZE, self._batch_sizes[mode]), (_USE_TPU, False)):
@@ -161,7 +161,7 @@ class TPUEstimator(Estimator):
         with device("/device:CPU:0"):
             return input_fn(**{name: offered[name] for name in offered if name in names})
 
-    def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         names = fn_args(self._model_fn)
         logging.info("Calling model_fn.")
         logging.info("Running %s on CPU/GPU", mode)

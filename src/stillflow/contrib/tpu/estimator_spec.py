@@ -13,6 +13,7 @@ from stillflow.estimator.spec import (
     checked_train_op,
 )
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 
@@ -125,7 +126,7 @@ class _HostCallHook(SessionRunHook):
     def __init__(self, operations: Any) -> None:
         self._operations = operations
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: Any) -> SessionRunArgs:
         return SessionRunArgs(self._operations)
 
 
@@ -143,6 +144,6 @@ def _check_call(name: str, call: Any) -> None:
         raise ValueError(f"{name}[1] should be tuple or list, or dict.")
 
 
-def _called(call: Any) -> Any:
+def _called(call: Any) -> Tensor | dict[str, tuple[Tensor, Tensor]]:
     function, tensors = call
     return function(**tensors) if isinstance(tensors, dict) else function(*tensors)

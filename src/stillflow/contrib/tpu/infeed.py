@@ -8,9 +8,10 @@ from typing import Any
 from stillflow.contrib.tpu.sharding_policy import ShardingPolicy
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.tensor_shape import as_shape
+from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.splitting import split
 from stillflow.ops.tpu.feeds import infeed_dequeue_tuple, infeed_enqueue_tuple
 from stillflow.ops.tpu.system import core
@@ -72,7 +73,7 @@ class InfeedQueue:
         return len(self._sharding_policies)
 
     @property
-    def tuple_types(self) -> Any:
+    def tuple_types(self) -> list[DType]:
         """Their types; None if not said."""
         return self._tuple_types
 
@@ -104,7 +105,7 @@ class InfeedQueue:
             )
 
     @property
-    def tuple_shapes(self) -> Any:
+    def tuple_shapes(self) -> list[TensorShape]:
         """The shapes, of all shards together; None if not said."""
         return self._tuple_shapes
 

@@ -68,7 +68,7 @@ def validate_inference_rewrite_for_variables(graph: Graph) -> None:
 def rewrite_for_inference(
     computation: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     device_assignment: Any = None, name: str | None = None,
-) -> Any:  # fmt: skip
+) -> list[Tensor]:  # fmt: skip
     """Rewrite like `rewrite`; `get_variable`'s variables are read outside, as constants."""
 
     def constant_getter(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:

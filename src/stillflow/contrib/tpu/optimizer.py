@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.api import colocate_with
 from stillflow.graph.export import export
-from stillflow.graph.operation import Operation
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.tpu.replicas import cross_replica_sum
 from stillflow.ops.tpu.shards import get_tpu_context
 from stillflow.platform import tf_logging as logging
 from stillflow.train.wrapping_optimizer import WrappingOptimizer
+
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
 
 
 @export("tpu.CrossShardOptimizer", "contrib.tpu.CrossShardOptimizer")
@@ -48,7 +52,9 @@ class CrossShardOptimizer(WrappingOptimizer):
         self._reduction = reduction
         self._group_assignment = group_assignment
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:
+    def compute_gradients(
+        self, loss: Any, var_list: Any = None, **kwargs: Any
+    ) -> list[tuple[Tensor | IndexedSlices, ScatterMethods]]:
         """Return the gradients of this shard, of its part of the loss.
 
         Args:

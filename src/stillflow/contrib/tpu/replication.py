@@ -54,7 +54,7 @@ _LEAVING = Leaving(
 def replicate(
     computation: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     device_assignment: Any = None, name: str | None = None, maximum_shapes: Any = None,
-) -> Any:  # fmt: skip
+) -> list[Any]:  # fmt: skip
     """Build a computation that several TPUs run, each with inputs of its own.
 
     Args:
@@ -83,7 +83,7 @@ def split_compile_and_replicate(
     computation: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     device_assignment: Any = None, name: str | None = None, use_tpu: bool = True,
     maximum_shapes: Any = None,
-) -> Any:  # fmt: skip
+) -> list[Any]:  # fmt: skip
     """Replicate like `replicate`; return the result of the compilation, and the replicas'.
 
     `use_tpu` is False for what XLA compiles for otherwise.

@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.contrib.tpu.replication import split_compile_and_replicate
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.splitting import split
 from stillflow.ops.arrays.stack import stack
@@ -19,7 +19,7 @@ def split_compile_and_shard(
     input_shard_axes: Any = None, outputs_from_all_shards: Any = True,
     output_shard_axes: Any = None, infeed_queue: Any = None, device_assignment: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> tuple[Tensor, list[Tensor | Operation]]:  # fmt: skip
     """Shard like `shard`; return the result of the compilation, and the results."""
     if num_shards <= 0:
         raise ValueError("num_shards must be a positive integer.")
@@ -49,14 +49,14 @@ def split_compile_and_shard(
     ]
 
 
-def _each(values: Any, count: int, default: Any, name: str, of: str) -> Any:
+def _each(values: Any, count: int, default: Any, name: str, of: str) -> list[Any]:
     values = [default] * count if values is None else values
     if len(values) != count:
         raise ValueError(f"Length of {name} must be equal to the number of {of}.")
     return values
 
 
-def _joined(parts: list[Any], axis: int) -> Any:
+def _joined(parts: list[Any], axis: int) -> Tensor:
     return stack(parts) if parts[0].shape.ndims == 0 else concat(parts, axis)
 
 
@@ -66,7 +66,7 @@ def shard(
     input_shard_axes: Any = None, outputs_from_all_shards: Any = True,
     output_shard_axes: Any = None, infeed_queue: Any = None, device_assignment: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> list[Tensor | Operation]:  # fmt: skip
     """Build a computation that several TPUs run, each on a slice of the inputs.
 
     Args:

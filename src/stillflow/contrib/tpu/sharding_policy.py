@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.graph.tensor_shape import TensorShape, as_dimension, as_shape
+from stillflow.graph.tensor_shape import Dimension, TensorShape, as_dimension, as_shape
 
 
 class ShardingPolicy:
@@ -61,7 +61,7 @@ class ShardingPolicy:
             )
 
     @property
-    def shard_dimension(self) -> Any:
+    def shard_dimension(self) -> Dimension:
         """Along which axis, a `Dimension`; None if not said."""
         return self._shard_dimension
 

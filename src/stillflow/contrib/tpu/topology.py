@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.protos import TopologyProto
 
@@ -80,7 +81,7 @@ class Topology:
         return tasks, devices
 
     @property
-    def mesh_shape(self) -> Any:
+    def mesh_shape(self) -> Array:
         """The three sizes of the mesh, an int32 array."""
         return self._mesh_shape
 
@@ -90,7 +91,7 @@ class Topology:
         return len(self._mesh_shape)
 
     @property
-    def device_coordinates(self) -> Any:
+    def device_coordinates(self) -> Array:
         """An int32 array `[tasks, devices of a task, dimension]`."""
         return self._device_coordinates
 
@@ -104,11 +105,11 @@ class Topology:
         """The number of TPU devices of each task."""
         return int(self._device_coordinates.shape[1])
 
-    def task_ordinal_at_coordinates(self, device_coordinates: Any) -> Any:
+    def task_ordinal_at_coordinates(self, device_coordinates: Any) -> np.int32:
         """Return the number of the task at coordinates of the mesh."""
         return self._topology_tasks[tuple(device_coordinates)]
 
-    def tpu_device_ordinal_at_coordinates(self, device_coordinates: Any) -> Any:
+    def tpu_device_ordinal_at_coordinates(self, device_coordinates: Any) -> np.int32:
         """Return the device's number, within its task, at coordinates of the mesh."""
         return self._topology_devices[tuple(device_coordinates)]
 

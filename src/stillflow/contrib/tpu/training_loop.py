@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.contrib.tpu.arguments import argument_error
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow import while_loop as loops
 from stillflow.ops.control_flow.identity_and_group import tuple_
@@ -19,7 +19,7 @@ from stillflow.ops.tpu.shards import get_tpu_context
 def while_loop(
     condition: Callable[..., Any], body: Callable[..., Any], inputs: Any = None,
     infeed_queue: Any = None, name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | list[Tensor]:  # fmt: skip
     """Loop over training steps; all operations of an iteration run, even unused ones.
 
     Args:
@@ -45,7 +45,7 @@ def while_loop(
         go_on, turn = lambda _: condition(), lambda _, *fed: body(*fed)
     types = [value.dtype for value in values]
 
-    def next_values(*now: Any) -> Any:
+    def next_values(*now: Any) -> list[Tensor]:
         fed = _taken(infeed_queue)
         return _run_all(turn(*now, *fed), types, fed)
 
@@ -88,7 +88,7 @@ def _taken(queue: Any) -> list[Any]:
     return list(queue.generate_dequeue_op())
 
 
-def _run_all(outputs: Any, types: list[Any], fed: list[Any]) -> Any:
+def _run_all(outputs: Any, types: list[Any], fed: list[Any]) -> list[Tensor]:
     """Return the next values, which wait for all operations of the turn."""
     if not isinstance(outputs, (list, tuple)):
         outputs = (outputs,)
@@ -117,7 +117,7 @@ def _run_all(outputs: Any, types: list[Any], fed: list[Any]) -> Any:
 def repeat(
     n: Any, body: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Operation | list[Tensor]:  # fmt: skip
     """Return a loop of `n` turns.
 
     Args:
@@ -128,7 +128,7 @@ def repeat(
       A list of the last values; the operation that ends the loop if there are none.
     """
 
-    def next_values(turn: Any, *values: Any) -> Any:
+    def next_values(turn: Any, *values: Any) -> list[Tensor | Operation]:
         return [turn + 1, *_as_list(body(*values))]
 
     first = [0] if inputs is None else [0, *_as_list(inputs)]

@@ -9,9 +9,11 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.layers.utils import smart_cond
 from stillflow.train.batching import (
@@ -64,7 +66,7 @@ class _Buckets:
     def enqueue(self, which: Any, tensors: Sequence[Any], keep: Any) -> Any:
         """Put an example into the queue of its kind, if it is to be kept."""
 
-        def into_one() -> Any:
+        def into_one() -> Operation:
             puts = [
                 tf.cond(tf.equal(which, i), partial(queue.enqueue, tensors), tf.no_op)
                 for i, queue in enumerate(self._queues)
@@ -118,7 +120,7 @@ def _checked_capacities(capacities: Any, capacity: int, count: int) -> Any:
     return capacities
 
 
-def _static_or_tensor(size: Any) -> Any:
+def _static_or_tensor(size: Any) -> Tensor | Array:
     tensor = convert_to_tensor(size, dtype=tf.int32, name="batch_size")
     known = static_value(tensor)
     return tensor if known is None else known

@@ -44,7 +44,7 @@ class GreedyLoadBalancingStrategy:
         self._load_fn = load_fn
         self._ps_loads = np.zeros(num_tasks)
 
-    def __call__(self, op: Any) -> Any:
+    def __call__(self, op: Any) -> np.int64:
         """Return the number of the server for an operation."""
         task = np.argmin(self._ps_loads)
         self._ps_loads[task] += self._load_fn(op)

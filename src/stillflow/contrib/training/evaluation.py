@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.ops.summary.merging import merge_all
@@ -86,7 +88,7 @@ def evaluate_repeatedly(
     max_number_of_evaluations: int | None = None,
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
-) -> Any:
+) -> np.float32:
     """Evaluate each new checkpoint of a folder as it appears.
 
     Args:

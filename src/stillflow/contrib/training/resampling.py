@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.train.moving_averages import assign_moving_average
 from stillflow.variables.variable_scope import get_local_variable
 
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
 
-def repeat_range(counts: Any, name: str | None = None) -> Any:
+
+def repeat_range(counts: Any, name: str | None = None) -> Tensor:
     """Return the integers from 0, the i-th `counts[i]` times."""
     with tf.name_scope(name, "repeat_range", [counts]) as scope:
         counts = convert_to_tensor(counts, name="counts")
         size = tf.shape(counts)[0]
 
-        def body(output: Any, i: Any) -> Any:
+        def body(output: Any, i: Any) -> tuple[TensorArray, Tensor]:
             repeated = tf.fill(counts[i : i + 1], i)
             return output.write(i, repeated), i + 1
 

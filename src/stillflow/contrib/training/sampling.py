@@ -129,7 +129,7 @@ def stratified_sample(
         return batch[:-1], batch[-1]
 
 
-def _accepting(start: Any, target: Any) -> Any:
+def _accepting(start: Any, target: Any) -> Tensor:
     """Return each class's probability of acceptance; log a warning if it is small."""
     unreachable = (
         "All classes with zero initial probability must also have zero target probability: "
@@ -146,7 +146,7 @@ def _accepting(start: Any, target: Any) -> Any:
 
 def estimate_data_distribution(
     labels: Any, num_classes: int, smoothing_constant: int = _SEEN_BEFORE
-) -> Any:
+) -> Tensor:
     """Return the frequency of classes among all labels so far, counted in a variable.
 
     `smoothing_constant` is how often each class counts as seen before.
@@ -162,7 +162,7 @@ def estimate_data_distribution(
     return tf.cast(tf.truediv(counts, tf.reduce_sum(counts)), tf.float32)
 
 
-def _checked(probabilities: Any) -> Any:
+def _checked(probabilities: Any) -> Tensor:
     probabilities.get_shape().assert_is_fully_defined()
     probabilities.get_shape().assert_has_rank(1)
     total = tf.reduce_sum(probabilities)
@@ -198,7 +198,7 @@ def verify_input(
     return matching, with_dependencies(classes, labels), checked
 
 
-def calculate_acceptance_probabilities(init_probs: Any, target_probs: Any) -> Any:
+def calculate_acceptance_probabilities(init_probs: Any, target_probs: Any) -> Tensor:
     """Return classes' probability of acceptance, 1 for the rarest, 0 where none are wanted."""
     ratio = target_probs / init_probs
     ratio = tf.where_v2(tf.is_nan(ratio), tf.zeros_like(ratio), ratio)

@@ -155,7 +155,7 @@ def padding(sequences: Any, num_unroll: Any) -> tuple[Any, dict[str, Any]]:
     return length, {key: _padded(value, padded) for key, value in given.items()}
 
 
-def _common_length(sequences: dict[str, Any]) -> Any:
+def _common_length(sequences: dict[str, Any]) -> Tensor:
     lengths = [tf.shape(x)[0] for x in sequences.values() if isinstance(x, Tensor)]
     if not lengths:
         sparse = [x.dense_shape[0] for x in sequences.values() if isinstance(x, SparseTensor)]
@@ -170,7 +170,7 @@ def _common_length(sequences: dict[str, Any]) -> Any:
     return with_dependencies(checks, first)
 
 
-def _padded(value: Any, length: Any) -> Any:
+def _padded(value: Any, length: Any) -> Tensor | SparseTensor:
     if not isinstance(value, Tensor):
         shape = tf.concat([[tf.cast(length, tf.int64)], value.dense_shape[1:]], 0)
         return SparseTensor(indices=value.indices, values=value.values, dense_shape=shape)

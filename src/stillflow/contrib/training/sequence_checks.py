@@ -11,7 +11,9 @@ from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 
 
-def passed_on(condition: Any, message: Sequence[Any], value: Any, name: str | None = None) -> Any:
+def passed_on(
+    condition: Any, message: Sequence[Any], value: Any, name: str | None = None
+) -> Tensor:
     """Return the value, once a condition was found to hold.
 
     The message is made of texts and tensors.
@@ -20,12 +22,12 @@ def passed_on(condition: Any, message: Sequence[Any], value: Any, name: str | No
         return tf.identity(value, name=name)
 
 
-def is_whole(value: Any, remainder: Any) -> Any:
+def is_whole(value: Any, remainder: Any) -> Tensor:
     """Return True if a division has no remainder, and the tensor is not 0."""
     return tf.logical_and(tf.equal(remainder, 0), tf.not_equal(value, 0))
 
 
-def check_multiple_of(value: Tensor, of: Any) -> Any:
+def check_multiple_of(value: Tensor, of: Any) -> Tensor:
     """Return the value, which is checked to be a multiple of a number, and not 0."""
     condition = is_whole(value, tf.mod(value, of))
     message = [
@@ -41,7 +43,7 @@ def _known(value: Any) -> Any:
     return value if found is None else found
 
 
-def check_rank(value: Tensor, expected_rank: Any) -> Any:
+def check_rank(value: Tensor, expected_rank: Any) -> Tensor:
     """Return the value, which is checked to have a rank.
 
     Raises:
@@ -63,7 +65,7 @@ def check_rank(value: Tensor, expected_rank: Any) -> Any:
     return checked
 
 
-def check_shape(value: Tensor, expected: Any) -> Any:
+def check_shape(value: Tensor, expected: Any) -> Tensor:
     """Return the value, which is checked to have a shape.
 
     Raises:
@@ -89,7 +91,7 @@ def check_shape(value: Tensor, expected: Any) -> Any:
     return checked
 
 
-def check_dimensions(value: Any, dimensions: Any, expected_sizes: Any, debug_prefix: str) -> Any:
+def check_dimensions(value: Any, dimensions: Any, expected_sizes: Any, debug_prefix: str) -> Tensor:
     """Return the value, which is checked to have given sizes along given dimensions.
 
     Args:

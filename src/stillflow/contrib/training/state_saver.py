@@ -11,7 +11,7 @@ from stillflow.contrib.training.sequence_checks import (
     check_rank,
     check_shape,
 )
-from stillflow.graph.api import colocate_with
+from stillflow.graph.api import colocate_with, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
@@ -84,7 +84,7 @@ class NextQueuedSequenceBatch:
         self._received = state_saver.received
 
     @property
-    def total_length(self) -> Any:
+    def total_length(self) -> Tensor:
         """The lengths of the whole sequences, `[batch]`."""
         return self._received.of("total_length")
 
@@ -109,17 +109,17 @@ class NextQueuedSequenceBatch:
         return self._received.keys
 
     @property
-    def next_key(self) -> Any:
+    def next_key(self) -> Tensor:
         """The names of the segments that follow, `[batch]`; "STOP:" and a key where none does."""
         return self._received.of("next_key")
 
     @property
-    def sequence(self) -> Any:
+    def sequence(self) -> Tensor:
         """The number of each segment in its sequence, `[batch]`."""
         return self._received.of("sequence")
 
     @property
-    def sequence_count(self) -> Any:
+    def sequence_count(self) -> Tensor:
         """The number of segments of each sequence, `[batch]`."""
         return self._received.of("sequence_count")
 
@@ -176,7 +176,7 @@ class _Received:
             states = self._all("state")
             self.states = {name: tf.identity(value) for name, value in states.items()}
 
-    def of(self, name: str) -> Any:
+    def of(self, name: str) -> Tensor:
         return self._values[f"__{name}"]
 
     def _all(self, kind: str) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class SequenceQueueingStateSaver:
         return self._name
 
     @property
-    def barrier(self) -> Any:
+    def barrier(self) -> Barrier:
         """The barrier."""
         return self._barrier
 
@@ -291,11 +291,11 @@ class SequenceQueueingStateSaver:
         return self._batch_size
 
     @property
-    def num_unroll(self) -> Any:
+    def num_unroll(self) -> int:
         """The number of steps of a segment."""
         return self._num_unroll
 
-    def _scope(self) -> Any:
+    def _scope(self) -> name_scope:
         return tf.name_scope(self._name, values=[self._barrier.barrier_ref])
 
     @property
@@ -378,7 +378,7 @@ class SequenceQueueingStateSaver:
         stop = tf.expand_dims(tf.string_join(["STOP:", self._key], name="StringJoinStop"), 0)
         return keys, tf.concat([following, stop], 0, name="concat_next_keys")
 
-    def _segments(self, name: str, sequence: Tensor, count: Any) -> Any:
+    def _segments(self, name: str, sequence: Tensor, count: Any) -> Tensor:
         sizes = sequence.get_shape().as_list()[1:]
         leading = [tf.expand_dims(count, 0), tf.expand_dims(self._num_unroll, 0)]
         shape = tf.concat([*leading, sizes], 0, name=f"concat_sequences_{name}")
@@ -389,7 +389,7 @@ class SequenceQueueingStateSaver:
         )  # fmt: skip
 
 
-def _repeated(name: str, context: Tensor, count: Any) -> Any:
+def _repeated(name: str, context: Tensor, count: Any) -> Tensor:
     """Return the context of a sequence once for each of its segments."""
     sizes = context.get_shape().as_list()
     rows = tf.expand_dims(context, 0)
@@ -401,7 +401,7 @@ def _repeated(name: str, context: Tensor, count: Any) -> Any:
     )  # fmt: skip
 
 
-def _within_capacity(capacity: Any, batch_size: Any, key: Any) -> Any:
+def _within_capacity(capacity: Any, batch_size: Any, key: Any) -> Tensor:
     """Return the key, once the capacity was found to be large enough for a batch."""
     if capacity is not None and isinstance(batch_size, Tensor):
         enough = tf.assert_greater_equal(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.api import get_collection_ref
@@ -11,12 +11,17 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.summary.numbers import histogram, scalar
 from stillflow.platform import tf_logging as logging
 from stillflow.train.global_step import get_or_create_global_step
 from stillflow.train.monitored_session import MonitoredTrainingSession
 from stillflow.train.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
+
 
 # Stands for the graph's global step; None stands for none.
 USE_GLOBAL_STEP = 0
@@ -86,7 +91,7 @@ def multiply_gradients(grads_and_vars: Any, gradient_multipliers: Any) -> Pairs:
     return products
 
 
-def _multiplied(gradient: Any, factor: Any) -> Any:
+def _multiplied(gradient: Any, factor: Any) -> Tensor:
     factor = convert_to_tensor(factor, dtype=gradient.dtype)
     return _with_values(gradient, lambda values: values * factor)
 
@@ -118,7 +123,7 @@ def add_gradients_summaries(grads_and_vars: Sequence[Any]) -> list[Any]:
     return summarize_gradients(grads_and_vars, "_")
 
 
-def _after_updates(total_loss: Any, update_ops: Any) -> Any:
+def _after_updates(total_loss: Any, update_ops: Any) -> Tensor:
     usual = list(dict.fromkeys(tf.get_collection(GraphKeys.UPDATE_OPS)))
     update_ops = usual if update_ops is None else list(dict.fromkeys(update_ops))
     if any(op not in update_ops for op in usual):
@@ -133,7 +138,7 @@ def _after_updates(total_loss: Any, update_ops: Any) -> Any:
     return with_dependencies([barrier], total_loss)
 
 
-def _to_train(variables: Any) -> Any:
+def _to_train(variables: Any) -> list[ScatterMethods]:
     trainable = tf.trainable_variables()
     if variables is None:
         variables = trainable
@@ -156,7 +161,7 @@ def create_train_op(
     aggregation_method: Any = None,
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
-) -> Any:
+) -> Tensor:
     """Return a tensor that trains when it is run, and gives the loss.
 
     Args:

@@ -7,7 +7,11 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from stillflow.debug.console.run_console import Decision
+
 
 PROMPT = "tfdbg> "
 
@@ -95,7 +99,7 @@ class CommandLine:
         self._names = sorted(names)
         self._read, self._write = read or input, write
 
-    def converse(self, opening: Iterable[str]) -> Any:
+    def converse(self, opening: Iterable[str]) -> Decision | None:
         """Print `opening`, then answer commands; return the argument of `Done`."""
         _complete(self._completions)
         for line in opening:

@@ -51,7 +51,7 @@ class ClusterResolver(abc.ABC):
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> Any:
+    ) -> dict[Any, Any]:
         """Return the number of devices of each type, from a session's list of them.
 
         Args:
@@ -126,7 +126,7 @@ class SimpleClusterResolver(ClusterResolver):
         self._environment, self._num_accelerators = environment, num_accelerators
         self.task_type, self.task_id, self.rpc_layer = task_type, task_id, rpc_layer
 
-    def cluster_spec(self) -> Any:
+    def cluster_spec(self) -> ClusterSpec:
         """Return the cluster."""
         return self._cluster_spec
 
@@ -139,12 +139,12 @@ class SimpleClusterResolver(ClusterResolver):
         return format_master_url(self._master, rpc_layer or self.rpc_layer)
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str:
         return self._environment
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> Any:
+    ) -> dict[str, int]:
         """Return the given numbers; the cluster is not asked."""
         del task_type, task_id, config_proto
         return {} if self._num_accelerators is None else self._num_accelerators
@@ -194,7 +194,7 @@ class UnionClusterResolver(ClusterResolver):
                 raise TypeError("All arguments must be a sub-class of `ClusterResolver.`")
         vars(self).update(own, _cluster_resolvers=args)
 
-    def cluster_spec(self) -> Any:
+    def cluster_spec(self) -> ClusterSpec:
         """Return the union: lists of tasks one behind the other, or all by their indices.
 
         Raises:

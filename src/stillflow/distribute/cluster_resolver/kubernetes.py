@@ -39,7 +39,7 @@ class KubernetesClusterResolver(ClusterResolver):
         self.task_type = self.task_id = None
         self.rpc_layer = rpc_layer
 
-    def cluster_spec(self) -> Any:
+    def cluster_spec(self) -> ClusterSpec:
         """Return the cluster, with the pods of each selector by their names.
 
         Raises:

@@ -65,7 +65,7 @@ class SlurmClusterResolver(ClusterResolver):
         said = subprocess.check_output(["scontrol", "show", "hostname"])
         return said.decode().strip().split("\n")
 
-    def cluster_spec(self) -> Any:
+    def cluster_spec(self) -> ClusterSpec:
         """Return the cluster; finds out which task of it this process is."""
         addresses, gpus = [], []
         firsts = range(0, self._gpus_per_node, self._gpus_per_task)
@@ -98,7 +98,7 @@ class SlurmClusterResolver(ClusterResolver):
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> Any:
+    ) -> dict[str, int]:
         """Return the GPUs of a machine."""
         del task_type, task_id, config_proto
         return {"GPU": self._gpus_per_node}

@@ -35,7 +35,7 @@ class TFConfigClusterResolver(ClusterResolver):
         self._rpc_layer, self._environment = rpc_layer, environment
 
     @property
-    def task_type(self) -> Any:
+    def task_type(self) -> str | None:
         """The job of this process; None if nothing says it."""
         if self._task_type is not None:
             return str(self._task_type)
@@ -47,7 +47,7 @@ class TFConfigClusterResolver(ClusterResolver):
         self._task_type = task_type
 
     @property
-    def task_id(self) -> Any:
+    def task_id(self) -> int | None:
         """Its index; None if nothing says it."""
         if self._task_type is not None:
             return int(self._task_id)
@@ -59,7 +59,7 @@ class TFConfigClusterResolver(ClusterResolver):
         self._task_id = task_id
 
     @property
-    def rpc_layer(self) -> Any:
+    def rpc_layer(self) -> str | None:
         """The protocol of targets."""
         return tf_config().get("rpc_layer") if self._rpc_layer is None else self._rpc_layer
 
@@ -79,7 +79,7 @@ class TFConfigClusterResolver(ClusterResolver):
         task_id = self.task_id if task_id is None else task_id
         return super().num_accelerators(task_type, task_id, config_proto)
 
-    def cluster_spec(self) -> Any:
+    def cluster_spec(self) -> ClusterSpec:
         """Return the cluster; an empty one if TF_CONFIG has none."""
         return ClusterSpec(tf_config().get("cluster", {}))
 

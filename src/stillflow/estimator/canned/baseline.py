@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.estimator.canned.classification_heads import classification_head
 from stillflow.estimator.canned.optimizers import get_optimizer_instance
@@ -11,6 +11,7 @@ from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.shape import shape
@@ -19,6 +20,10 @@ from stillflow.ops.math.binary import multiply
 from stillflow.train.global_step import get_global_step
 from stillflow.variables.initializers import Zeros
 from stillflow.variables.variable_scope import get_variable, variable_scope
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+
 
 _LEARNING_RATE = 0.3
 
@@ -79,8 +84,8 @@ class BaselineRegressor(Estimator):
 
 
 def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> Callable[..., Any]:
-    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
-        def train_op_fn(loss: Any) -> Any:
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
+        def train_op_fn(loss: Any) -> Operation:
             chosen = get_optimizer_instance(optimizer, _LEARNING_RATE)
             return chosen.minimize(loss, global_step=get_global_step())
 
@@ -92,7 +97,7 @@ def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> Callable[
     return model_fn
 
 
-def _logits(features: dict[str, Any], head: Any, weight_column: Any) -> Any:
+def _logits(features: dict[str, Any], head: Any, weight_column: Any) -> Tensor:
     units, weight_key = head.logits_dimension, _weight_key(weight_column)
     batch_size, checks = None, []
     for key, feature in features.items():
@@ -108,7 +113,7 @@ def _logits(features: dict[str, Any], head: Any, weight_column: Any) -> Any:
         return multiply(bias, ones([batch_size, units]))
 
 
-def _weight_key(weight_column: Any) -> Any:
+def _weight_key(weight_column: Any) -> str | None:
     """Return the feature that does not count as one; TF takes its name alone, no column."""
     if weight_column is None or isinstance(weight_column, str):
         return weight_column

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.canned.classification_heads import classification_head
@@ -16,12 +16,17 @@ from stillflow.feature_column.feature_layers import DenseFeatures
 from stillflow.feature_column.input_layer import InputLayer
 from stillflow.feature_column.transforming import is_feature_column_v2
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.engine.model import Model
 from stillflow.layers.core import Dense, Dropout
 from stillflow.layers.normalization import BatchNormalization
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.nn.activations import relu
 from stillflow.ops.summary.numbers import histogram, scalar
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+
 
 _LEARNING_RATE = 0.05
 
@@ -115,7 +120,7 @@ def _model_fn(
 ) -> Callable[..., Any]:  # fmt: skip
     columns = tuple(feature_columns or [])
 
-    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         chosen = get_optimizer_instance(optimizer, _LEARNING_RATE)
         check_features(features)
         with tf.variable_scope("dnn", values=features.values(), partitioner=by_servers(config)):
@@ -148,7 +153,7 @@ def dnn_logit_fn_builder(
     if not isinstance(units, int):
         raise ValueError(f"units must be an int.  Given type: {type(units)}")
 
-    def dnn_logit_fn(features: Any, mode: Any) -> Any:
+    def dnn_logit_fn(features: Any, mode: Any) -> Tensor:
         model = _DNNModel(
             units, hidden_units, feature_columns, activation_fn, dropout, input_layer_partitioner,
             batch_norm,
@@ -193,7 +198,7 @@ class _DNNModel(Model):
             self._add(scope.name, self._dense(scope, units, None), None, None)
 
     @staticmethod
-    def _dense(scope: Any, units: int, activation: Any) -> Any:
+    def _dense(scope: Any, units: int, activation: Any) -> Dense:
         return Dense(
             units, activation=activation, kernel_initializer=tf.glorot_uniform_initializer(),
             name=scope, _scope=scope,
@@ -205,7 +210,7 @@ class _DNNModel(Model):
             if layer is not None:
                 setattr(self, layer.name, layer)
 
-    def call(self, features: Any, mode: Any) -> Any:
+    def call(self, features: Any, mode: Any) -> Tensor:
         """Return the logits."""
         training = mode == ModeKeys.TRAIN
         # Names of operations are those of the scope around the model.

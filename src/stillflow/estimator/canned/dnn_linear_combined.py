@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.canned.classification_heads import classification_head
@@ -15,9 +15,15 @@ from stillflow.estimator.canned.partitions import by_servers, by_servers_if_larg
 from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.nn.activations import relu
 from stillflow.train.global_step import get_global_step
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+    from stillflow.variables.variable_scope import variable_scope
+
 
 _DNN_LEARNING_RATE = 0.001
 _LINEAR_LEARNING_RATE = 0.005
@@ -134,7 +140,7 @@ def _model_fn(
     hidden_units: Any, activation_fn: Any, dropout: Any, input_layer_partitioner: Any,
     batch_norm: bool, sparse_combiner: str,
 ) -> Callable[..., Any]:  # fmt: skip
-    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         check_features(features)
         partitioner = input_layer_partitioner or by_servers_if_large(config)
         parts = []
@@ -169,11 +175,11 @@ def _model_fn(
     return model_fn
 
 
-def _scope(name: str, features: dict[str, Any], partitioner: Any) -> Any:
+def _scope(name: str, features: dict[str, Any], partitioner: Any) -> variable_scope:
     return tf.variable_scope(name, values=features.values(), partitioner=partitioner)
 
 
-def _train_op(loss: Any, parts: list[tuple[str, Any, Any]]) -> Any:
+def _train_op(loss: Any, parts: list[tuple[str, Any, Any]]) -> Operation:
     """Return a step of each part's optimizer over its scope's variables, then the step's count."""
     step = get_global_step()
     steps = [

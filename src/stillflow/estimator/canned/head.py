@@ -10,6 +10,7 @@ from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.api import get_collection, name_scope
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.losses.reduction import Reduction, compute_weighted_loss
 from stillflow.metrics.means import mean
 from stillflow.ops.arrays.fill import ones_like
@@ -59,7 +60,7 @@ class Head:
         return self._name
 
     @property
-    def logits_dimension(self) -> Any:
+    def logits_dimension(self) -> int:
         """The last dimension of the logits."""
         return self._logits_dimension
 
@@ -134,7 +135,7 @@ class Head:
             ServingKeys.PREDICT: PredictOutput(predictions),
         }  # fmt: skip
 
-    def _mean_loss(self, loss: LossSpec) -> Any:
+    def _mean_loss(self, loss: LossSpec) -> Tensor | None:
         """Return the loss of an example, where the reduction does not give it."""
         if self._loss_reduction != Reduction.SUM:
             return None

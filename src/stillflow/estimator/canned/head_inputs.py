@@ -9,6 +9,7 @@ from stillflow.feature_column.cache import FeatureTransformationCache
 from stillflow.feature_column.numeric import NumericColumn, numeric_column
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.arrays.concat import concat
@@ -40,7 +41,7 @@ def check_labels_given(labels: Any, contain: str = "contain") -> None:
         )
 
 
-def dense_labels(labels: Any, logits: Any, dimension: int) -> Any:
+def dense_labels(labels: Any, logits: Any, dimension: int) -> Tensor:
     """Labels in the shape of the logits, except for the last dimension.
 
     Labels are [D0, ..., DN, dimension], or without the last dimension, logits [D0, ..., DN,
@@ -58,7 +59,7 @@ def dense_labels(labels: Any, logits: Any, dimension: int) -> Any:
             return _of_shape(labels, expected, labels_shape, message, scope)
 
 
-def labels_of_head(labels: Any, logits: Any, dimension: int) -> Any:
+def labels_of_head(labels: Any, logits: Any, dimension: int) -> Tensor:
     """Return `dense_labels` in the public heads' order of operations."""
     check_labels_given(labels, "contains")
     with name_scope(None, "labels", (labels, logits)) as scope:
@@ -77,7 +78,7 @@ def _labels_shape_message(dimension: int, owner: str) -> str:
     )
 
 
-def with_last_dimension(labels: Any, logits: Any, dimension: int) -> Any:
+def with_last_dimension(labels: Any, logits: Any, dimension: int) -> Tensor:
     """Return dense labels, with a last dimension of 1 if their rank is below the logits'."""
     labels = convert_to_tensor_or_sparse_tensor(labels)
     if isinstance(labels, SparseTensor):
@@ -105,7 +106,7 @@ def check_last_dimension(labels: Any, dimension: int) -> None:
         )
 
 
-def _of_shape(labels: Any, expected: Any, labels_shape: Any, message: str, scope: str) -> Any:
+def _of_shape(labels: Any, expected: Any, labels_shape: Any, message: str, scope: str) -> Tensor:
     shown = ["expected_labels_shape: ", expected, "labels_shape: ", labels_shape]
     with control_dependencies([assert_equal(expected, labels_shape, message=message, data=shown)]):
         return identity(labels, name=scope)
@@ -119,7 +120,7 @@ def _one_less(tensor: Any, logits: Any) -> bool:
 def labels_in_range(
     labels: Any, n_classes: Any, message: str | None = None, scope: str = "assert_range",
     must: str = "Labels must",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the labels, which must lie in [0, n_classes) when they are computed.
 
     Without a `message` those of the errors begin with `must`.
@@ -134,7 +135,7 @@ def labels_in_range(
 
 def example_weights(
     features: dict[str, Any], weight_column: Any, logits: Any, per_logit: bool = False
-) -> Any:
+) -> Tensor | float:
     """Return the weights of examples: 1.0 without a column, else [D0, ..., DN, 1], float32.
 
     `weight_column` is a name of `features` or a numeric column; logits are [D0, ..., DN,
@@ -169,7 +170,7 @@ def example_weights(
             return identity(weights, name=scope)
 
 
-def _raw_weights(features: dict[str, Any], weight_column: Any) -> Any:
+def _raw_weights(features: dict[str, Any], weight_column: Any) -> Tensor:
     if isinstance(weight_column, str):
         weight_column = numeric_column(weight_column, shape=(1,))
     if not isinstance(weight_column, NumericColumn):
@@ -180,7 +181,7 @@ def _raw_weights(features: dict[str, Any], weight_column: Any) -> Any:
     return weight_column.get_dense_tensor(FeatureTransformationCache(features), None)
 
 
-def checked_logits(logits: Any, dimension: Any) -> Any:
+def checked_logits(logits: Any, dimension: Any) -> Tensor:
     """Return the logits as float32, whose last dimension must be the given one."""
     with name_scope(None, "logits", (logits,)) as scope:
         logits = to_float(logits)
@@ -201,7 +202,7 @@ def checked_logits(logits: Any, dimension: Any) -> Any:
 
 def called_loss_fn(
     loss_fn: Callable[..., Any], labels: Any, logits: Any, features: Any, dimension: int = 1
-) -> Any:
+) -> Tensor:
     """Return the result of the program's loss function: [D0, ..., DN, dimension], not reduced."""
     offered = {"features": features} if "features" in fn_args(loss_fn) else {}
     with name_scope(None, "call_loss_fn", [labels, logits, *features.values()]):
@@ -235,7 +236,7 @@ def check_reduction(reduction: Any) -> None:
         raise ValueError(f"Invalid loss_reduction: {reduction}")
 
 
-def checked_class_count(n_classes: Any) -> Any:
+def checked_class_count(n_classes: Any) -> int:
     """Return the number of classes of a head for more than two; ValueError for any other."""
     if n_classes is None:
         raise ValueError("n_classes cannot be None")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.canned.classification_heads import BinaryLogisticHead, classification_head
@@ -21,11 +21,16 @@ from stillflow.feature_column.linear_layer import LinearModel
 from stillflow.feature_column.linear_model import _LinearModel
 from stillflow.feature_column.transforming import is_feature_column_v2
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.summary.numbers import histogram, scalar
 from stillflow.train.ftrl import FtrlOptimizer
 from stillflow.train.global_step import get_global_step
 from stillflow.variables.partitioned import PartitionedVariable
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+
 
 _LEARNING_RATE = 0.2
 
@@ -106,7 +111,7 @@ def _model_fn(
 ) -> Callable[..., Any]:
     columns = tuple(feature_columns or [])
 
-    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> EstimatorSpec:
         check_features(features)
         cut = partitioner or by_servers_if_large(config)
         with tf.variable_scope("linear", values=features.values(), partitioner=cut):
@@ -124,7 +129,7 @@ def _model_fn(
     return model_fn
 
 
-def _default_optimizer(columns: tuple[Any, ...]) -> Any:
+def _default_optimizer(columns: tuple[Any, ...]) -> FtrlOptimizer:
     return FtrlOptimizer(min(_LEARNING_RATE, 1.0 / math.sqrt(len(columns))))
 
 
@@ -139,7 +144,7 @@ def linear_logit_fn_builder(
       feature_columns, sparse_combiner: as of `LinearClassifier`.
     """
 
-    def linear_logit_fn(features: Any) -> Any:
+    def linear_logit_fn(features: Any) -> Tensor:
         present = is_feature_column_v2(feature_columns)  # which shared embeddings are not
         kind = LinearModel if present else _LinearModel
         model = kind(feature_columns, units, sparse_combiner, name="linear_model")
@@ -148,7 +153,7 @@ def linear_logit_fn_builder(
     return linear_logit_fn
 
 
-def _logits(model: Any, features: Any, units: int) -> Any:
+def _logits(model: Any, features: Any, units: int) -> Tensor:
     """Return the logits of a model, with summaries of its variables."""
     logits = model(features)
     if isinstance(model, _LinearModel):
@@ -209,7 +214,7 @@ def _parts(variables: list[Any]) -> list[Any]:
     ]  # fmt: skip
 
 
-def _fraction_of_zeros(variables: list[Any]) -> Any:
+def _fraction_of_zeros(variables: list[Any]) -> Tensor:
     """Return the part of all weights that is zero; not a number if there are none."""
     with tf.name_scope("zero_fraction"):
         with tf.name_scope("total_size"):
@@ -224,7 +229,7 @@ def _fraction_of_zeros(variables: list[Any]) -> Any:
         return tf.identity(fraction, name="zero_fraction_or_nan")
 
 
-def _zeros(variable: Any, size: Any) -> Any:
+def _zeros(variable: Any, size: Any) -> Tensor:
     return tf.cond(
         tf.equal(size, tf.constant(0, dtype=tf.int64)),
         true_fn=lambda: tf.constant(0, dtype=tf.float32),

@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.estimator.canned.keys import MetricKeys
 from stillflow.graph.api import name_scope
+from stillflow.graph.operation import Tensor
 from stillflow.losses.weights import broadcast_weights
 from stillflow.metrics.curves import auc
 from stillflow.metrics.means import accuracy, mean
@@ -21,14 +22,14 @@ def weights_like(values: Any, weights: Any) -> Any:
     return None if weights is None else broadcast_weights(weights, values)
 
 
-def mean_of(values: Any, weights: Any, name: str, part: str) -> Any:
+def mean_of(values: Any, weights: Any, name: str, part: str) -> tuple[Tensor, Tensor]:
     """Return the weighted mean of `values`, whose float form is named `part`."""
     with name_scope(name, f"{part}_mean", (values, weights)) as scope:
         values = to_float(values, name=part)
         return mean(values, weights=weights_like(values, weights), name=scope)
 
 
-def baseline_accuracy(label_mean: Any) -> Any:
+def baseline_accuracy(label_mean: Any) -> tuple[Tensor, Tensor]:
     """Return the accuracy of always answering the more frequent of two classes."""
     with name_scope(None, "accuracy_baseline", label_mean):
         value, update = label_mean
@@ -40,7 +41,7 @@ def baseline_accuracy(label_mean: Any) -> Any:
 
 def area_under_curve(
     labels: Any, predictions: Any, weights: Any, name: str, curve: str = "ROC"
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """Return the area under the ROC or precision-recall curve."""
     with name_scope(name, "auc", (predictions, labels, weights)) as scope:
         predictions = to_float(predictions, name="predictions")

@@ -17,7 +17,7 @@ _BY_NAME = {
 }  # fmt: skip
 
 
-def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
+def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Optimizer:
     """Return an optimizer: of a name and learning rate, or as it is or a function makes it."""
     if isinstance(opt, str):
         if opt not in _BY_NAME:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.variables.partitioned import min_max_variable_partitioner
@@ -17,12 +18,12 @@ def check_features(features: Any) -> None:
         )
 
 
-def by_servers(config: Any) -> Any:
+def by_servers(config: Any) -> Callable[..., Any]:
     """Cuts variables for as many parameter servers as there are."""
     return min_max_variable_partitioner(max_partitions=_servers(config))
 
 
-def by_servers_if_large(config: Any) -> Any:
+def by_servers_if_large(config: Any) -> Callable[..., Any]:
     """Partition like `by_servers`, into slices of 64 MiB or more."""
     return min_max_variable_partitioner(max_partitions=_servers(config), min_slice_size=_LARGE)
 

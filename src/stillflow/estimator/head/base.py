@@ -19,6 +19,7 @@ from stillflow.estimator.canned.metrics import weights_like
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.keras.losses.base import Reduction, compute_weighted_loss
 from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.saved_model.export_outputs import PredictOutput
@@ -131,7 +132,7 @@ class LogitsHead(Head):
         return self._name
 
     @property
-    def logits_dimension(self) -> Any:
+    def logits_dimension(self) -> int:
         """The last dimension of the logits."""
         return self._logits_dimension
 
@@ -168,7 +169,7 @@ class LogitsHead(Head):
     def loss(
         self, labels: Any, logits: Any, features: Any = None, mode: Any = None,
         regularization_losses: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Tensor:  # fmt: skip
         """Return the loss as a scalar, with those of regularization."""
         with tf.name_scope(None, "losses", (logits, labels)):
             logits = checked_logits(logits, self._logits_dimension)
@@ -230,12 +231,12 @@ def check_reduction(reduction: Any) -> None:
         )
 
 
-def checked_range(labels: Any, n_classes: Any, message: str | None = None) -> Any:
+def checked_range(labels: Any, n_classes: Any, message: str | None = None) -> Tensor:
     """Return the labels, which must lie in [0, n_classes) when they are computed."""
     return labels_in_range(labels, n_classes, message, "check_label_range", "Labels must be")
 
 
-def with_regularization(loss: Any, regularization_losses: Any) -> Any:
+def with_regularization(loss: Any, regularization_losses: Any) -> Tensor:
     """Return a loss with those of regularization, if there are some."""
     if regularization_losses is None:
         return loss
@@ -244,7 +245,7 @@ def with_regularization(loss: Any, regularization_losses: Any) -> Any:
 
 def train_operation(
     loss: Any, optimizer: Any, trainable_variables: Any, train_op_fn: Any, update_ops: Any
-) -> Any:
+) -> Operation:
     """Return the step of an optimizer or a function, not both, with updates."""
     _check_listed("update_ops", update_ops)
     with tf.name_scope(""), tf.name_scope("training"):

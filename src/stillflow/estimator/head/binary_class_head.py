@@ -24,6 +24,7 @@ from stillflow.estimator.head.base import (
 from stillflow.estimator.head.class_predictions import CLASS_KEYS, class_predictions
 from stillflow.estimator.head.thresholds import metrics_at, update_at
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.losses.base import Reduction
 from stillflow.saved_model.export_outputs import RegressionOutput
 
@@ -57,13 +58,13 @@ class BinaryClassHead(LogitsHead):
         super().__init__(1, weight_column, loss_reduction, loss_fn, name)
         self._label_vocabulary = label_vocabulary
 
-    def _processed_labels(self, logits: Any, labels: Any) -> Any:
+    def _processed_labels(self, logits: Any, labels: Any) -> Tensor:
         labels = labels_of_head(labels, logits, 1)
         if self._label_vocabulary is not None:
             labels = ids_of_words(labels, self._label_vocabulary)
         return checked_range(tf.to_float(labels), 2)
 
-    def _own_loss(self, labels: Any, logits: Any) -> Any:
+    def _own_loss(self, labels: Any, logits: Any) -> Tensor:
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
     def predictions(self, logits: Any, keys: Any = None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from stillflow.estimator.canned.keys import MetricKeys, PredictionKeys, ServingK
 from stillflow.estimator.head.base import LogitsHead, check_prediction_keys, checked_range
 from stillflow.estimator.head.class_predictions import CLASS_KEYS, class_predictions
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.losses.base import Reduction
 
 
@@ -51,11 +52,11 @@ class MultiClassHead(LogitsHead):
         checked_class_count(n_classes)
         self._label_vocabulary = label_vocabulary
 
-    def _processed_labels(self, logits: Any, labels: Any) -> Any:
+    def _processed_labels(self, logits: Any, labels: Any) -> Tensor:
         ids = ids_of_labels(labels_of_head(labels, logits, 1), self._label_vocabulary)
         return checked_range(ids, self._logits_dimension)
 
-    def _own_loss(self, labels: Any, logits: Any) -> Any:
+    def _own_loss(self, labels: Any, logits: Any) -> Tensor:
         losses = tf.losses.sparse_softmax_cross_entropy(
             labels=labels, logits=logits, reduction=tf.losses.Reduction.NONE
         )

@@ -16,6 +16,7 @@ from stillflow.estimator.head.base import (
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.saved_model.export_outputs import PredictOutput
 from stillflow.saved_model.names import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
@@ -52,7 +53,7 @@ class MultiHead(Head):
         return "_".join(head.name for head in self._heads)
 
     @property
-    def logits_dimension(self) -> Any:
+    def logits_dimension(self) -> int:
         """The sum of those of the heads."""
         return sum(head.logits_dimension for head in self._heads)
 
@@ -90,7 +91,7 @@ class MultiHead(Head):
     def loss(
         self, labels: Any, logits: Any, features: Any = None, mode: Any = None,
         regularization_losses: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Tensor:  # fmt: skip
         """Return the sum of the losses, times the weights of the heads."""
         of_heads = self._of_heads(logits, labels)
         losses = [

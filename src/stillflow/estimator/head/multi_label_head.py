@@ -21,6 +21,7 @@ from stillflow.estimator.head.base import (
 )
 from stillflow.estimator.head.thresholds import metrics_at, update_at
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.losses.base import Reduction
 
 _CURVES = {MetricKeys.AUC: "ROC", MetricKeys.AUC_PR: "PR"}
@@ -66,7 +67,7 @@ class MultiLabelHead(LogitsHead):
         self._label_vocabulary = label_vocabulary
         self._measured = _class_ids(classes_for_class_based_metrics, n_classes, label_vocabulary)
 
-    def _processed_labels(self, logits: Any, labels: Any) -> Any:
+    def _processed_labels(self, logits: Any, labels: Any) -> Tensor:
         check_labels_given(labels, "contains")
         if isinstance(labels, tf.SparseTensor):
             labels = tf.to_int64(self._indicators(labels))
@@ -75,7 +76,7 @@ class MultiLabelHead(LogitsHead):
             labels = checked_range(labels, 2, message)
         return labels_of_head(labels, logits, self._logits_dimension)
 
-    def _indicators(self, labels: Any) -> Any:
+    def _indicators(self, labels: Any) -> Tensor:
         """Sparse ids or words as a matrix of booleans."""
         count, values = self._logits_dimension, labels.values
         if labels.dtype == tf.string:
@@ -88,7 +89,7 @@ class MultiLabelHead(LogitsHead):
         with tf.control_dependencies([checked_range(values, count, message)]):
             return tf.sparse_to_indicator(labels, count)
 
-    def _own_loss(self, labels: Any, logits: Any) -> Any:
+    def _own_loss(self, labels: Any, logits: Any) -> Tensor:
         losses = tf.losses.sigmoid_cross_entropy(
             multi_class_labels=labels, logits=logits, reduction=tf.losses.Reduction.NONE
         )

@@ -13,6 +13,7 @@ from stillflow.estimator.canned.head_inputs import (
 from stillflow.estimator.canned.keys import MetricKeys, PredictionKeys, ServingKeys
 from stillflow.estimator.head.base import LogitsHead, checked_range, update_with_weights_like
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.losses.base import Reduction
 from stillflow.saved_model.export_outputs import RegressionOutput
 
@@ -47,10 +48,10 @@ class RegressionHead(LogitsHead):
         dimension: int = self._logits_dimension
         return dimension
 
-    def _processed_labels(self, logits: Any, labels: Any) -> Any:
+    def _processed_labels(self, logits: Any, labels: Any) -> Tensor:
         return tf.to_float(labels_of_head(labels, logits, self._logits_dimension))
 
-    def _own_loss(self, labels: Any, logits: Any) -> Any:
+    def _own_loss(self, labels: Any, logits: Any) -> Tensor:
         return tf.losses.mean_squared_error(
             labels=labels, predictions=logits, reduction=tf.losses.Reduction.NONE
         )
@@ -106,7 +107,7 @@ class PoissonRegressionHead(RegressionHead):
         loss_reduction: Any = Reduction.SUM_OVER_BATCH_SIZE, compute_full_loss: bool = True,
         name: str | None = None,
     ) -> None:  # fmt: skip
-        def poisson_loss(labels: Any, logits: Any) -> Any:
+        def poisson_loss(labels: Any, logits: Any) -> Tensor:
             return tf.nn.log_poisson_loss(labels, logits, compute_full_loss)
 
         super().__init__(label_dimension, weight_column, loss_reduction, poisson_loss, tf.exp, name)
@@ -127,7 +128,7 @@ class LogisticRegressionHead(RegressionHead):
         super().__init__(1, weight_column, loss_reduction, _logistic_loss, tf.sigmoid, name)
 
 
-def _logistic_loss(labels: Any, logits: Any) -> Any:
+def _logistic_loss(labels: Any, logits: Any) -> Tensor:
     message = "Labels must be in range [0, 1]"
     labels = checked_range(labels, 2, message)
     return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)

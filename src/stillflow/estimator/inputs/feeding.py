@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from stillflow.ops.summary.numbers import scalar
 from stillflow.platform import tf_logging as logging
 from stillflow.train.feeding_queue_runner import FeedingQueueRunner
 from stillflow.train.queue_runner import add_queue_runner
+
+if TYPE_CHECKING:
+    from stillflow.ops.queues.base import QueueBase
 
 
 class BatchFeeder:
@@ -67,7 +70,7 @@ def enqueue_columns(
     columns: Mapping[Any, Any], index: Any, capacity: int, shuffle: bool, batch_size: int,
     num_epochs: int | None, num_threads: int = 1, min_after_dequeue: float | None = None,
     name: str = "enqueue_input",
-) -> Any:  # fmt: skip
+) -> QueueBase:  # fmt: skip
     """Return a queue of the rows of some columns, and threads that fill it once a session runs.
 
     Columns are {name: array} of one length; elements of the queue are the row's name, from `index`,

@@ -84,5 +84,5 @@ def _check_labels(x: Any, y: Any, target_column: str) -> None:
         )
 
 
-def _free_name(frame: Any, name: Any) -> Any:
+def _free_name(frame: Any, name: Any) -> str:
     return f"{name}_{uuid.uuid4()}" if name in frame else name

@@ -26,6 +26,6 @@ class UpdateWeightsHook(SessionRunHook):
         """Make the operation."""
         self._update_op = self._model.update_weights(self._train_op)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: Any) -> SessionRunArgs:
         """Asks for it."""
         return SessionRunArgs(self._update_op)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.sdca.partitioned_weights import PartitionedWeights, is_partitioned
 from stillflow.estimator.sdca.tables import ShardedTable
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.sdca.cards import sdca_fprint_op, sdca_optimizer_v2_op
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2
+
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
+
 
 _LOSSES = ("logistic_loss", "squared_loss", "hinge_loss", "smooth_hinge_loss", "poisson_loss")
 _KINDS = ("sparse_features_weights", "dense_features_weights")
@@ -104,7 +109,7 @@ class LinearModel:
                 slots.append(self._new_slot(part))
         return slots
 
-    def _new_slot(self, variable: Any) -> Any:
+    def _new_slot(self, variable: Any) -> ScatterMethods:
         zeros = tf.zeros_like(variable.initialized_value(), tf.float32)
         return self._make_variable(zeros, variable.op.name + self._suffix)
 
@@ -119,7 +124,7 @@ class LinearModel:
 
     # ---- losses
 
-    def _sum_of_weights(self, of_each: Callable[[Any], Any]) -> Any:
+    def _sum_of_weights(self, of_each: Callable[[Any], Any]) -> list[Tensor]:
         sums = []
         for part in self._parts():
             weights = convert_to_tensor(part)
@@ -127,11 +132,11 @@ class LinearModel:
                 sums.append(tf.reduce_sum(of_each(tf.cast(weights, tf.float64))))
         return sums
 
-    def _l1_loss(self) -> Any:
+    def _l1_loss(self) -> Tensor:
         with tf.name_scope("sdca/l1_loss"):
             return self._l1() * tf.add_n(self._sum_of_weights(tf.abs))
 
-    def _l2_loss(self, l2: float) -> Any:
+    def _l2_loss(self, l2: float) -> Tensor:
         with tf.name_scope("sdca/l2_loss"):
             return l2 * tf.add_n(self._sum_of_weights(tf.square)) / 2.0
 
@@ -149,7 +154,7 @@ class LinearModel:
                 predictions += tf.squeeze(tf.matmul(rows[place], tf.expand_dims(variable, -1)))
         return predictions
 
-    def predictions(self, examples: Any) -> Any:
+    def predictions(self, examples: Any) -> Tensor:
         """Predictions [batch]: probabilities, counts, or numbers, by the loss.
 
         Args:
@@ -169,7 +174,7 @@ class LinearModel:
                 return tf.exp(result)
         return result
 
-    def unregularized_loss(self, examples: Any) -> Any:
+    def unregularized_loss(self, examples: Any) -> Tensor:
         """Return the mean loss of examples, a float64 scalar.
 
         Args:
@@ -192,7 +197,7 @@ class LinearModel:
             losses = self._losses(labels, predictions)
             return tf.reduce_sum(tf.multiply(losses, weights)) / tf.reduce_sum(weights)
 
-    def _losses(self, labels: Any, predictions: Any) -> Any:
+    def _losses(self, labels: Any, predictions: Any) -> Tensor:
         """Return the loss of each example. A hinge is never smoothed here, as in TensorFlow."""
         if self._options["loss_type"] == "logistic_loss":
             return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=predictions)
@@ -206,7 +211,7 @@ class LinearModel:
         self._check(("example_labels", "example_weights", *_FEATURES), examples)
         self._check(_FEATURES, examples, lists=True)
 
-    def regularized_loss(self, examples: Any) -> Any:
+    def regularized_loss(self, examples: Any) -> Tensor:
         """Return the mean loss of examples and the cost of weights, a float64 scalar.
 
         Args:
@@ -222,10 +227,10 @@ class LinearModel:
             total = tf.reduce_sum(tf.cast(weights, tf.float64))
             return penalty / total + self.unregularized_loss(examples)
 
-    def _as_double(self, values: Any) -> Any:
+    def _as_double(self, values: Any) -> Tensor:
         return tf.to_double(values)
 
-    def approximate_duality_gap(self) -> Any:
+    def approximate_duality_gap(self) -> Tensor:
         """Return the duality gap of all examples seen: a float64 scalar."""
         with tf.name_scope("sdca/approximate_duality_gap"):
             _, tables = self._hashtable.export_sharded()
@@ -241,7 +246,7 @@ class LinearModel:
 
     # ---- training
 
-    def minimize(self, global_step: Any = None, name: str | None = None) -> Any:
+    def minimize(self, global_step: Any = None, name: str | None = None) -> Operation:
         """Return an operation that trains on the examples, before weights are shrunk.
 
         Args:
@@ -275,7 +280,7 @@ class LinearModel:
         distinct = tf.cast(tf.unique(tf.cast(features, tf.int32))[0], tf.int64)
         return PartitionedWeights(slot, distinct, self._where)
 
-    def _where(self, condition: Any, x: Any, y: Any) -> Any:
+    def _where(self, condition: Any, x: Any, y: Any) -> Tensor:
         return tf.where_v2(condition, x, y)
 
     def _step(self, columns: Any, weights: Any, state: Any) -> Any:
@@ -297,7 +302,7 @@ class LinearModel:
             num_inner_iterations=1, adaptive=self._options.get("adaptive", True),
         )  # fmt: skip
 
-    def update_weights(self, train_op: Any) -> Any:
+    def update_weights(self, train_op: Any) -> Operation:
         """Return an operation that gives variables the trained weights, shrunk.
 
         Args:
@@ -312,7 +317,7 @@ class LinearModel:
             ]
         return self._shrink(updates)
 
-    def _shrink(self, updates: list[Any]) -> Any:
+    def _shrink(self, updates: list[Any]) -> Operation:
         if self._l1() <= 0:
             return tf.group(*updates)
         shrinkage = self._l1() / self._l2()
@@ -330,12 +335,12 @@ def _as_list(variable: Any) -> Any:
     return variable if is_partitioned(variable) else [variable]
 
 
-def as_tensor(value: Any) -> Any:
+def as_tensor(value: Any) -> Tensor:
     """Return a tensor of a variable or of its parts."""
     return convert_to_tensor(tf.concat(value, axis=0) if is_partitioned(value) else value)
 
 
-def column_predictions(column: Any, weights: Any) -> Any:
+def column_predictions(column: Any, weights: Any) -> Tensor:
     """Return a column's predictions, [the last example with features + 1]."""
     products = tf.multiply(tf.gather(weights, column.feature_indices), column.feature_values)
     return tf.segment_sum(products, column.example_indices)

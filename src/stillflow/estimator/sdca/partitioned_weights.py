@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.variables.partitioned import PartitionedVariable
 
 
@@ -37,7 +38,7 @@ class PartitionedWeights:
         with tf.device(tensor.device):
             self.gathered = tf.gather(tensor, features)
 
-    def _gather_parts(self) -> Any:
+    def _gather_parts(self) -> Tensor:
         parts = len(self._slot)
         flat = tf.reshape(self.features, [-1])
         total = self._total(flat.dtype)
@@ -53,7 +54,7 @@ class PartitionedWeights:
         order = tf.dynamic_partition(tf.range(tf.shape(places)[0]), self._owners, parts)
         return tf.dynamic_stitch(order, gathered)
 
-    def _total(self, dtype: Any) -> Any:
+    def _total(self, dtype: Any) -> Tensor:
         """Return the number of weights."""
         sizes = [part.get_shape()[0].value for part in self._slot]
         if all(sizes):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.lookup.mutable_tables import DenseHashTable, TableSaveable
 from stillflow.ops.lookup.operations import lookup_table_import_v2_op
 
@@ -80,10 +81,10 @@ class ShardedTable:
         with tf.name_scope(name, "sharded_mutable_hash_table_size"):
             return tf.add_n([each.size() for each in self._table_shards])
 
-    def _first_words(self, keys: Any) -> Any:
+    def _first_words(self, keys: Any) -> Tensor:
         return tf.reshape(tf.slice(keys, [0, 0], [-1, 1]), [-1])
 
-    def _shard_indices(self, keys: Any) -> Any:
+    def _shard_indices(self, keys: Any) -> Tensor:
         """Return the table of each key."""
         if keys.get_shape().ndims > 1:
             keys = self._first_words(keys)
@@ -93,7 +94,7 @@ class ShardedTable:
         if keys.get_shape().ndims not in (1, 2):
             raise ValueError(f"Expected a vector or matrix for keys, got {keys.get_shape()}.")
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
         """Return the values of keys; that of keys that are not there is the default.
 
         Args:
@@ -117,16 +118,16 @@ class ShardedTable:
                   for table, part in zip(self._table_shards, parts)]  # fmt: skip
         return self._stitched(keys, indices, values)
 
-    def _stitched(self, keys: Any, indices: Any, values: Any) -> Any:
+    def _stitched(self, keys: Any, indices: Any, values: Any) -> Tensor:
         """Return the values of the tables, in the order of keys."""
         numbers = tf.range(self._number(keys))
         places = tf.dynamic_partition(numbers, indices, self._num_shards)
         return tf.dynamic_stitch(places, values)
 
-    def _number(self, keys: Any) -> Any:
+    def _number(self, keys: Any) -> Tensor:
         return tf.shape(keys)[0]
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Return an operation that sets the values of keys.
 
         Args:

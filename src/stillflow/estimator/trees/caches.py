@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.trees.columns import transform, transformed_features, width
 from stillflow.feature_column.indicator import IndicatorColumn
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.functional.branches import cond
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import ResourceVariable
+
 
 # Of an example that is in no tree yet.
 NO_NODE = -1
 
 
-def local_variable(initial_value: Any, name: str) -> Any:
+def local_variable(initial_value: Any, name: str) -> ResourceVariable:
     """Return a resource variable of any shape that is not trained."""
     return tf.Variable(
         initial_value, trainable=False, validate_shape=False, name=name, use_resource=True
@@ -43,7 +48,7 @@ def cached_features(
     others = [column for column in columns if not isinstance(column, IndicatorColumn)]
     transformed = transform(features, indicators) if indicators else {}
 
-    def made() -> Any:
+    def made() -> list[Tensor]:
         return transformed_features(features, others, boundaries, columns, transformed)
 
     def without_cache() -> Any:

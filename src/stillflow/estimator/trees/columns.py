@@ -14,6 +14,7 @@ from stillflow.feature_column.transforming import (
     transform_features,
     transform_features_v2,
 )
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.shape import squeeze
 from stillflow.ops.arrays.splitting import unstack
 from stillflow.ops.boosted_trees.quantile_cards import bucketize_op
@@ -39,7 +40,7 @@ def is_float(column: Any) -> bool:
     raise ValueError(f"Encountered unexpected column {column}")
 
 
-def variable_shape(column: Any) -> Any:
+def variable_shape(column: Any) -> TensorShape:
     """Return the shape of one example's values."""
     of_now = is_feature_column_v2([column])
     return column.variable_shape if of_now else column._variable_shape

@@ -111,7 +111,9 @@ class BoostedTrees(Estimator):
             yield prediction
 
 
-def classification(n_classes: Any, weight_column: Any, label_vocabulary: Any) -> Any:
+def classification(
+    n_classes: Any, weight_column: Any, label_vocabulary: Any
+) -> tuple[BinaryLogisticHead, Callable[..., Any] | None]:
     """Return a classifier's head, and a closed form of its gradients and Hessians, if any."""
     if n_classes is not NOT_GIVEN and n_classes != 2:
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +12,14 @@ import stillflow as tf
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.trees.columns import is_float, transformed_features
 from stillflow.estimator.trees.model import make_parts
+from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.ensemble import MESSAGES
 from stillflow.ops.boosted_trees.predicting import example_debug_outputs_op, predict_op
 from stillflow.ops.control_flow.identity_and_group import no_op
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+
 
 # Key of the explanations in predictions.
 SERIALIZED = "_serialized_debug_outputs_proto"
@@ -48,7 +53,7 @@ def feature_importances(
     return by_column(names, importances)
 
 
-def _importances(tree: Any, count: int) -> Any:
+def _importances(tree: Any, count: int) -> Array:
     found = np.zeros(count)
     for node in tree.nodes:
         kind = node.WhichOneof("node")
@@ -85,7 +90,7 @@ def explained(
 
 def explaining_spec(
     features: Any, head: Any, columns: Sequence[Any], epsilon: float, name: str = "boosted_trees"
-) -> Any:
+) -> EstimatorSpec:
     """Return the `EstimatorSpec` of predictions with explanations; `epsilon` is ranks' error."""
     with tf.name_scope(name) as scope:
         numbers = [column for column in columns if is_float(column)]

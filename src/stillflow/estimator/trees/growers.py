@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow.estimator.trees.resources import PruningMode, QuantileAccumulator, TreeEnsemble
+from stillflow.graph.operation import Operation
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.splitting import unstack
 from stillflow.ops.arrays.stack import stack
@@ -17,6 +18,9 @@ from stillflow.ops.functional.branches import cond
 from stillflow.ops.math.comparison import greater_equal
 from stillflow.ops.math.reductions import reduce_mean, reduce_min
 from stillflow.ops.queues.accumulator_classes import ConditionalAccumulator
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import UnreadVariable
 
 
 class TreeSettings(NamedTuple):
@@ -83,7 +87,7 @@ class EnsembleGrower:
             with tf.control_dependencies([flush]):
                 return are_boundaries_ready.assign(True).op
 
-    def center_bias(self, needed: Any, gradients: Any, hessians: Any) -> Any:
+    def center_bias(self, needed: Any, gradients: Any, hessians: Any) -> UnreadVariable:
         """Move the first leaf to where the loss is least.
 
         Args:
@@ -93,7 +97,7 @@ class EnsembleGrower:
         means = [expand_dims(reduce_mean(each, 0), 0) for each in (gradients, hessians)]
         return self._center(needed, *means)
 
-    def grow_tree(self, stats: Sequence[Sequence[Any]], nodes: Any) -> Any:
+    def grow_tree(self, stats: Sequence[Sequence[Any]], nodes: Any) -> Operation:
         """Add a layer.
 
         Args:
@@ -102,14 +106,14 @@ class EnsembleGrower:
         """
         return self._grow(stats, nodes)
 
-    def _center(self, needed: Any, gradient: Any, hessian: Any) -> Any:
+    def _center(self, needed: Any, gradient: Any, hessian: Any) -> UnreadVariable:
         goes_on = center_bias_op(
             self._ensemble.resource_handle, gradient, hessian, self._settings.l1,
             self._settings.l2,
         )  # fmt: skip
         return needed.assign(goes_on)
 
-    def _grow(self, stats: Sequence[Sequence[Any]], nodes: Any) -> Any:
+    def _grow(self, stats: Sequence[Sequence[Any]], nodes: Any) -> Operation:
         settings = self._settings
         best: list[list[Any]] = [[] for _ in range(5)]
         for group_stats in stats:
@@ -154,7 +158,7 @@ class AccumulatorEnsembleGrower(EnsembleGrower):
         if settings.center_bias:
             self._bias = self._accumulator([2, 1], "bias_accumulator")
 
-    def _accumulator(self, shape: Any, name: str) -> Any:
+    def _accumulator(self, shape: Any, name: str) -> ConditionalAccumulator:
         made = ConditionalAccumulator(tf.float32, shape, name)
         self._chief_init_ops.append(made.set_global_step(self._stamp))
         return made

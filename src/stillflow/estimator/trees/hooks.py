@@ -25,7 +25,7 @@ class StopAtAttemptsHook(SessionRunHook):
         self._max_trees = max_trees
         self._max_layers = 2 * max_trees * max_depth
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: Any) -> SessionRunArgs:
         return SessionRunArgs(self._counts)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow.estimator.mode_keys import ModeKeys
@@ -24,6 +24,7 @@ from stillflow.estimator.trees.growers import (
 from stillflow.estimator.trees.hooks import GrowerInitializationHook, StopAtAttemptsHook
 from stillflow.estimator.trees.resources import QuantileAccumulator, TreeEnsemble
 from stillflow.feature_column.numeric import numeric_column
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.arrays.shape import shape, squeeze
 from stillflow.ops.boosted_trees.predicting import predict_op, training_predict_op
@@ -34,6 +35,10 @@ from stillflow.ops.gradients.gradients import gradients as gradients_of
 from stillflow.ops.summary.numbers import scalar
 from stillflow.train.global_step import get_or_create_global_step
 from stillflow.variables.state_ops import assign_add
+
+if TYPE_CHECKING:
+    from stillflow.estimator.spec import EstimatorSpec
+
 
 _QUANTILES = "QuantileAccumulator"
 
@@ -62,7 +67,7 @@ class Model(NamedTuple):
 
 def model_fn(
     model: Model, features: Any, labels: Any, mode: Any, config: Any, name: str = "boosted_trees"
-) -> Any:
+) -> EstimatorSpec:
     """Return the `EstimatorSpec` of a model, for the arguments of every model function."""
     with tf.name_scope(name) as scope:
         graph = _Graph(model, features, scope)
@@ -72,7 +77,7 @@ def model_fn(
     return training.spec()  # of which nothing has the model's name, as in TF
 
 
-def _predicting_spec(graph: _Graph, labels: Any, mode: Any) -> Any:
+def _predicting_spec(graph: _Graph, labels: Any, mode: Any) -> EstimatorSpec:
     model, features = graph.model, graph.features
     logits = predict_op(
         graph.ensemble.resource_handle,
@@ -163,7 +168,7 @@ class _Training:
         if not config.is_chief or config.num_worker_replicas > 1 or config.num_ps_replicas > 0:
             raise ValueError("train_in_memory is supported only for non-distributed training.")
 
-    def _make_features(self) -> Any:
+    def _make_features(self) -> list[Tensor]:
         graph = self.graph
         if not self.model.in_memory:
             return transformed_features(graph.features, graph.columns, graph.boundaries)
@@ -205,7 +210,7 @@ class _Training:
             self.model.batches, graph.bucket_counts, self.config.is_chief,
         )  # fmt: skip
 
-    def _make_weights(self) -> Any:
+    def _make_weights(self) -> Tensor:
         column = self.model.weight_column
         if column is None:
             return tf.constant(1.0, shape=[1])
@@ -234,7 +239,7 @@ class _Training:
             return self._grow(loss)
         return cond(self._are_boundaries_ready, lambda: self._grow(loss), self._update_quantiles)
 
-    def _update_quantiles(self) -> Any:
+    def _update_quantiles(self) -> Tensor | Operation:
         with tf.name_scope("UpdateQuantile"):
             values = transformed_features(self.graph.features, self.graph.float_columns)
             return self._grower.accumulate_quantiles(

@@ -75,7 +75,7 @@ class QuantileAccumulatorSaveable(SaveableObject):
         ]
         super().__init__(resource_handle, specs, name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         """Set the boundaries that were read."""
         with control_dependencies([self._create_op]):
             return quantiles.quantile_resource_deserialize_op(
@@ -159,7 +159,7 @@ class _TreeEnsembleSavable(SaveableObject):
         self._resource_handle = resource_handle
         self._create_op = create_op
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         """Set the state that was read."""
         with control_dependencies([self._create_op]):
             return states.deserialize_ensemble_op(self._resource_handle, *restored_tensors)

@@ -123,7 +123,7 @@ def percent(template: Any, values: Any) -> Any:
     return template % plain
 
 
-def formattable(template: Any, values: Any) -> Any:
+def formattable(template: Any, values: Any) -> dict[str, Any] | tuple[Any, ...] | None:
     """Return a format's operand with numbers for arrays of one element; None if unchanged."""
     if isinstance(template, bytes):
         template = template.decode("latin-1")

@@ -210,7 +210,7 @@ def derivative(
     n: int = 1,
     args: Sequence[Any] = (),
     order: int = 3,
-) -> Any:
+) -> np.float64:
     """Return the n-th derivative of `func` at `x0` by a central difference over `order` points."""
     if order < n + 1:
         raise ValueError(

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
 from stillflow.facade.tf0 import minor_version
 from stillflow.facade.tf0.functions import get_variable
+from stillflow.graph.operation import Tensor
 from stillflow.nn.rnn_cell.sizes import zero_state_tensors
+
+if TYPE_CHECKING:
+    from stillflow.variables.variable_scope import variable_scope
+
 
 LSTMStateTuple = tf.nn.rnn_cell.LSTMStateTuple
 
@@ -47,12 +52,12 @@ class RNNCell:
         """Return the state of zeros, (nested) tensors [batch_size, size]."""
         return zero_state_tensors(self.state_size, batch_size, dtype)
 
-    def _scope(self, scope: Any, **settings: Any) -> Any:
+    def _scope(self, scope: Any, **settings: Any) -> variable_scope:
         return tf.variable_scope(scope or type(self).__name__, **settings)
 
 
 def linear(args: Any, output_size: int, bias: bool, bias_start: float = 0.0,
-           scope: Any = None) -> Any:  # fmt: skip
+           scope: Any = None) -> Tensor:  # fmt: skip
     """Return the product of joined inputs and a matrix, plus a bias.
 
     Args:
@@ -94,7 +99,7 @@ class _Gated(RNNCell):
         self._activation = activation
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._num_units
 
     @property
@@ -105,7 +110,7 @@ class _Gated(RNNCell):
 class BasicRNNCell(_Gated):
     """A layer of tanh units that see their last output."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         with self._scope(scope):
             output = self._activation(linear([inputs, state], self._num_units, True))
         return output, output
@@ -114,7 +119,7 @@ class BasicRNNCell(_Gated):
 class GRUCell(_Gated):
     """Gated recurrent unit (Cho et al. 2014, arXiv:1406.1078)."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         with self._scope(scope):
             with tf.variable_scope("Gates"):  # their bias lets everything through at first
                 gates = tf.sigmoid(linear([inputs, state], 2 * self._num_units, True, 1.0))
@@ -176,7 +181,7 @@ class BasicLSTMCell(_LSTM):
         self._activation = activation
         self._set_state((num_units, num_units), state_is_tuple)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         with self._scope(scope):
             cell, hidden = self._parts(state)
             gates = linear([inputs, hidden], 4 * self._num_units, True)
@@ -262,7 +267,7 @@ def _sharded(name: str, rows: int, columns: int, dtype: Any, shards: int) -> Any
     return parts[0] if shards == 1 else tf.concat(parts, 0, name=f"{name}/concat")
 
 
-def _clipped(value: Any, limit: float | None) -> Any:
+def _clipped(value: Any, limit: float | None) -> Tensor:
     return value if limit is None else tf.clip_by_value(value, -limit, limit)
 
 
@@ -275,11 +280,11 @@ class _Wrapper(RNNCell):
         self._cell = cell
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._cell.state_size
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._cell.output_size
 
 
@@ -296,7 +301,7 @@ class OutputProjectionWrapper(_Wrapper):
     def output_size(self) -> int:
         return self._output_size
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         output, state = self._cell(inputs, state)
         with self._scope(scope):
             return linear(output, self._output_size, True), state
@@ -309,7 +314,7 @@ class InputProjectionWrapper(_Wrapper):
         super().__init__(cell)
         self._num_proj = num_proj
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         with self._scope(scope):
             projected = linear(inputs, self._num_proj, True)
         return self._cell(projected, state)
@@ -332,7 +337,7 @@ class DropoutWrapper(_Wrapper):
         self._keep = (input_keep_prob, output_keep_prob)
         self._seed = seed
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         output, state = self._cell(self._dropped(inputs, self._keep[0]), state)
         return self._dropped(output, self._keep[1]), state
 
@@ -357,7 +362,7 @@ class EmbeddingWrapper(_Wrapper):
         self._shape = [embedding_classes, embedding_size]
         self._initializer = initializer
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Tensor]:
         with self._scope(scope), tf.device("/cpu:0"):
             initializer = self._initializer or tf.get_variable_scope().initializer
             if initializer is None:
@@ -391,7 +396,7 @@ class MultiRNNCell(RNNCell):
         return sizes if self._state_is_tuple else sum(sizes)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._cells[-1].output_size
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:

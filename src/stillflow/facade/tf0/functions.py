@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stillflow as tf
 from stillflow.facade.tf0.reordered import is_scalar
 from stillflow.graph.static_value import static_value
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 def reverse(tensor: Any, dims: Any, name: str | None = None) -> Any:
@@ -44,7 +47,7 @@ def resize_images(images: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None,
-                 *args: Any, **kwargs: Any) -> Any:  # fmt: skip
+                 *args: Any, **kwargs: Any) -> RefVariable:  # fmt: skip
     """Return the variable of a name in the current scope, as `tf.get_variable` does.
 
     Without an initializer of its own or the scope's, a variable begins with the uniform unit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
 def rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = None,
@@ -72,7 +73,7 @@ def state_saving_rnn(cell: Any, inputs: Any, state_saver: Any, state_name: Any,
 
 def bidirectional_rnn(cell_fw: Any, cell_bw: Any, inputs: Any, initial_state_fw: Any = None,
                       initial_state_bw: Any = None, dtype: Any = None, sequence_length: Any = None,
-                      scope: Any = None) -> Any:  # fmt: skip
+                      scope: Any = None) -> tuple[list[Tensor], Tensor, Tensor]:  # fmt: skip
     """Apply one cell forwards and one backwards to each input of a list.
 
     Args:
@@ -118,7 +119,7 @@ def bidirectional_dynamic_rnn(cell_fw: Any, cell_bw: Any, inputs: Any, sequence_
                               initial_state_fw: Any = None, initial_state_bw: Any = None,
                               dtype: Any = None, parallel_iterations: Any = None,
                               swap_memory: bool = False, time_major: bool = False,
-                              scope: Any = None) -> Any:  # fmt: skip
+                              scope: Any = None) -> tuple[Any, ...]:  # fmt: skip
     """Apply one cell forwards and one backwards, in loops.
 
     Args:
@@ -139,7 +140,7 @@ def bidirectional_dynamic_rnn(cell_fw: Any, cell_bw: Any, inputs: Any, sequence_
     """
     time, batch = (0, 1) if time_major else (1, 0)
 
-    def turned(value: Any) -> Any:
+    def turned(value: Any) -> Tensor:
         if sequence_length is None:
             return tf.reverse(value, [time])
         return tf.reverse_sequence(value, sequence_length, seq_axis=time, batch_axis=batch)

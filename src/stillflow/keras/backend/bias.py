@@ -6,11 +6,12 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.shaping import data_format_or_default
 
 
 @export("keras.backend.bias_add")
-def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
     """Add a bias.
 
     Args:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.learning_phase import learning_phase
 
 
@@ -41,12 +43,12 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     return tf.where(condition, then, other)
 
 
-def _as_function(expression: Any) -> Any:
+def _as_function(expression: Any) -> Callable[..., Any]:
     return expression if callable(expression) else lambda: expression
 
 
 @export("keras.backend.in_train_phase")
-def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
+def in_train_phase(x: Any, alt: Any, training: Any = None) -> Tensor:
     """`x` in training, else `alt`; either may be a function without arguments."""
     if training is None:
         training = learning_phase()
@@ -63,7 +65,7 @@ def in_test_phase(x: Any, alt: Any, training: Any = None) -> Any:
 
 
 @export("keras.backend.map_fn")
-def map_fn(fn: Any, elems: Any, name: Any = None, dtype: Any = None) -> Any:
+def map_fn(fn: Any, elems: Any, name: Any = None, dtype: Any = None) -> Tensor:
     """Return a function of each slice."""
     return tf.map_fn(fn, elems, name=name, dtype=dtype)
 

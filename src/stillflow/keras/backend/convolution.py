@@ -9,6 +9,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import image_data_format
 from stillflow.keras.backend.shaping import temporal_padding
 
@@ -31,14 +32,14 @@ def _channels_last(x: Any, is_first: bool) -> Any:
     return tf.transpose(x, (0, *range(2, rank), 1)) if is_first else x
 
 
-def _as_given(x: Any, was_first: bool) -> Any:
+def _as_given(x: Any, was_first: bool) -> Tensor:
     rank = x.shape.ndims
     return tf.transpose(x, (0, rank - 1, *range(1, rank - 1))) if was_first else x
 
 
 def _convolved(
     x: Any, kernel: Any, strides: Any, padding: str, data_format: Any, rate: Any, formatted: str
-) -> Any:
+) -> Tensor:
     first = _channels_first(data_format)
     y = tf.nn.convolution(
         input=_channels_last(x, first), filter=kernel, dilation_rate=rate, strides=strides,
@@ -51,7 +52,7 @@ def _convolved(
 def conv1d(
     x: Any, kernel: Any, strides: Any = 1, padding: str = "valid", data_format: Any = None,
     dilation_rate: int = 1,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a convolution along one axis; `padding` may be "causal" too."""
     if padding == "causal":
         x = temporal_padding(x, (dilation_rate * (kernel.shape.as_list()[0] - 1), 0))
@@ -64,7 +65,7 @@ def conv1d(
 def conv2d(
     x: Any, kernel: Any, strides: Any = (1, 1), padding: str = "valid", data_format: Any = None,
     dilation_rate: Any = (1, 1),
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a convolution along two axes."""
     return _convolved(x, kernel, strides, padding, data_format, dilation_rate, "NHWC")
 
@@ -73,7 +74,7 @@ def conv2d(
 def conv3d(
     x: Any, kernel: Any, strides: Any = (1, 1, 1), padding: str = "valid",
     data_format: Any = None, dilation_rate: Any = (1, 1, 1),
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a convolution along three axes."""
     return _convolved(x, kernel, strides, padding, data_format, dilation_rate, "NDHWC")
 
@@ -82,7 +83,7 @@ def conv3d(
 def conv2d_transpose(
     x: Any, kernel: Any, output_shape: Any, strides: Any = (1, 1), padding: str = "valid",
     data_format: Any = None, dilation_rate: Any = (1, 1),
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the transpose of a convolution along two axes.
 
     Args:
@@ -114,7 +115,7 @@ def conv2d_transpose(
 def separable_conv2d(
     x: Any, depthwise_kernel: Any, pointwise_kernel: Any, strides: Any = (1, 1),
     padding: str = "valid", data_format: Any = None, dilation_rate: Any = (1, 1),
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a convolution of each channel, then one of single points.
 
     Raises:
@@ -133,7 +134,7 @@ def separable_conv2d(
 def depthwise_conv2d(
     x: Any, depthwise_kernel: Any, strides: Any = (1, 1), padding: str = "valid",
     data_format: Any = None, dilation_rate: Any = (1, 1),
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Convolve each channel along two axes with filters of its own.
 
     `depthwise_kernel` is [height, width, input channels, filters of a channel], `strides` a tuple.
@@ -152,7 +153,7 @@ def depthwise_conv2d(
 def _pooled(
     x: Any, sizes: Any, strides: Any, padding: str, data_format: Any, kinds: dict[str, Any],
     mode: str,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     first = _channels_first(data_format)
     if mode not in kinds:
         raise ValueError(f"Invalid pooling mode: {mode}")
@@ -165,7 +166,7 @@ def _pooled(
 def pool2d(
     x: Any, pool_size: Any, strides: Any = (1, 1), padding: str = "valid",
     data_format: Any = None, pool_mode: str = "max",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the largest ("max") or the mean ("avg") of windows along two axes.
 
     Raises:
@@ -182,7 +183,7 @@ def pool2d(
 def pool3d(
     x: Any, pool_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",
     data_format: Any = None, pool_mode: str = "max",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the largest ("max") or the mean ("avg") of windows along three axes.
 
     Raises:

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import epsilon
 from stillflow.variables.base import VariableV2
 
@@ -18,7 +19,7 @@ def _logits(output: Any, kind: str) -> Any:
     return output.op.inputs[0]
 
 
-def _clipped(output: Any) -> Any:
+def _clipped(output: Any) -> Tensor:
     small = tf.constant(epsilon(), dtype=output.dtype.base_dtype)
     return tf.clip_by_value(output, small, 1.0 - small)
 
@@ -26,7 +27,7 @@ def _clipped(output: Any) -> Any:
 @export("keras.backend.categorical_crossentropy")
 def categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
-) -> Any:
+) -> Tensor:
     """Return the cross entropy of distributions.
 
     Args:
@@ -45,7 +46,7 @@ def categorical_crossentropy(
 @export("keras.backend.sparse_categorical_crossentropy")
 def sparse_categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
-) -> Any:
+) -> Tensor:
     """Return the cross entropy of classes given as integers.
 
     Args:
@@ -80,7 +81,7 @@ def sparse_categorical_crossentropy(
 
 
 @export("keras.backend.binary_crossentropy")
-def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Any:
+def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
     """Return the cross entropy of each element.
 
     Args:

@@ -6,11 +6,13 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.keras.backend.config import epsilon
 
 
 @export("keras.backend.ctc_label_dense_to_sparse")
-def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> Any:
+def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:
     """Rows of labels as a sparse tensor.
 
     Args:
@@ -20,7 +22,7 @@ def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> Any:
     shape = tf.shape(labels)
     batch, most = tf.stack([shape[0]]), tf.stack([shape[1]])
 
-    def in_row(before: Any, length: Any) -> Any:
+    def in_row(before: Any, length: Any) -> Tensor:
         return tf.expand_dims(tf.range(tf.shape(before)[1]), 0) < tf.fill(most, length)
 
     first = tf.cast(tf.fill([1, shape[1]], 0), tf.bool)
@@ -35,7 +37,7 @@ def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> Any:
 
 
 @export("keras.backend.ctc_batch_cost")
-def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> Any:
+def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> Tensor:
     """Return the loss of each example, [batch, 1].
 
     Args:
@@ -51,7 +53,7 @@ def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: An
     return tf.expand_dims(tf.nn.ctc_loss(labels, _logits(y_pred), input_lengths), 1)
 
 
-def _logits(probabilities: Any) -> Any:
+def _logits(probabilities: Any) -> Tensor:
     """Return logarithms, [time, batch, classes]."""
     return tf.math.log(tf.transpose(probabilities, perm=[1, 0, 2]) + epsilon())
 

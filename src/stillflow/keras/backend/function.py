@@ -11,6 +11,7 @@ from stillflow import nest
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.graph import initial_graph
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.session import get_session
 from stillflow.runtime.session.feeds import AnyShape
 from stillflow.runtime.session.fetches import EmptyIfDead
@@ -117,7 +118,7 @@ def function(
 
 
 @export("keras.backend.gradients")
-def gradients(loss: Any, variables: Any) -> Any:
+def gradients(loss: Any, variables: Any) -> list[Tensor | None]:
     """Return the gradients of a loss with respect to variables."""
     return tf.gradients(loss, variables, colocate_gradients_with_ops=True)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.products import batch_dot
 from stillflow.keras.backend.shaping import concatenate, data_format_or_default
 
@@ -14,7 +15,7 @@ from stillflow.keras.backend.shaping import concatenate, data_format_or_default
 def local_conv(
     inputs: Any, kernel: Any, kernel_size: Any, strides: Any, output_shape: Any,
     data_format: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a convolution with a kernel of its own for each place of the output.
 
     The kernel is [places, kernel sizes and channels, output channels].
@@ -39,7 +40,7 @@ def local_conv(
 @export("keras.backend.local_conv1d")
 def local_conv1d(
     inputs: Any, kernel: Any, kernel_size: Any, strides: Any, data_format: str | None = None
-) -> Any:
+) -> Tensor:
     """Return a convolution of sequences with a kernel of its own for each place.
 
     Args:
@@ -58,7 +59,7 @@ def local_conv1d(
 def local_conv2d(
     inputs: Any, kernel: Any, kernel_size: Any, strides: Any, output_shape: Any,
     data_format: str | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return a convolution of images with a kernel of its own for each place.
 
     Args:

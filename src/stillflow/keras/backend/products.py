@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.session import is_sparse
 
 
@@ -17,7 +18,7 @@ def _sizes(x: Any) -> tuple[Any, ...]:
 
 
 @export("keras.backend.dot")
-def dot(x: Any, y: Any) -> Any:
+def dot(x: Any, y: Any) -> Tensor:
     """Return the product along the last axis of `x` and the last but one of `y`."""
     rank = x.shape.ndims
     if rank is not None and (rank > 2 or y.shape.ndims > 2):
@@ -34,7 +35,7 @@ def dot(x: Any, y: Any) -> Any:
 
 
 @export("keras.backend.batch_dot")
-def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
+def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
     """Return the products of the examples of two batches.
 
     Args:
@@ -58,7 +59,7 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     return tf.expand_dims(out, 1) if out.shape.ndims == 1 else out
 
 
-def _batch_product(x: Any, y: Any, axes: Any) -> Any:
+def _batch_product(x: Any, y: Any, axes: Any) -> Tensor:
     if x.shape.ndims == 2 and y.shape.ndims == 2:
         if axes[0] == axes[1]:
             return tf.reduce_sum(tf.multiply(x, y), axes[0])

@@ -8,17 +8,18 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 
 
-def _seed(seed: Any) -> Any:
+def _seed(seed: Any) -> int:
     return np.random.randint(10**7) if seed is None else seed
 
 
 @export("keras.backend.random_normal")
 def random_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
-) -> Any:
+) -> Tensor:
     """Return normally distributed numbers."""
     return tf.random_normal(
         shape, mean=mean, stddev=stddev, dtype=dtype or floatx(), seed=_seed(seed)
@@ -52,6 +53,6 @@ def truncated_normal(
 
 
 @export("keras.backend.dropout")
-def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Any:
+def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
     """Return a random part of the elements set to 0, the others scaled up."""
     return tf.nn.dropout(x, noise_shape=noise_shape, seed=_seed(seed), rate=level)

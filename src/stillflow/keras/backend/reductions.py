@@ -6,15 +6,16 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 
 
-def _numbers(x: Any) -> Any:
+def _numbers(x: Any) -> Tensor:
     return tf.cast(x, floatx()) if x.dtype.base_dtype == tf.bool else x
 
 
 @export("keras.backend.max")
-def max_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def max_(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Return the largest elements along an axis."""
     return tf.reduce_max(x, axis, keepdims)
 
@@ -62,13 +63,13 @@ def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @export("keras.backend.mean")
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Means along an axis."""
     return tf.reduce_mean(_numbers(x), axis, keepdims)
 
 
 @export("keras.backend.any")
-def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Return True if any element along an axis is true."""
     return tf.reduce_any(tf.cast(x, tf.bool), axis, keepdims)
 

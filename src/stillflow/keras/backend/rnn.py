@@ -13,12 +13,12 @@ from stillflow.graph.operation import Tensor
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
-def _swapped(x: Any) -> Any:
+def _swapped(x: Any) -> Tensor:
     """Return the first two dimensions exchanged."""
     return tf.transpose(x, [1, 0, *range(2, len(x.shape))])
 
 
-def _expanded(mask: Any, x: Any, fixed: int = 1) -> Any:
+def _expanded(mask: Any, x: Any, fixed: int = 1) -> Tensor:
     """Return a mask in the shape of `x`, of which it has the first `fixed` dimensions."""
     for _ in range(len(x.shape) - len(mask.shape)):
         mask = tf.expand_dims(mask, -1)
@@ -83,7 +83,7 @@ def rnn(
     else:
         last, outputs, states = loop.rolled(initial_states, input_length)
 
-    def finished(x: Any) -> Any:
+    def finished(x: Any) -> Tensor:
         if isinstance(x, Tensor):
             x.set_shape([steps, batch, *x.shape.as_list()[2:]])
         return x
@@ -178,10 +178,10 @@ class _Loop:
             final[len(carried) :],
         )
 
-    def _read(self, time: Any) -> Any:
+    def _read(self, time: Any) -> Tensor:
         return nest.pack_sequence_as(self._inputs, [array.read(time) for array in self._arrays])
 
-    def _plain_step(self, time: Any, collected: Any, *states: Any) -> Any:
+    def _plain_step(self, time: Any, collected: Any, *states: Any) -> tuple[Any, ...]:
         output, new_states = self._step(self._read(time), tuple(states) + self._constants)
         flat = _with_shapes(states, new_states)
         collected = _written(collected, time, nest.flatten(output))
@@ -195,7 +195,9 @@ class _Loop:
         self._zeros = tuple(tf.zeros_like(x) for x in nest.flatten(self._example))
         return self._zeros
 
-    def _masked_step(self, time: Any, collected: Any, before: Any, *states: Any) -> Any:
+    def _masked_step(
+        self, time: Any, collected: Any, before: Any, *states: Any
+    ) -> tuple[Tensor | tuple[Any], ...]:
         x = self._read(time)
         mask = self._masks.read(time)
         output, new_states = self._step(x, tuple(states) + self._constants)

@@ -13,6 +13,7 @@ from stillflow.graph.default_session import get_default_session
 from stillflow.graph.eager_mode import eager_mode
 from stillflow.graph.export import export
 from stillflow.graph.graph import initial_graph
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend import initialization
 from stillflow.layers import learning_phase, names
 from stillflow.layers.symbolic_graph import forget_symbolic_graph, is_symbolic
@@ -107,7 +108,7 @@ def is_sparse(tensor: Any) -> bool:
 
 
 @export("keras.backend.to_dense")
-def to_dense(tensor: Any) -> Any:
+def to_dense(tensor: Any) -> Tensor:
     """Return a sparse tensor as a dense one."""
     return tf.sparse_tensor_to_dense(tensor) if is_sparse(tensor) else tensor
 

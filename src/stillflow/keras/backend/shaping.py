@@ -8,6 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import image_data_format
 from stillflow.keras.backend.session import is_sparse, to_dense
 
@@ -36,7 +37,7 @@ def gather(reference: Any, indices: Any) -> Any:
 
 
 @export("keras.backend.concatenate")
-def concatenate(tensors: Any, axis: int = -1) -> Any:
+def concatenate(tensors: Any, axis: int = -1) -> Tensor:
     """Tensors after each other along an axis; sparse if all of them are."""
     if axis < 0:
         rank = tensors[0].shape.ndims
@@ -53,7 +54,7 @@ def reshape(x: Any, shape: Any) -> Any:
 
 
 @export("keras.backend.permute_dimensions")
-def permute_dimensions(x: Any, pattern: Any) -> Any:
+def permute_dimensions(x: Any, pattern: Any) -> Tensor:
     """Dimensions in another order."""
     return tf.transpose(x, perm=pattern)
 
@@ -61,7 +62,7 @@ def permute_dimensions(x: Any, pattern: Any) -> Any:
 @export("keras.backend.resize_images")
 def resize_images(
     x: Any, height_factor: int, width_factor: int, data_format: str, interpolation: str = "nearest"
-) -> Any:
+) -> Tensor:
     """Images made larger by whole factors.
 
     Args:
@@ -130,7 +131,7 @@ def repeat_elements(x: Any, rep: int, axis: int) -> Any:
 
 
 @export("keras.backend.repeat")
-def repeat(x: Any, n: int) -> Any:
+def repeat(x: Any, n: int) -> Tensor:
     """[batch, features] as [batch, n, features]."""
     assert x.shape.ndims == 2
     x = tf.expand_dims(x, 1)
@@ -177,13 +178,13 @@ def squeeze(x: Any, axis: int) -> Any:
 
 
 @export("keras.backend.temporal_padding")
-def temporal_padding(x: Any, padding: Any = (1, 1)) -> Any:
+def temporal_padding(x: Any, padding: Any = (1, 1)) -> Tensor:
     """Sequences with zeros before and after."""
     assert len(padding) == 2
     return tf.pad(x, [[0, 0], list(padding), [0, 0]])
 
 
-def _pad_space(x: Any, padding: Any, data_format: str | None) -> Any:
+def _pad_space(x: Any, padding: Any, data_format: str | None) -> Tensor:
     assert all(len(side) == 2 for side in padding)
     space = [list(side) for side in padding]
     if data_format_or_default(data_format) == "channels_first":
@@ -194,7 +195,7 @@ def _pad_space(x: Any, padding: Any, data_format: str | None) -> Any:
 @export("keras.backend.spatial_2d_padding")
 def spatial_2d_padding(
     x: Any, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None
-) -> Any:
+) -> Tensor:
     """Images with zeros around: ((top, bottom), (left, right))."""
     assert len(padding) == 2
     return _pad_space(x, padding, data_format)

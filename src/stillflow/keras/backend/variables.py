@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,16 @@ import stillflow as tf
 from stillflow.graph.api import init_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.layers.names import default_counts, reset_counts
 from stillflow.layers.node import int_shape as _int_shape
 from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.variables.base import VariableV2
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import ResourceVariable
 
 
 @export("keras.backend.backend")
@@ -158,7 +162,7 @@ def _filled(fill: Any, shape: Any, dtype: Any, name: Any) -> Any:
 
 
 @export("keras.backend.zeros")
-def zeros(shape: Any, dtype: Any = None, name: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, name: Any = None) -> ResourceVariable:
     """Return a variable of zeros; a tensor if its shape is not known."""
     return _filled(tf.zeros, shape, dtype, name)
 
@@ -238,7 +242,7 @@ def update_sub(x: Any, decrement: Any) -> Any:
 
 
 @export("keras.backend.moving_average_update")
-def moving_average_update(x: Any, value: Any, momentum: Any) -> Any:
+def moving_average_update(x: Any, value: Any, momentum: Any) -> Tensor:
     """Move a variable towards a value, corrected for its start at zero."""
     from stillflow.train.moving_averages import assign_moving_average
 

@@ -6,7 +6,7 @@ import functools
 import re
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -220,7 +220,7 @@ class CallbackList:
                 name, median,
             )  # fmt: skip
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         """`on_train_batch_begin`, `on_batch_end`, `on_test_begin` and so on: calls all of them."""
         batch = _BATCH_HOOK.match(name)
         if batch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.graph.export import export
@@ -19,15 +19,18 @@ from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.keras.utils.objects import CustomObjectScope
 from stillflow.platform import tf_logging
 
+if TYPE_CHECKING:
+    from stillflow.layers.base_layer import Layer
 
-def _clone_layer(layer: Any) -> Any:
+
+def _clone_layer(layer: Any) -> Layer:
     return type(layer).from_config(layer.get_config())
 
 
 @export("keras.models.clone_model")
 def clone_model(
     model: Any, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None
-) -> Any:
+) -> Model:
     """Return a model with layers like those of another, with new values.
 
     Args:
@@ -63,7 +66,7 @@ def _as_input(tensor: Any, name: str) -> Any:
 
 def clone_sequential_model(
     model: Any, input_tensors: Any = None, layer_fn: Callable[[Any], Any] = _clone_layer
-) -> Any:
+) -> Sequential:
     """Return a sequential model like another.
 
     See `clone_model`, whose `clone_function` is `layer_fn`.
@@ -98,7 +101,7 @@ def clone_sequential_model(
 
 def clone_functional_model(
     model: Any, input_tensors: Any = None, layer_fn: Callable[[Any], Any] = _clone_layer
-) -> Any:
+) -> Model:
     """Return a functional model like another.
 
     See `clone_model`, whose `clone_function` is `layer_fn`.
@@ -174,7 +177,7 @@ def clone_and_build_model(
     in_place_reset: bool = False,
     optimizer_iterations: Any = None,
     optimizer_config: Any = None,
-) -> Any:
+) -> Model:
     """Return a model made again in the default graph, with inputs: placeholders by default.
 
     With `in_place_reset` a subclassed model may be rebuilt in itself;
@@ -253,7 +256,7 @@ def _clone_optimizer(optimizer: Any, iterations: Any, config: Any) -> Any:
     return clones if several else clones[0]
 
 
-def clone_metrics(metrics: Any) -> Any:
+def clone_metrics(metrics: Any) -> list[str] | None:
     """Metrics like others, with values of their own; names as they are."""
     return nest.map_structure(
         lambda one: type(one).from_config(one.get_config()) if isinstance(one, Metric) else one,

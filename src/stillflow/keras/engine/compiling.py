@@ -12,6 +12,7 @@ from stillflow.eager import v2_behavior
 from stillflow.functional.polymorphic import runs_functions_eagerly
 from stillflow.graph.api import name_scope
 from stillflow.graph.eager_mode import executing_eagerly_outside_functions
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.function import function
 from stillflow.keras.backend.session import make_session_of
@@ -527,7 +528,7 @@ class Compiling:
         return getattr(self, f"{mode}_function")
 
 
-def _loss_of(endpoint: TrainingEndpoint) -> Any:
+def _loss_of(endpoint: TrainingEndpoint) -> Tensor:
     """Return the loss of an output."""
     y_pred = endpoint.output
     weights = with_mask(getattr(y_pred, "_keras_mask", None), endpoint.sample_weight, y_pred)

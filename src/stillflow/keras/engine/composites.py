@@ -106,7 +106,7 @@ def _join_sparse(parts: list[Any]) -> Any:
     return tf.SparseTensorValue(np.concatenate(indices), values, shape)
 
 
-def _join_ragged(parts: list[Any]) -> Any:
+def _join_ragged(parts: list[Any]) -> RaggedTensorValue:
     first = parts[0]
     if any(part.shape[1:] != first.shape[1:] for part in parts):
         raise RuntimeError(f"Unable to concatenate {first} and {parts[1]}")

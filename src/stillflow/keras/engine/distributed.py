@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stillflow as tf
 from stillflow import nest
 from stillflow.distribute.reduce_op import ReduceOp
+from stillflow.graph.arrays import Array
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.function import function
 from stillflow.keras.backend.session import get_session
 from stillflow.keras.engine import datasets
@@ -26,8 +28,13 @@ from stillflow.keras.engine.sources import TensorSource
 from stillflow.layers.learning_phase import learning_phase_scope
 from stillflow.layers.symbolic_graph import symbolic_graph
 
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
+    from stillflow.keras.callbacks.base import History
+    from stillflow.keras.engine.model import Model
 
-def fit(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
+
+def fit(model: Any, x: Any, y: Any, given: dict[str, Any]) -> History:
     """`Model.fit` by replicas; arguments are those of `fit` by name."""
     if given["class_weight"]:
         raise NotImplementedError(
@@ -68,7 +75,7 @@ def evaluate(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
     )  # fmt: skip
 
 
-def predict(model: Any, x: Any, given: dict[str, Any]) -> Any:
+def predict(model: Any, x: Any, given: dict[str, Any]) -> Array | list[Array]:
     """`Model.predict` by replicas."""
     size, steps = _sizes(model, x, None, given["batch_size"], given["steps"], PREDICT)
     data = _dataset(model, x, None, None, size, False, 1)
@@ -91,7 +98,7 @@ def _validation(model: Any, data: Any, steps: int | None) -> Callable[[Any], Any
     """Evaluate on data after epochs; all epochs share the functions that the first one builds."""
     built: list[TensorSource] = []
 
-    def validate(callbacks: Any) -> Any:
+    def validate(callbacks: Any) -> list[Any]:
         if built:
             built[0].begin_anew()
         else:
@@ -153,7 +160,9 @@ def _given_steps(count: int, size: int | None, steps: int, mode: str) -> tuple[i
     return size, steps
 
 
-def _dataset(model: Any, x: Any, y: Any, weights: Any, size: Any, shuffle: Any, epochs: int) -> Any:
+def _dataset(
+    model: Any, x: Any, y: Any, weights: Any, size: Any, shuffle: Any, epochs: int
+) -> DatasetV1Adapter:
     """Return a dataset of batches; arrays are held by variables."""
     if datasets.is_dataset(x):
         return x
@@ -170,7 +179,7 @@ def _dataset(model: Any, x: Any, y: Any, weights: Any, size: Any, shuffle: Any, 
         return dataset.batch(size)
 
 
-def _as_tuple(part: Any) -> Any:
+def _as_tuple(part: Any) -> Array | tuple[Array, Array]:
     return tuple(part) if isinstance(part, list) else part
 
 
@@ -239,7 +248,7 @@ def _parts(element: Any, model: Any) -> tuple[Any, Any, Any]:
     return x, y, weights
 
 
-def _model_of_replica(model: Any, copy: Any, mode: str, x: Any, y: Any, weights: Any) -> Any:
+def _model_of_replica(model: Any, copy: Any, mode: str, x: Any, y: Any, weights: Any) -> Model:
     """Return a replica's model: the same layers, or those of a copy, called on its inputs."""
     from stillflow.keras.engine.cloning import clone_metrics, clone_model
 
@@ -271,7 +280,7 @@ def _columns(values: Any) -> list[Any]:
     return [tf.expand_dims(x, -1) if x.shape.ndims == 1 else x for x in tensors]
 
 
-def _as_input(value: Any, expected: Any) -> Any:
+def _as_input(value: Any, expected: Any) -> Tensor:
     """Convert a dataset's value to the floating dtype of a model's input."""
     floating = value.dtype.is_floating and expected.dtype.is_floating
     return tf.cast(value, expected.dtype) if floating else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx, image_data_format
 from stillflow.keras.backend.session import is_sparse
 from stillflow.keras.backend.variables import dtype, is_placeholder, placeholder
@@ -59,7 +60,7 @@ class TrainingEndpoint:
         endpoint.feeds_target = endpoint.takes_weights = loss_fn is not None
         return endpoint
 
-    def _new_target(self) -> Any:
+    def _new_target(self) -> Tensor:
         return placeholder(
             ndim=len(self.shape), name=f"{self.output_name}_target",
             sparse=is_sparse(self.output), dtype=dtype(self.output),

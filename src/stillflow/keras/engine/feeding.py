@@ -240,7 +240,7 @@ def check_steps(x: Any, steps: int | None, name: str, runs_eagerly: bool = False
     return False
 
 
-def held_values(data: Any) -> Any:
+def held_values(data: Any) -> tuple[Any, ...]:
     """Return data with arrays instead of tensors that hold values."""
 
     def value(x: Any) -> Any:

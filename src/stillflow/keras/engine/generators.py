@@ -14,6 +14,7 @@ from stillflow import nest
 from stillflow.data.dataset import DatasetV2
 from stillflow.data.dataset_v1 import make_one_shot_iterator
 from stillflow.data.iterator import IteratorV2
+from stillflow.graph.arrays import Array
 from stillflow.keras.utils.sequences import (
     GeneratorEnqueuer,
     OrderedEnqueuer,
@@ -90,7 +91,7 @@ def _cut(data: Any, count: int, batch_size: int, epochs: int, shuffle: bool) -> 
             yield nest.map_structure(lambda x, places=places: _rows(x, places), data)
 
 
-def _rows(x: Any, places: Any) -> Any:
+def _rows(x: Any, places: Any) -> Array:
     """Return the rows of an array or tensor at some places, or of a range."""
     by_number = tf.is_tensor(x) and not isinstance(places, slice)
     return tf.gather(x, places) if by_number else x[places]
@@ -112,7 +113,7 @@ class ArrayBatches(Sequence):
     def __len__(self) -> int:
         return -(-self._count // self._batch_size)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> tuple[Array, ...]:
         start = index * self._batch_size
         return nest.map_structure(lambda x: x[start : start + self._batch_size], self._data)
 

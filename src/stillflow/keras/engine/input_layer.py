@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.variables import dtype as dtype_name
@@ -149,7 +150,9 @@ def Input(
 
 
 @export("keras.utils.get_source_inputs")
-def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> Any:
+def get_source_inputs(
+    tensor: Any, layer: Any = None, node_index: int | None = None
+) -> list[Tensor]:
     """Return the inputs of the model that a tensor depends on."""
     if not hasattr(tensor, "_keras_history"):
         return tensor

@@ -9,6 +9,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.distribute.context import get_strategy
 from stillflow.eager import v2_behavior
+from stillflow.graph.operation import Tensor
 from stillflow.keras.engine.endpoints import compares_with
 from stillflow.keras.losses import classes, functions
 from stillflow.keras.losses.alignment import align_weights
@@ -64,7 +65,7 @@ def loss_functions(loss: Any, output_names: list[str]) -> list[Any]:
     return [loss_function(loss) for _ in output_names]
 
 
-def loss_function(loss: Any) -> Any:
+def loss_function(loss: Any) -> LossFunctionWrapper:
     """Return a loss as an object; None stays None."""
     given = classes.get(loss) if isinstance(loss, Mapping) else loss
     is_object = callable(given) and not hasattr(given, "__name__")
@@ -160,7 +161,7 @@ def _metric_function(metric: Any, output_shape: Any, loss: Any) -> Any:
     return categorical
 
 
-def with_mask(mask: Any, weights: Any, y_pred: Any) -> Any:
+def with_mask(mask: Any, weights: Any, y_pred: Any) -> Tensor | None:
     """Weights that are 0 where an output is masked."""
     if mask is None:
         return weights
@@ -170,7 +171,7 @@ def with_mask(mask: Any, weights: Any, y_pred: Any) -> Any:
     return align_weights(mask, weights) * mask
 
 
-def endpoint_loss(loss: Any, y_true: Any, y_pred: Any, weights: Any) -> Any:
+def endpoint_loss(loss: Any, y_true: Any, y_pred: Any, weights: Any) -> Tensor:
     """Return the loss of an output as `compile` reduces it: that of a batch, a mean by default."""
     if not hasattr(loss, "reduction"):
         return loss(y_true, y_pred, sample_weight=weights)
@@ -189,7 +190,7 @@ def is_mean(loss: Any) -> bool:
     return how in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
 
 
-def share_of_replica(loss: Any) -> Any:
+def share_of_replica(loss: Any) -> Tensor:
     """Return a loss of which all replicas together make the whole."""
     count = get_strategy().num_replicas_in_sync
     return loss * (1.0 / count) if count > 1 else loss

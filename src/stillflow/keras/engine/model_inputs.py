@@ -9,6 +9,8 @@ import numpy as np
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.variables import placeholder
@@ -56,7 +58,7 @@ class ModelInputs:
         return self._flat
 
 
-def _symbolic(name: str, value: Any) -> Any:
+def _symbolic(name: str, value: Any) -> Tensor | SparseTensor:
     if isinstance(value, (list, float, int)):
         value = np.asarray(value)
         value = np.expand_dims(value, 1) if value.ndim == 1 else value
@@ -68,6 +70,6 @@ def _symbolic(name: str, value: Any) -> Any:
     return value
 
 
-def _placeholder(name: str, shape: Any, dtype: Any) -> Any:
+def _placeholder(name: str, shape: Any, dtype: Any) -> Tensor:
     """Return a placeholder for any number of examples of this shape."""
     return placeholder(shape=(None, *(tuple(shape[1:]) or (1,))), name=name, dtype=dtype)

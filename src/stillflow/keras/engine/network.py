@@ -257,7 +257,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return [update for layer in stateful for update in getattr(layer, "updates", ())]
 
     @property
-    def input_spec(self) -> Any:
+    def input_spec(self) -> list[None] | None:
         if not self._is_graph_network:
             return None
         specs: list[Any] = []
@@ -323,7 +323,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
                 "your model on real tensor data (of the correct dtype)."
             ) from None
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor | list[Tensor]:
         """Return the outputs for other inputs.
 
         Raises:
@@ -342,7 +342,9 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         outputs = self._run_internal_graph(inputs, mask=mask)
         return nest.map_structure(lambda x: x._keras_mask, outputs)
 
-    def _run_internal_graph(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def _run_internal_graph(
+        self, inputs: Any, training: Any = None, mask: Any = None
+    ) -> Tensor | list[Tensor]:
         inputs = nest.flatten(inputs)
         masks = [None] * len(inputs) if mask is None else nest.flatten(mask)
         for x, its_mask in zip(inputs, masks, strict=False):
@@ -357,7 +359,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         outputs = [known[id(x)] for x in self.outputs]
         return nest.pack_sequence_as(self._nested_outputs, outputs)
 
-    def _call_again(self, node: Node, known: dict[int, Any], training: Any) -> Any:
+    def _call_again(self, node: Node, known: dict[int, Any], training: Any) -> Tensor:
         """Call the layer of a node on the tensors that stand for its inputs."""
         layer = node.outbound_layer
         kwargs = copy.copy(node.arguments) if node.arguments else {}
@@ -366,7 +368,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
             if any(kwargs["training"] is phase for phase in phases.values()):
                 kwargs["training"] = training
 
-        def mapped(x: Any) -> Any:
+        def mapped(x: Any) -> bool | None:
             is_made = isinstance(x, Tensor) and hasattr(x, "_keras_history")
             return known[id(x)] if is_made else x
 
@@ -519,7 +521,7 @@ def first_input_shape(layer: Any) -> tuple[Any, Any]:
     return shape, None if shape is None else layer.dtype
 
 
-def static_batch_size(layer: Any) -> Any:
+def static_batch_size(layer: Any) -> int | None:
     """Return the batch size that a layer was told, or None."""
     shape, _ = first_input_shape(layer)
     return None if shape is None else TensorShape(shape).as_list()[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from stillflow.keras.saving import yaml_text
 from stillflow.keras.version import VERSION
 from stillflow.layers.node import Node
 from stillflow.platform import tf_logging as logging
+
+if TYPE_CHECKING:
+    from stillflow.keras.engine.model import Model
+
 
 Coordinates = tuple[Any, int, int]  # a layer, one of its calls, one of its outputs
 
@@ -45,7 +49,7 @@ def _wrapped(data: Any) -> Any:
     return [_wrapped(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
-def _unwrapped(data: Any) -> Any:
+def _unwrapped(data: Any) -> list[list[Any]]:
     """Return the other way round; a single place comes in a list."""
     bare = nest.map_structure(lambda x: x.parts if isinstance(x, _Place) else x, data)
     return bare if nest.is_sequence(data) else [bare]
@@ -106,7 +110,9 @@ class NetworkConfig:
                     count += 1
         return kept
 
-    def _ends(self, kept: dict[str, int], nested: Any, coordinates: list[Coordinates]) -> Any:
+    def _ends(
+        self, kept: dict[str, int], nested: Any, coordinates: list[Coordinates]
+    ) -> list[list[int | str]]:
         places = [
             _Place([layer.name, kept[node_key(layer.name, index)], tensor_index])
             for layer, index, tensor_index in coordinates
@@ -115,7 +121,7 @@ class NetworkConfig:
         return _unwrapped(nest.pack_sequence_as(nested, places))
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Model:
         """Return the network that `get_config` made `config` of.
 
         Args:
@@ -123,7 +129,7 @@ class NetworkConfig:
         """
         created = _make_layers(config["layers"], custom_objects)
 
-        def ends(data: Any) -> Any:
+        def ends(data: Any) -> list[Tensor]:
             places = _wrapped(data)
             return nest.map_structure(lambda place: _tensor_at(place, created), places)
 
@@ -180,7 +186,7 @@ def get_json_type(obj: Any) -> Any:
     raise TypeError("Not JSON Serializable:", obj)
 
 
-def _node_config(node: Node, kept: dict[str, int]) -> Any:
+def _node_config(node: Node, kept: dict[str, int]) -> list[list[Any]]:
     kwargs = _serializable(node)
     places = [
         _Place([below.name, kept.get(node_key(below.name, index), 0), tensor_index, kwargs])
@@ -259,7 +265,7 @@ def _argument(value: Any, created: dict[str, Any]) -> Any:
     return nest.map_structure(restored, _wrapped(value))
 
 
-def _tensor_at(place: _Place, created: dict[str, Any]) -> Any:
+def _tensor_at(place: _Place, created: dict[str, Any]) -> Tensor:
     name, node_index, tensor_index = place.parts[:3]
     node = created[name]._inbound_nodes[node_index]
     return nest.flatten(node.output_tensors)[tensor_index]

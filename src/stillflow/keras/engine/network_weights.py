@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.keras.backend.session import get_session
@@ -13,6 +13,11 @@ from stillflow.train.checkpoint_management import update_checkpoint_state_intern
 from stillflow.train.checkpoint_utils import new_checkpoint_reader
 from stillflow.train.tracking.base import Trackable
 from stillflow.train.tracking.trackable_saver import TrackableSaver
+
+if TYPE_CHECKING:
+    from stillflow.runtime.session.session import Session
+    from stillflow.train.tracking.status import CheckpointLoadStatus
+
 
 _HDF5 = (".h5", ".keras", ".hdf5")
 _FORMATS = {
@@ -128,7 +133,7 @@ class NetworkWeights:
             all_model_checkpoint_paths=[filepath],
         )
 
-    def load_weights(self, filepath: Any, by_name: bool = False) -> Any:
+    def load_weights(self, filepath: Any, by_name: bool = False) -> CheckpointLoadStatus | None:
         """Read the values of all variables; those made later get theirs too.
 
         Args:
@@ -165,7 +170,7 @@ class NetworkWeights:
         return status
 
 
-def _session() -> Any:
+def _session() -> Session | None:
     """Return the session to save from and restore into; None where operations run when called."""
     return None if tf.executing_eagerly() else get_session()
 

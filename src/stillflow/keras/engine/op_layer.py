@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph import tapes
 from stillflow.graph.api import init_scope
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.function import function
 from stillflow.keras.backend.session import get_value
 from stillflow.layers import history
 from stillflow.layers.base_layer import Layer
+
+if TYPE_CHECKING:
+    from stillflow.functional.polymorphic import Function
+
 
 _PREFIX = "tf_op_layer_"
 
@@ -69,7 +74,7 @@ class TensorFlowOpLayer(Layer):
         return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
     @functools.cached_property
-    def _function(self) -> Any:
+    def _function(self) -> Function:
         return tf.function(self.call, autograph=False)
 
     def get_config(self) -> dict[str, Any]:
@@ -94,7 +99,7 @@ class AddLoss(Layer):
         super().__init__(**{**kwargs, "autocast": False})
         self.unconditional = unconditional
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the input itself."""
         self.add_loss(inputs, inputs=not self.unconditional)
         return inputs

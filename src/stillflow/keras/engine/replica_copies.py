@@ -6,11 +6,15 @@ that the model has by then, and the model gets its weights when it is done.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from stillflow.keras.engine.modes import TRAIN
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.platform import tf_logging as logging
+
+if TYPE_CHECKING:
+    from stillflow.keras.engine.sequential import Sequential
 
 
 def copies_for(model: Any, mode: str) -> Any:
@@ -49,7 +53,7 @@ def take_weights(model: Any, mode: str) -> None:
         model.set_weights(_first(model, mode).get_weights())
 
 
-def _first(model: Any, mode: str) -> Any:
+def _first(model: Any, mode: str) -> Sequential:
     return model._distribution_strategy.unwrap(model._replica_copies[mode])[0]
 
 
@@ -77,7 +81,7 @@ class CallbackModel:
         self._original.load_weights(filepath, by_name=False)
         hand_out_weights(self._original, TRAIN)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in ("get_weights", "set_weights", "save_weights"):

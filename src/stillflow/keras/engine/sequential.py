@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.graph.export import export
@@ -14,6 +14,9 @@ from stillflow.layers.base_layer import Layer, only_for_users
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import tf_inspect
+
+if TYPE_CHECKING:
+    from stillflow.layers.input_spec import InputSpec
 
 
 @export("keras.Sequential", "keras.models.Sequential")
@@ -48,7 +51,7 @@ class Sequential(Model):
         return any(layer.dynamic for layer in self.layers)
 
     @property
-    def input_spec(self) -> Any:
+    def input_spec(self) -> InputSpec | None:
         return getattr(self.layers[0], "input_spec", None) if self.layers else None
 
     @no_automatic_dependency_tracking
@@ -188,7 +191,7 @@ class Sequential(Model):
         return config
 
     @classmethod
-    def from_config(cls, config: Any, custom_objects: Any = None) -> Any:
+    def from_config(cls, config: Any, custom_objects: Any = None) -> Sequential:
         """Return the model that `get_config` made `config` of; a list of layers is one too."""
         from stillflow.keras.layers.serialization import deserialize
 

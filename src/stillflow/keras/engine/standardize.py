@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.arrays import Array
 from stillflow.keras.engine import composites
 from stillflow.keras.engine.endpoints import compares_with
 from stillflow.keras.losses import classes, functions
@@ -159,7 +160,7 @@ def example_weights(
     sample_weight: Any = None,
     class_weight: Any = None,
     sample_weight_mode: str | None = None,
-) -> Any:
+) -> Array | None:
     """Return the weights of an output's examples, or None, for the target `y`.
 
     `sample_weight` is of each example, or of each step in "temporal" mode (the other is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.arrays import Array
 from stillflow.keras.engine import immediate_steps
 from stillflow.keras.engine.model_inputs import ModelInputs
 from stillflow.layers.learning_phase import symbolic_learning_phase
@@ -82,7 +83,7 @@ class Steps:
         outputs = self._make_execution_function("test", (len(x), len(y)))(feeds)
         return self._results_of_batch(outputs, reset_metrics)
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: Any) -> Array:
         """Return the outputs for a batch; a list if there are several."""
         self._check_call_arguments("predict_on_batch")
         inputs, _, _ = self._standardize_user_data(x, extract_tensors_from_dataset=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
+from stillflow.graph.arrays import Array
 from stillflow.keras.engine import composites, datasets, distributed, generators
 from stillflow.keras.engine.feeding import check_steps, held_values
 from stillflow.keras.engine.loop import Loop
@@ -21,6 +22,10 @@ from stillflow.keras.engine.sources import (
 )
 from stillflow.layers.learning_phase import symbolic_learning_phase
 from stillflow.platform import tf_logging as logging
+
+if TYPE_CHECKING:
+    from stillflow.keras.callbacks.base import History
+    from stillflow.keras.engine.sources import StepResults
 
 
 class Training:
@@ -62,7 +67,7 @@ class Training:
         workers: int = 1,
         use_multiprocessing: bool = False,
         **kwargs: Any,
-    ) -> Any:
+    ) -> History:
         """Trains the model.
 
         Args:
@@ -296,13 +301,13 @@ class Training:
         assert batch_size is not None
         return ArraySource(feeds, batch_size, shuffle, run)
 
-    def _on_next_batch(self, walk: datasets.Walk, run: Any, more: list[Any]) -> Any:
+    def _on_next_batch(self, walk: datasets.Walk, run: Any, more: list[Any]) -> Callable[..., Any]:
         """Return the function that runs a step on a dataset's next batch.
 
         `more` is fed after it.
         """
 
-        def run_next(_: Any) -> Any:
+        def run_next(_: Any) -> StepResults:
             x, y, weights = self._standardize_user_data(*walk.next())
             return sized(run(list(x) + list(y or []) + list(weights or []) + more), x)
 
@@ -339,7 +344,9 @@ class Training:
 
     # ---- validation
 
-    def _validation(self, data: Any, batch_size: Any, steps: Any, reading: Any) -> Any:
+    def _validation(
+        self, data: Any, batch_size: Any, steps: Any, reading: Any
+    ) -> Callable[..., Any] | None:
         """`f(callbacks)` that gives the results over validation data; None for none."""
         if data is None or (isinstance(data, (list, tuple)) and not data):
             return None
@@ -355,7 +362,7 @@ class Training:
 
     def _validation_during_training(
         self, source: Any, data: Any, steps: Any, reading: Any, verbose: int
-    ) -> Any:
+    ) -> Callable[..., Any] | None:
         """Return validation during training on a generator: it is shown too, without shuffling."""
         if isinstance(data, (list, tuple)) and data:
             parts = _parts(data)
@@ -368,13 +375,13 @@ class Training:
             return functools.partial(self._validate_generator, data, steps, reading, verbose)
         return validation
 
-    def _validation_by_one_iterator(self, validation: functools.partial[Any]) -> Any:
+    def _validation_by_one_iterator(self, validation: functools.partial[Any]) -> Callable[..., Any]:
         """Return the same over a dataset, whose nodes are added once and not after every epoch."""
         data, batch_size, steps = validation.args
         source = self._source(data, batch_size, steps, TEST, steps_name="validation_steps")
         return functools.partial(self._validate_again, source, itertools.count())
 
-    def _validate_again(self, source: Any, counter: Iterator[int], callbacks: Any) -> Any:
+    def _validate_again(self, source: Any, counter: Iterator[int], callbacks: Any) -> list[Any]:
         if next(counter):
             source.begin_anew()
         return self._loop(TEST, source, callbacks=callbacks, steps_name="validation_steps")
@@ -388,7 +395,7 @@ class Training:
 
     def _validate_generator(
         self, data: Any, steps: Any, reading: Any, verbose: int, callbacks: Any
-    ) -> Any:
+    ) -> list[Any]:
         source = self._generator_source(data, steps, TEST, **reading)
         return self._loop(
             TEST, source, callbacks=callbacks, steps_name="validation_steps", verbose=verbose
@@ -446,7 +453,7 @@ def _split(data: Any, part: float) -> tuple[Any, Any]:
         )
     at = int(x[0].shape[0] * (1.0 - part))
 
-    def cut(arrays: Any, places: slice) -> Any:
+    def cut(arrays: Any, places: slice) -> list[Array] | None:
         if not arrays:
             return arrays
         return [None if value is None else value[places] for value in arrays]

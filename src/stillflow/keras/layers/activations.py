@@ -8,6 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend import elementwise
 from stillflow.keras.backend.config import floatx
@@ -56,7 +57,7 @@ class LeakyReLU(_WithNumber):
     def __init__(self, alpha: Any = 0.3, **kwargs: Any) -> None:
         super().__init__(alpha, **kwargs)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the activation of each element."""
         return elementwise.relu(inputs, alpha=self.alpha)
 
@@ -75,7 +76,7 @@ class ELU(_WithNumber):
     def __init__(self, alpha: Any = 1.0, **kwargs: Any) -> None:
         super().__init__(alpha, **kwargs)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the activation of each element."""
         return elementwise.elu(inputs, self.alpha)
 
@@ -94,7 +95,7 @@ class ThresholdedReLU(_WithNumber):
     def __init__(self, theta: Any = 1.0, **kwargs: Any) -> None:
         super().__init__(theta, **kwargs)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the activation of each element."""
         return inputs * tf.cast(tf.greater(inputs, self.theta), floatx())
 
@@ -139,7 +140,7 @@ class PReLU(Elementwise):
         self.input_spec = InputSpec(ndim=len(sizes), axes=axes)
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the activation of each element."""
         positive = elementwise.relu(inputs)
         return positive + -self.alpha * elementwise.relu(-inputs)
@@ -166,7 +167,7 @@ class Softmax(Elementwise):
         self.supports_masking = True
         self.axis = axis
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the exponentials."""
         return tf.nn.softmax(inputs, axis=self.axis)
 
@@ -200,7 +201,7 @@ class ReLU(Elementwise):
         self.negative_slope = cast_to_floatx(negative_slope)
         self.threshold = cast_to_floatx(threshold)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the activation of each element."""
         return elementwise.relu(
             inputs, alpha=self.negative_slope, max_value=self.max_value, threshold=self.threshold
@@ -251,7 +252,7 @@ class GaussianDropout(Elementwise):
         if not 0 < self.rate < 1:
             return inputs
 
-        def noised() -> Any:
+        def noised() -> Tensor:
             stddev = np.sqrt(self.rate / (1.0 - self.rate))
             return inputs * random_normal(tf.shape(inputs), mean=1.0, stddev=stddev)
 

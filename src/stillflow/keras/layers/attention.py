@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.config import floatx
 from stillflow.layers.base_layer import Layer
@@ -130,7 +131,7 @@ class Attention(ScaledAttention):
             )  # fmt: skip
         super().build(input_shape)
 
-    def _calculate_scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Tensor:
         scores = tf.matmul(query, key, transpose_b=True)
         return scores if self.scale is None else scores * self.scale
 

@@ -7,7 +7,9 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
@@ -112,7 +114,7 @@ class BatchNormalization(Layer):
     # ---- building
 
     @property
-    def _param_dtype(self) -> Any:
+    def _param_dtype(self) -> DType:
         dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
         return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
 
@@ -225,7 +227,7 @@ class BatchNormalization(Layer):
             difference = variable - cast(value, variable.dtype)
             return assign_sub(variable, difference * part, name=scope)
 
-    def _assign_variance(self, stddev: Any) -> Any:
+    def _assign_variance(self, stddev: Any) -> Tensor:
         """Set the moving variance from a moving standard deviation of variance + epsilon."""
         value = relu(stddev * stddev - self.epsilon)
         with name_scope("AssignNewValue") as scope, colocate_with(self.moving_variance):
@@ -241,7 +243,7 @@ class BatchNormalization(Layer):
 
     # ---- calling
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None) -> Tensor:
         """Normalize; in training, add the updates of the moving averages as well."""
         if training is None:
             training = learning_phase()
@@ -251,17 +253,17 @@ class BatchNormalization(Layer):
         inputs = reshape(inputs, [self.virtual_batch_size, -1, *original[1:]])
         return reshape(self._single_ops(inputs, training), original)
 
-    def _fused(self, inputs: Any, training: Any) -> Any:
+    def _fused(self, inputs: Any, training: Any) -> Tensor:
         gamma = self.gamma if self.scale else self._gamma_const  # type: ignore[attr-defined]
         beta = self.beta if self.center else self._beta_const  # type: ignore[attr-defined]
         data_format = "NCHW" if self.axis == [1] else "NHWC"
 
-        def by_batch() -> Any:
+        def by_batch() -> tuple[Tensor, Tensor, Tensor]:
             return fused_batch_norm(
                 inputs, gamma, beta, epsilon=self.epsilon, data_format=data_format
             )
 
-        def by_averages() -> Any:
+        def by_averages() -> tuple[Tensor, Tensor, Tensor]:
             return fused_batch_norm(
                 inputs, gamma, beta, mean=self.moving_mean, variance=self.moving_variance,
                 epsilon=self.epsilon, is_training=False, data_format=data_format,
@@ -284,7 +286,7 @@ class BatchNormalization(Layer):
     # Tests compare with single ops, which do not correct the variance.
     _bessels_correction_test_only = True
 
-    def _single_ops(self, inputs: Any, training: Any) -> Any:
+    def _single_ops(self, inputs: Any, training: Any) -> Tensor:
         scale, offset = self._broadcast(self.gamma, inputs), self._broadcast(self.beta, inputs)
         if utils.constant_value(training) is False:
             mean, variance = self.moving_mean, self.moving_variance
@@ -389,7 +391,7 @@ class BatchNormalization(Layer):
         with control_dependencies(updates):
             return r, d, identity(mean), identity(variance)
 
-    def _update_renorm(self, variable: Any, value: Any, training: Any) -> Any:
+    def _update_renorm(self, variable: Any, value: Any, training: Any) -> Tensor:
         value = identity(value)
         return utils.smart_cond(
             training,

@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.graph.api import init_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.layers import batch_normalization
 from stillflow.layers.learning_phase import learning_phase
 from stillflow.layers.symbolic_graph import in_symbolic_graph
@@ -46,7 +47,7 @@ class BatchNormalization(batch_normalization.BatchNormalization):
             object.__setattr__(self, "_trainable_variable", variable)
         return self._trainable_variable.read_value()
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None) -> Tensor:
         """Normalize; in training, add the updates of the moving averages as well."""
         if training is None:
             training = learning_phase()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
@@ -125,7 +126,7 @@ class Conv(Layer):
         )  # fmt: skip
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the convolution of [batch, sizes ..., channels] or with channels first."""
         outputs = self._convolution_op(inputs, self.kernel)
         if self.use_bias:
@@ -191,7 +192,7 @@ class Conv1D(Conv):
 
     __init__ = with_defaults(Conv.__init__, data_format="channels_last")
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the convolution of [batch, steps, channels] or [batch, channels, steps]."""
         return super().call(self._pad_causally(inputs))
 

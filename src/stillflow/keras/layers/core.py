@@ -111,7 +111,7 @@ class Dense(Layer):
         self.bias = self._add_for("bias", [self.units]) if self.use_bias else None
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Map the last dimension of inputs of any rank."""
         rank = len(inputs.shape)
         if rank > 2:
@@ -174,7 +174,7 @@ class Dropout(Layer):
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
         self.supports_masking = True
 
-    def _get_noise_shape(self, inputs: Any) -> Any:
+    def _get_noise_shape(self, inputs: Any) -> Tensor | None:
         if self.noise_shape is None:
             return None
         sizes = shape(inputs)
@@ -182,7 +182,7 @@ class Dropout(Layer):
             [sizes[i] if size is None else size for i, size in enumerate(self.noise_shape)]
         )
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None) -> Tensor:
         """Drop in training; else gives the inputs."""
         if training is None:
             training = learning_phase()
@@ -217,7 +217,7 @@ class Flatten(Layer):
         self.data_format = utils.normalize_data_format(data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return inputs of shape [batch, features]."""
         rank = inputs.shape.ndims
         if self.data_format == "channels_first" and rank is not None and rank > 1:
@@ -271,7 +271,7 @@ class Masking(Elementwise):
         self.supports_masking = self._compute_output_and_mask_jointly = True
         self.mask_value = mask_value
 
-    def _kept(self, inputs: Any, keepdims: bool = False) -> Any:
+    def _kept(self, inputs: Any, keepdims: bool = False) -> Tensor:
         from stillflow.keras.backend import reductions
 
         different = tf.not_equal(inputs, self.mask_value)
@@ -281,7 +281,7 @@ class Masking(Elementwise):
         """Return False for masked steps."""
         return self._kept(inputs)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Zeros in masked steps."""
         kept = self._kept(inputs, keepdims=True)
         outputs = inputs * tf.cast(kept, inputs.dtype)
@@ -352,7 +352,7 @@ class Activation(Elementwise):
         self.supports_masking = True
         self.activation = activation_of(activation)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the activation of each element."""
         return self.activation(inputs)
 
@@ -394,7 +394,7 @@ class Reshape(Layer):
             target[i] = total // known
         return target
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the same elements."""
         return tf.reshape(inputs, (tf.shape(inputs)[0], *self.target_shape))
 
@@ -430,7 +430,7 @@ class Permute(Layer):
         sizes = TensorShape(input_shape).as_list()
         return TensorShape([sizes[0], *(sizes[i] for i in self.dims)])
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the elements in the new order."""
         return tf.transpose(inputs, perm=(0, *self.dims))
 
@@ -457,7 +457,7 @@ class RepeatVector(Layer):
         batch, features = TensorShape(input_shape).as_list()
         return TensorShape([batch, self.n, features])
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the repeated examples."""
         from stillflow.keras.backend.shaping import repeat
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.bias import bias_add
 from stillflow.keras.layers.convolutional import Conv2D
@@ -88,7 +89,7 @@ class DepthwiseConv2D(Conv2D):
             self.bias = self._add_kernel((channels * self.depth_multiplier,), "bias")
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the convolution."""
         if self._channels_first:  # as the CPU has no kernels for that
             inputs = tf.transpose(inputs, (0, 2, 3, 1))

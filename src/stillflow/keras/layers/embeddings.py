@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.config import floatx
 from stillflow.layers.base_layer import Layer
@@ -63,7 +64,7 @@ class Embedding(Layer):
         )  # fmt: skip
         self.built = True
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Tensor | None:
         """Return True where the numbers are not 0."""
         return tf.not_equal(inputs, 0) if self.mask_zero else None
 
@@ -85,7 +86,7 @@ class Embedding(Layer):
         lengths = [b if a is None else a for a, b in zip(lengths, sizes, strict=True)]
         return TensorShape([batch, *lengths, self.output_dim])
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the vectors."""
         if inputs.dtype.base_dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, "int32")

@@ -11,6 +11,7 @@ import numpy as np
 
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.keras.utils.generic import func_dump, func_load
@@ -72,7 +73,7 @@ class Lambda(Layer):
         batch = given[0].as_list()[:1]
         return nest.map_structure(lambda x: TensorShape([*batch, *x.as_list()]), _shapes(told))
 
-    def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
+    def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Tensor:
         """Return the result of the function."""
         given = {"mask": mask, "training": training}
         arguments = {**self.arguments, **{name: given[name] for name in self._takes}}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.layers.core import Elementwise
 from stillflow.layers.identifiers import (
@@ -14,6 +15,9 @@ from stillflow.layers.identifiers import (
     regularizer_of,
     serialized,
 )
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import ResourceVariable
 
 
 @export("keras.layers.LayerNormalization")
@@ -81,7 +85,7 @@ class LayerNormalization(Elementwise):
         self.beta = self._add("beta", shape) if self.center else None
         self.built = True
 
-    def _add(self, name: str, shape: list[Any]) -> Any:
+    def _add(self, name: str, shape: list[Any]) -> ResourceVariable:
         return self.add_weight(
             name=name, shape=shape, initializer=getattr(self, f"{name}_initializer"),
             regularizer=getattr(self, f"{name}_regularizer"),
@@ -89,14 +93,14 @@ class LayerNormalization(Elementwise):
             experimental_autocast=False,
         )  # fmt: skip
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the normalized examples."""
         shape = inputs.shape
         rank = len(shape)
         mean, variance = tf.nn.moments(inputs, self.axis, keep_dims=True)
         sizes = [shape.as_list()[i] if i in self.axis else 1 for i in range(rank)]
 
-        def fitting(v: Any) -> Any:
+        def fitting(v: Any) -> ResourceVariable:
             last = self.axis == [rank - 1]
             return v if v is None or len(v.shape) == rank or last else tf.reshape(v, sizes)
 

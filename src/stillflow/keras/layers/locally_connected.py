@@ -13,6 +13,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.bias import bias_add
 from stillflow.keras.backend.local_convolution import local_conv
@@ -125,7 +126,7 @@ class LocallyConnected(Conv):
         last = self.rank + 1 if self._channels_first else 2 * self.rank + 1
         return np.expand_dims(np.expand_dims(found, channel), last)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the output for [batch, sizes ..., channels] or [batch, channels, sizes ...]."""
         if self.implementation == 1:
             y = local_conv(
@@ -141,13 +142,13 @@ class LocallyConnected(Conv):
             y = bias_add(y, self.bias, data_format=self.data_format)
         return self.activation(y)
 
-    def _product(self, x: Any) -> Any:
+    def _product(self, x: Any) -> Tensor:
         kernel = self.kernel_mask * self.kernel
         shape, half = tf.shape(kernel), kernel.shape.ndims // 2
         ends = [tf.reduce_prod(sizes) for sizes in (shape[:half], shape[half:])]
         return tf.sparse_matmul(x, tf.reshape(kernel, ends), b_is_sparse=True)
 
-    def _sparse_product(self, x: Any) -> Any:
+    def _sparse_product(self, x: Any) -> Tensor:
         y = tf.raw_ops.SparseTensorDenseMatMul(
             a_indices=self.kernel_idxs, a_values=self.kernel, a_shape=self.kernel_shape, b=x,
             adjoint_b=True,

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend import shaping
 from stillflow.keras.backend.products import batch_dot
@@ -82,7 +83,7 @@ class _Merge(Layer):
             merged = _broadcast(merged, None if shape is None else shape[1:])
         return merged
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the function of the inputs; those of fewer dimensions get some after the batch."""
         if not isinstance(inputs, list):
             raise ValueError("A merge layer should be called on a list of inputs.")
@@ -156,7 +157,7 @@ def _masks(inputs: Any, mask: Any) -> list[Any] | None:
 class Add(_Merge):
     """The sum of the inputs."""
 
-    def _merge(self, inputs: list[Any]) -> Any:
+    def _merge(self, inputs: list[Any]) -> Tensor:
         output = inputs[0]
         for x in inputs[1:]:
             output += x
@@ -250,7 +251,7 @@ class Concatenate(_Merge):
                 )
         self.built = True
 
-    def _merge(self, inputs: list[Any]) -> Any:
+    def _merge(self, inputs: list[Any]) -> Tensor:
         return shaping.concatenate(inputs, axis=self.axis)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
@@ -326,7 +327,7 @@ class Dot(_Merge):
                 )
         self.built = True
 
-    def _merge(self, inputs: list[Any]) -> Any:
+    def _merge(self, inputs: list[Any]) -> Tensor:
         if len(inputs) != 2:
             raise ValueError("A `Dot` layer should be called on exactly 2 inputs")
         axes = self._axes([x.shape.ndims for x in inputs])
@@ -394,12 +395,12 @@ def minimum(inputs: Any, **kwargs: Any) -> Any:
 
 
 @export("keras.layers.concatenate")
-def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
+def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Tensor:
     """Return the inputs after each other along an axis."""
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
 @export("keras.layers.dot")
-def dot(inputs: Any, axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
+def dot(inputs: Any, axes: Any, normalize: bool = False, **kwargs: Any) -> Tensor:
     """Return the products of the examples of two inputs."""
     return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend import reductions
 from stillflow.keras.backend.config import floatx
@@ -79,7 +80,7 @@ class Pooling1D(_Pooling):
 
     rank = 1
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the windows' values, [batch, steps, channels] or [batch, channels, steps]."""
         axis = 3 if self._channels_first else 2
         images = expand_dims(inputs, axis)
@@ -101,7 +102,7 @@ class Pooling2D(_Pooling):
 
     __init__ = with_defaults(_Pooling.__init__, pool_size=(2, 2), data_format=None)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the windows' values."""
         front, back = ((1, 1), ()) if self._channels_first else ((1,), (1,))
         return type(self).pool_function(
@@ -118,7 +119,7 @@ class Pooling3D(_Pooling):
 
     __init__ = with_defaults(_Pooling.__init__, pool_size=(2, 2, 2), data_format=None)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the windows' values."""
         if self._channels_first:
             inputs = transpose(inputs, (0, 2, 3, 4, 1))
@@ -186,7 +187,7 @@ class _GlobalPooling(Layer):
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
     @property
-    def _axes(self) -> Any:
+    def _axes(self) -> int | list[int]:
         first = 1 if self.data_format == "channels_last" else 2
         return first if self._rank == 1 else list(range(first, first + self._rank))
 
@@ -201,13 +202,13 @@ class _GlobalPooling(Layer):
 
 
 class _GlobalAverage(_GlobalPooling):
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the averages."""
         return reductions.mean(inputs, axis=self._axes)
 
 
 class _GlobalMax(_GlobalPooling):
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the maxima."""
         return reductions.max_(inputs, axis=self._axes)
 
@@ -222,7 +223,7 @@ class GlobalAveragePooling1D(_GlobalAverage):
         super().__init__(data_format, **kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Any, mask: Any = None) -> Any:
+    def call(self, inputs: Any, mask: Any = None) -> Tensor:
         """Return the averages."""
         if mask is None:
             return super().call(inputs)

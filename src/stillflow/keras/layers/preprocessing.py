@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.engine.preprocessing_layer import Combiner, CombinerPreprocessingLayer
 
@@ -119,7 +120,7 @@ class Normalization(CombinerPreprocessingLayer):
         self.count = self._add_state_variable("count", (), tf.int32, zeros)
         super().build(input_shape)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the normalized inputs."""
         mean = tf.reshape(self.mean, self._broadcast_shape)
         variance = tf.reshape(self.variance, self._broadcast_shape)

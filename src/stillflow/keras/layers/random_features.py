@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras import initializers
 from stillflow.layers.base_layer import Layer
@@ -92,12 +93,12 @@ class RandomFourierFeatures(Layer):
             )
         return size
 
-    def _kind(self) -> Any:
+    def _kind(self) -> str | None:
         """Return the name of the kernel, if it has one."""
         given = self.kernel_initializer
         return given.lower() if isinstance(given, str) else None
 
-    def _kernel(self, size: int) -> Any:
+    def _kernel(self, size: int) -> Initializer:
         if self._kind() == "gaussian":
             return tf.random_normal_initializer(stddev=1.0)
         if self._kind() == "laplacian":  # by samples of Cauchy's distribution
@@ -105,7 +106,7 @@ class RandomFourierFeatures(Layer):
             return tf.constant_initializer(np.tan(np.pi * (uniform - 0.5)))
         return self.kernel_initializer
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the features, float32 [examples, output_dim]."""
         inputs = tf.convert_to_tensor(inputs, dtype=self.dtype)
         inputs = tf.raw_ops.Cast(x=inputs, DstT=tf.float32)

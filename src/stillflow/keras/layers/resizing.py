@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend import shaping
 from stillflow.layers.base_layer import Layer
@@ -108,7 +109,7 @@ class UpSampling2D(_UpSampling):
             )
         self.interpolation = interpolation
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the larger images."""
         height, width = self.size
         return shaping.resize_images(
@@ -217,7 +218,7 @@ class ZeroPadding2D(_ZeroPadding):
         super().__init__(**kwargs)
         self._take(_sides(padding, 2, "padding", "pad"), data_format)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the larger images."""
         return shaping.spatial_2d_padding(
             inputs, padding=self.padding, data_format=self.data_format

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.layers.convolutional import Conv
 from stillflow.layers import utils
@@ -81,7 +82,7 @@ class SeparableConv(Conv):
         self._add_bias()
         self.built = True
 
-    def _convolve(self, images: Any, kernels: Any, strides: tuple[int, ...], rate: Any) -> Any:
+    def _convolve(self, images: Any, kernels: Any, strides: tuple[int, ...], rate: Any) -> Tensor:
         """Return the convolution of images by a depthwise and a pointwise kernel, with the bias."""
         data_format = utils.convert_data_format(self.data_format, ndim=4)
         padding = "VALID" if self.padding == "causal" else self.padding.upper()
@@ -109,7 +110,7 @@ class SeparableConv1D(SeparableConv):
     rank = 1
     takes_causal = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the convolution of [batch, steps, channels] or [batch, channels, steps]."""
         axis = 2 if self._channels_first else 1
         images = expand_dims(self._pad_causally(inputs), axis)
@@ -126,7 +127,7 @@ class SeparableConv2D(SeparableConv):
     rank = 2
     __init__ = with_defaults(SeparableConv.__init__, strides=(1, 1), dilation_rate=(1, 1))
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the convolution of [batch, height, width, channels], or channels second."""
         kernels = self.depthwise_kernel, self.pointwise_kernel
         outputs = self._convolve(inputs, kernels, self.strides, self.dilation_rate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.layers.convolutional import Conv, Conv2D, Conv3D
 from stillflow.layers import utils
@@ -98,7 +99,7 @@ class _Transposed(Conv):
             return [batch, self.filters, *lengths]
         return [batch, *lengths, self.filters]
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the transposed convolution of [batch, sizes ..., channels], or channels second."""
         sizes = shape(inputs)
         batch = sizes[0]
@@ -130,7 +131,7 @@ class Conv2DTranspose(_Transposed, Conv2D):
 
     __init__ = with_defaults(_Transposed.__init__, strides=(1, 1), dilation_rate=(1, 1))
 
-    def _transpose(self, inputs: Any, output_shape: Any) -> Any:
+    def _transpose(self, inputs: Any, output_shape: Any) -> Tensor:
         if self._channels_first:  # as the CPU has no kernels for that
             inputs = transpose(inputs, (0, 2, 3, 1))
             output_shape = stack([output_shape[i] for i in (0, 2, 3, 1)])
@@ -159,7 +160,7 @@ class Conv3DTranspose(_Transposed, Conv3D):
     def _wrong_rank(self, input_shape: TensorShape) -> tuple[str, ...]:
         return "Inputs should have rank 5, received input shape:", str(input_shape)
 
-    def _transpose(self, inputs: Any, output_shape: Any) -> Any:
+    def _transpose(self, inputs: Any, output_shape: Any) -> Tensor:
         return conv3d_transpose(
             inputs, self.kernel, output_shape, self._strides_of_all(),
             data_format=utils.convert_data_format(self.data_format, ndim=5),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
 from stillflow._home import is_our_module
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.reductions import any_
 from stillflow.keras.backend.rnn import rnn
@@ -20,6 +21,9 @@ from stillflow.layers.base_layer import Layer
 from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.node import int_shape
 from stillflow.util import tf_inspect
+
+if TYPE_CHECKING:
+    from stillflow.keras.layers.recurrent.rnn import RNN
 
 
 @export("keras.layers.Wrapper")
@@ -107,7 +111,7 @@ class TimeDistributed(Wrapper):
         inner = TensorShape(inner).as_list()
         return TensorShape([inner[0], sizes[1], *inner[1:]])
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor:
         """Return the layer's outputs for all steps."""
         kwargs = {"training": training} if takes(self.layer, "training") else {}
         sizes = int_shape(inputs) or ()
@@ -125,7 +129,7 @@ class TimeDistributed(Wrapper):
         known = self.compute_output_shape(sizes).as_list()
         return tf.reshape(outputs, _sizes((-1, length), outputs, 1, known[2:]))
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Tensor | None:
         """Return the layer's masks for all steps."""
         sizes = int_shape(inputs) or ()
         if sizes[0]:
@@ -251,7 +255,7 @@ class Bidirectional(Wrapper):
 
     def __call__(
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
-    ) -> Any:
+    ) -> Tensor:
         """Call the layer.
 
         Args:
@@ -334,11 +338,12 @@ class Bidirectional(Wrapper):
             half = len(initial_state) // 2
             states = initial_state[:half], initial_state[half:]
         if takes(self.layer, "initial_state"):
-            y = self.forward_layer(forward, initial_state=states[0], **kwargs)
-            y_back = self.backward_layer(backward, initial_state=states[1], **kwargs)
+            y: Any = self.forward_layer(forward, initial_state=states[0], **kwargs)
+            y_back: Any = self.backward_layer(backward, initial_state=states[1], **kwargs)
         else:
-            y, y_back = self.forward_layer(inputs, **kwargs), self.backward_layer(inputs, **kwargs)
-        last: list[Any] = []
+            y = self.forward_layer(inputs, **kwargs)
+            y_back = self.backward_layer(inputs, **kwargs)
+        last: Any = []
         if self.return_state:
             last = y[1:] + y_back[1:]
             y, y_back = y[0], y_back[0]
@@ -385,7 +390,7 @@ class Bidirectional(Wrapper):
         return config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Bidirectional:
         """Return the layer with these constructor's arguments."""
         from stillflow.keras.layers.serialization import deserialize
 
@@ -400,7 +405,7 @@ class Bidirectional(Wrapper):
         return layer
 
 
-def _copy(layer: Any, go_backwards: bool = False) -> Any:
+def _copy(layer: Any, go_backwards: bool = False) -> RNN:
     """Return a layer with the same arguments, in the other direction if that is asked for."""
     config = layer.get_config()
     if go_backwards:

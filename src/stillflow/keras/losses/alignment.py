@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
 from stillflow.losses.weights import broadcast_weights
 from stillflow.ops.math.confusion import remove_squeezable_dimensions
 
@@ -52,7 +53,7 @@ def align_weights(values: Any, weights: Any) -> Any:
     return tf.cond(tf.equal(unknown_rank, 0), lambda: weights, adjusted)
 
 
-def weigh(losses: Any, sample_weight: Any) -> Any:
+def weigh(losses: Any, sample_weight: Any) -> Tensor:
     """Losses times weights, as float32."""
     losses = tf.cast(losses, tf.float32)
     sample_weight = align_weights(losses, tf.cast(sample_weight, tf.float32))

@@ -10,6 +10,7 @@ from stillflow.distribute.context import has_strategy
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.session import eval_
 from stillflow.keras.losses.alignment import weigh
 from stillflow.layers.symbolic_graph import graph_of_symbolic
@@ -42,7 +43,7 @@ class Reduction:
 
 def reduce_weighted_loss(
     weighted_losses: Any, reduction: str = Reduction.SUM_OVER_BATCH_SIZE
-) -> Any:
+) -> Tensor:
     """Losses as one number."""
     if reduction == Reduction.NONE:
         return weighted_losses
@@ -59,7 +60,7 @@ def compute_weighted_loss(
     sample_weight: Any = None,
     reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
     name: Any = None,
-) -> Any:
+) -> Tensor:
     """Return losses times weights, 1 by default, reduced as one of `Reduction` says.
 
     ValueError if there is no such reduction.
@@ -90,7 +91,7 @@ class Loss:
         Reduction.validate(reduction)
         self.reduction, self.name = reduction, name
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
         """Return the loss.
 
         Args:
@@ -158,7 +159,7 @@ class LossFunctionWrapper(Loss):
         super().__init__(reduction=reduction, name=name)
         self.fn, self._fn_kwargs = fn, kwargs
 
-    def call(self, y_true: Any, y_pred: Any) -> Any:
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
         """Return the function's value."""
         return self.fn(y_true, y_pred, **self._fn_kwargs)
 

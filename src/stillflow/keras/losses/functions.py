@@ -8,6 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend import crossentropy
 from stillflow.keras.backend.config import epsilon, floatx
 from stillflow.keras.backend.elementwise import clip
@@ -21,7 +22,7 @@ def _floats(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     return tf.cast(y_true, y_pred.dtype), y_pred
 
 
-def _signs(y_true: Any) -> Any:
+def _signs(y_true: Any) -> Tensor:
     """Targets 0 and 1 as -1 and 1; others as they are."""
     is_binary = tf.reduce_all(tf.logical_or(tf.equal(y_true, 0), tf.equal(y_true, 1)))
     return smart_cond(is_binary, lambda: 2.0 * y_true - 1.0, lambda: y_true)
@@ -35,7 +36,7 @@ def _signs(y_true: Any) -> Any:
     "keras.losses.mse",
     "keras.losses.MSE",
 )
-def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
+def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean of squared differences."""
     y_true, y_pred = _floats(y_true, y_pred)
     return mean(tf.squared_difference(y_pred, y_true), axis=-1)
@@ -49,7 +50,7 @@ def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.mae",
     "keras.losses.MAE",
 )
-def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean of absolute differences."""
     y_true, y_pred = _floats(y_true, y_pred)
     return mean(tf.abs(y_pred - y_true), axis=-1)
@@ -63,7 +64,7 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.mape",
     "keras.losses.MAPE",
 )
-def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean of absolute differences in percent of the targets."""
     y_true, y_pred = _floats(y_true, y_pred)
     difference = tf.abs((y_true - y_pred) / clip(tf.abs(y_true), epsilon(), None))
@@ -78,7 +79,7 @@ def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.msle",
     "keras.losses.MSLE",
 )
-def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean of squared differences of logarithms."""
     y_true, y_pred = _floats(y_true, y_pred)
     of_pred = tf.log(clip(y_pred, epsilon(), None) + 1.0)
@@ -87,7 +88,7 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
 
 
 @export("keras.metrics.squared_hinge", "keras.losses.squared_hinge")
-def squared_hinge(y_true: Any, y_pred: Any) -> Any:
+def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean of squared hinges; targets are -1 and 1, or 0 and 1."""
     y_true, y_pred = _floats(y_true, y_pred)
     y_true = _signs(y_true)
@@ -95,7 +96,7 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Any:
 
 
 @export("keras.metrics.hinge", "keras.losses.hinge")
-def hinge(y_true: Any, y_pred: Any) -> Any:
+def hinge(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean of `max(1 - y_true * y_pred, 0)`; targets are -1 and 1, or 0 and 1."""
     y_true, y_pred = _floats(y_true, y_pred)
     y_true = _signs(y_true)
@@ -103,7 +104,7 @@ def hinge(y_true: Any, y_pred: Any) -> Any:
 
 
 @export("keras.losses.categorical_hinge")
-def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
+def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
     """Return the hinge between the right class and the best of the others."""
     y_true, y_pred = _floats(y_true, y_pred)
     right = tf.reduce_sum(y_true * y_pred, axis=-1)
@@ -112,7 +113,7 @@ def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
 
 
 @export("keras.losses.logcosh")
-def logcosh(y_true: Any, y_pred: Any) -> Any:
+def logcosh(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean logarithm of the hyperbolic cosine of differences."""
     y_true, y_pred = _floats(y_true, y_pred)
     x = y_pred - y_true
@@ -127,7 +128,7 @@ def logcosh(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.kld",
     "keras.losses.KLD",
 )
-def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:
+def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Tensor:
     """Return the divergence of the predictions from the targets."""
     y_true, y_pred = _floats(y_true, y_pred)
     y_true = clip(y_true, epsilon(), 1)
@@ -136,13 +137,13 @@ def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:
 
 
 @export("keras.metrics.poisson", "keras.losses.poisson")
-def poisson(y_true: Any, y_pred: Any) -> Any:
+def poisson(y_true: Any, y_pred: Any) -> Tensor:
     """Return the mean of `y_pred - y_true * log(y_pred)`."""
     y_true, y_pred = _floats(y_true, y_pred)
     return mean(y_pred - y_true * tf.log(y_pred + epsilon()), axis=-1)
 
 
-def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
+def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
     """Half the squared differences up to `delta`, linear beyond; of each element."""
     y_pred, y_true = tf.cast(y_pred, dtype=floatx()), tf.cast(y_true, dtype=floatx())
     error = tf.abs(tf.subtract(y_pred, y_true))
@@ -153,7 +154,7 @@ def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
     return tf.add(squared, tf.multiply(delta, linear))
 
 
-def _smoothed(targets: Any, smoothing: Any, moved: Callable[[Any], Any]) -> Any:
+def _smoothed(targets: Any, smoothing: Any, moved: Callable[[Any], Any]) -> Tensor:
     """Return `moved(smoothing)` unless the smoothing is 0."""
     smoothing = convert_to_tensor(smoothing, dtype=floatx())
     return smart_cond(smoothing, lambda: moved(smoothing), lambda: targets)
@@ -162,7 +163,7 @@ def _smoothed(targets: Any, smoothing: Any, moved: Callable[[Any], Any]) -> Any:
 @export("keras.metrics.categorical_crossentropy", "keras.losses.categorical_crossentropy")
 def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0
-) -> Any:
+) -> Tensor:
     """Return the cross entropy of distributions over classes.
 
     Args:
@@ -185,7 +186,7 @@ def categorical_crossentropy(
 )
 def sparse_categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, axis: int = -1
-) -> Any:
+) -> Tensor:
     """Return the cross entropy of classes given as integers."""
     return crossentropy.sparse_categorical_crossentropy(
         y_true, y_pred, from_logits=from_logits, axis=axis
@@ -195,7 +196,7 @@ def sparse_categorical_crossentropy(
 @export("keras.metrics.binary_crossentropy", "keras.losses.binary_crossentropy")
 def binary_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0
-) -> Any:
+) -> Tensor:
     """Return the mean cross entropy of yes-or-no questions.
 
     Args:
@@ -220,7 +221,7 @@ def binary_crossentropy(
     "keras.losses.cosine",
     "keras.losses.cosine_similarity",
 )
-def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
+def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
     """Return the cosine of the angle between targets and predictions."""
     y_true, y_pred = tf.nn.l2_normalize(y_true, axis=axis), tf.nn.l2_normalize(y_pred, axis=axis)
     return tf.reduce_sum(y_true * y_pred, axis=axis)

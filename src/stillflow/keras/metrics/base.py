@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from stillflow.distribute.context import (
 )
 from stillflow.graph.api import control_dependencies, init_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.session import batch_set_value, eval_
 from stillflow.keras.losses.alignment import align_targets, align_weights
@@ -25,6 +26,10 @@ from stillflow.layers.base_layer import Layer
 from stillflow.layers.symbolic_graph import graph_of_symbolic
 from stillflow.losses.weights import broadcast_weights
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import UnreadVariable
+
 
 _OWN_MODULES = "stillflow.keras.metrics"
 
@@ -112,7 +117,7 @@ def _updating(metric: Metric, update_state: Callable[..., Any]) -> Callable[...,
 
 def _resulting(metric: Metric, result: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(result)
-    def resulting(*args: Any) -> Any:
+    def resulting(*args: Any) -> Tensor:
         replica = get_replica_context()
         if not has_strategy() or replica is None:
             metric._call_result = tf.identity(result(*args))
@@ -206,7 +211,7 @@ class MeanMetricWrapper(Mean):
         super().__init__(name=name, dtype=dtype)
         self._fn, self._fn_kwargs = fn, kwargs
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> UnreadVariable:
         """Add the function's values, each with a weight that is broadcast to them."""
         given = [tf.cast(values, self._dtype) for values in (y_true, y_pred)]
         flat, weight = ragged_assert_compatible_and_get_flat_values(given, sample_weight)

@@ -9,6 +9,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.keras.backend.config import epsilon
 from stillflow.keras.backend.session import batch_set_value
 from stillflow.keras.losses.alignment import align_targets, align_weights
@@ -54,7 +55,7 @@ def update_counts(
     top_k: int | None = None,
     class_id: int | None = None,
     sample_weight: Any = None,
-) -> Any:
+) -> Operation:
     """Return the operation that adds to the counts of true and false predictions.
 
     `variables` are by "true_positives" and so on, with one number for each threshold. A prediction,
@@ -84,7 +85,7 @@ def update_counts(
 
 def _update_all(
     variables: dict[str, Any], y_true: Any, y_pred: Any, thresholds: list[Any], weights: Any
-) -> Any:
+) -> Operation:
     count, size = len(thresholds), tf.size(y_pred)
     predictions = tf.reshape(y_pred, [1, -1])
     labels = tf.reshape(tf.cast(y_true, dtype=tf.bool), [1, -1])
@@ -127,7 +128,7 @@ class _Counting(Metric):
     def _counts(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.counted}
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:
         """Add predictions, each with a weight that is broadcast to them."""
         return update_counts(
             self._counts(), y_true, y_pred, thresholds=self.thresholds,
@@ -371,7 +372,7 @@ class AUC(_Counting):
             heights = tf.maximum(y[:last], y[1:])
         return tf.reduce_sum(tf.multiply(x[:last] - x[1:], heights), name=self.name)
 
-    def _interpolated_pr(self) -> Any:
+    def _interpolated_pr(self) -> Tensor:
         """Return the area under the curve that interpolates counts (Davis, 2006)."""
         tp, _, fp, fn = self._counts().values()
         last = self.num_thresholds - 1

@@ -7,11 +7,12 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.reductions import mean
 
 
-def accuracy(y_true: Any, y_pred: Any) -> Any:
+def accuracy(y_true: Any, y_pred: Any) -> Tensor:
     """Return True where predictions equal targets."""
     y_pred.shape.assert_is_compatible_with(y_true.shape)
     if y_true.dtype != y_pred.dtype:
@@ -20,7 +21,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Any:
 
 
 @export("keras.metrics.binary_accuracy")
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
+def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
     """Return the part of predictions on the right side of a threshold."""
     threshold = tf.cast(threshold, y_pred.dtype)
     y_pred = tf.cast(y_pred > threshold, y_pred.dtype)
@@ -28,20 +29,20 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
 
 
 @export("keras.metrics.categorical_accuracy")
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
+def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     """Return True where the largest prediction is the right class; targets are one-hot rows."""
     right = tf.equal(tf.argmax(y_true, axis=-1), tf.argmax(y_pred, axis=-1))
     return tf.cast(right, floatx())
 
 
-def _class_numbers(y_true: Any, y_pred: Any) -> Any:
+def _class_numbers(y_true: Any, y_pred: Any) -> Tensor:
     """Targets without a last dimension, if they have as many as the predictions."""
     ranks = convert_to_tensor(y_pred).shape.ndims, convert_to_tensor(y_true).shape.ndims
     return tf.squeeze(y_true, [-1]) if None not in ranks and ranks[0] == ranks[1] else y_true
 
 
 @export("keras.metrics.sparse_categorical_accuracy")
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
+def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     """Return True where the largest prediction is the right class; targets are class numbers."""
     y_true = _class_numbers(y_true, y_pred)
     y_pred = tf.argmax(y_pred, axis=-1)

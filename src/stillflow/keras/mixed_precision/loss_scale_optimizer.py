@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.distribute.context import get_replica_context, in_cross_replica_context
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.ops.control_flow.cond import smart_cond
 from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.train.experimental.loss_scale import get as get_loss_scale
+
+if TYPE_CHECKING:
+    from stillflow.train.experimental.loss_scale import DynamicLossScale
 
 
 class _Together:
@@ -52,7 +56,7 @@ class LossScaleOptimizer(OptimizerV2):
         self._hyper = {}
 
     @property
-    def loss_scale(self) -> Any:
+    def loss_scale(self) -> DynamicLossScale:
         """The `LossScale`."""
         return self._loss_scale
 
@@ -84,7 +88,7 @@ class LossScaleOptimizer(OptimizerV2):
             self._optimizer.get_gradients(self.get_scaled_loss(loss), params)
         )
 
-    def apply_gradients(self, grads_and_vars: Any, name: Any = None) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, name: Any = None) -> Operation | None:
         """Change variables if all gradients are finite, and adapts the scale.
 
         Args:
@@ -99,7 +103,7 @@ class LossScaleOptimizer(OptimizerV2):
         replica = get_replica_context()
         return replica.merge_call(self._apply_in_all, args=(tuple(grads_and_vars), name))
 
-    def _apply_in_all(self, distribution: Any, grads_and_vars: Any, name: Any) -> Any:
+    def _apply_in_all(self, distribution: Any, grads_and_vars: Any, name: Any) -> Operation | None:
         grads, variables = ([pair[place] for pair in grads_and_vars] for place in (0, 1))
         update_scale, finite = self._loss_scale.update(grads)
         each = distribution.extended.call_for_each_replica

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.keras.backend.config import epsilon as default_epsilon
 from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.keras.optimizers.schedules import LearningRateSchedule
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import UnreadVariable
 
 
 class _Moments(OptimizerV2):
@@ -40,7 +44,7 @@ class _Moments(OptimizerV2):
             for variable in variables:
                 self.add_slot(variable, slot)
 
-    def _moved(self, slot: Any, factor: Any, indices: Any, values: Any) -> Any:
+    def _moved(self, slot: Any, factor: Any, indices: Any, values: Any) -> Tensor:
         """Return a slot after it was scaled and rows were added to."""
         scaled = tf.assign(slot, slot * factor, use_locking=self._use_locking)
         with tf.control_dependencies([scaled]):
@@ -102,7 +106,7 @@ class Adam(_Moments):
             weights = weights[: len(params)]
         super().set_weights(weights)
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Operation | None:
         apply = tf.raw_ops.ResourceApplyAdamWithAmsgrad if self.amsgrad else (
             tf.raw_ops.ResourceApplyAdam
         )  # fmt: skip
@@ -114,7 +118,9 @@ class Adam(_Moments):
             use_locking=self._use_locking,
         )  # fmt: skip
 
-    def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_sparse(
+        self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
+    ) -> Operation:
         slots = [self.get_slot(variable, slot) for slot in self._slot_order]
         values = grad * numbers["one_minus_beta_1"]
         m = self._moved(slots[0], numbers["beta_1"], indices, values)
@@ -171,7 +177,7 @@ class Adamax(_Moments):
             "zero": tf.zeros((), dtype=tf.int64),
         }
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Operation:
         slots = {slot: self.get_slot(variable, slot).handle for slot in self._slot_order}
         return tf.raw_ops.ResourceApplyAdaMax(
             var=variable.handle, **slots, beta1_power=numbers["beta_1_power"],
@@ -276,10 +282,10 @@ class Nadam(_Moments):
             "v_denominator": 1.0 - tf.pow(beta_2, step),
         }
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> UnreadVariable:
         assign = partial(tf.assign, use_locking=self._use_locking)
 
-        def averaged(name: str, beta: str, power: Callable[[Any], Any]) -> Any:
+        def averaged(name: str, beta: str, power: Callable[[Any], Any]) -> UnreadVariable:
             slot = self.get_slot(variable, name)
             kept = numbers[beta] * slot
             return assign(slot, kept + numbers[f"one_minus_{beta}"] * power(grad))

@@ -9,6 +9,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.keras.backend.config import epsilon as default_epsilon
 from stillflow.keras.optimizers.base import OptimizerV2
 
@@ -72,14 +73,16 @@ class Adagrad(CountedLater):
             "zero": tf.zeros((), dtype=tf.int64),
         }
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Operation:
         return tf.raw_ops.ResourceApplyAdagradV2(
             var=variable.handle, accum=self.get_slot(variable, "accumulator").handle,
             lr=numbers["lr_t"], epsilon=numbers["epsilon"], grad=grad,
             use_locking=self._use_locking,
         )  # fmt: skip
 
-    def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_sparse(
+        self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
+    ) -> Operation:
         return tf.raw_ops.ResourceSparseApplyAdagradV2(
             var=variable.handle, accum=self.get_slot(variable, "accumulator").handle,
             lr=numbers["lr_t"], epsilon=numbers["epsilon"], grad=grad, indices=indices,
@@ -141,7 +144,7 @@ class Adadelta(CountedLater):
             "use_locking": self._use_locking,
         }
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Operation:
         return tf.raw_ops.ResourceApplyAdadelta(**self._arguments(grad, variable, numbers))
 
     def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.graph.api import control_dependencies, init_scope, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.keras.backend.session import batch_get_value, batch_set_value, get_value, set_value
 from stillflow.keras.optimizers.schedules import LearningRateSchedule
@@ -227,7 +228,7 @@ class OptimizerV2(Trackable):
 
     def _apply_sparse_duplicates(
         self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
-    ) -> Any:
+    ) -> Operation:
         """Return the same for gradients of rows, of which there may be several for one row."""
         unique, positions = tf.unique(indices)
         summed = tf.unsorted_segment_sum(grad, positions, tf.shape(unique)[0])
@@ -237,7 +238,7 @@ class OptimizerV2(Trackable):
         """Return the same for gradients of different rows."""
         raise NotImplementedError
 
-    def _scatter_add(self, variable: Any, indices: Any, values: Any) -> Any:
+    def _scatter_add(self, variable: Any, indices: Any, values: Any) -> Tensor:
         added = tf.raw_ops.ResourceScatterAdd(
             resource=variable.handle, indices=indices, updates=values
         )
@@ -452,7 +453,7 @@ class OptimizerV2(Trackable):
         return get_value(value)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> OptimizerV2:
         """Return the optimizer with these constructor's arguments."""
         if "lr" in config:
             config["learning_rate"] = config.pop("lr")

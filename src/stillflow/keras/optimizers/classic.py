@@ -11,6 +11,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras import backend
 
 K: Any = backend  # its attributes are looked up at their use
@@ -132,7 +133,7 @@ class Optimizer:
     def _count(self) -> None:
         self.updates = [tf.assign_add(vars(self)["iterations"], 1)]
 
-    def _counted(self) -> Any:
+    def _counted(self) -> Tensor:
         """Return the number of this step, from 1 on."""
         iterations = vars(self)["iterations"]
         with tf.control_dependencies([tf.assign_add(iterations, 1)]):
@@ -403,7 +404,7 @@ class Nadam(Optimizer):
         super().__init__(**kwargs)
         self._set(given)
 
-    def _momentum(self, step: Any) -> Any:
+    def _momentum(self, step: Any) -> Tensor:
         own: Any = self
         return own.beta_1 * (1.0 - 0.5 * tf.pow(K.cast_to_floatx(0.96), step * own.schedule_decay))
 

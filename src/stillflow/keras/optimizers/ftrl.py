@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.keras.optimizers.base import OptimizerV2
 
 _NOT_NEGATIVE = (
@@ -82,7 +83,9 @@ class Ftrl(OptimizerV2):
         shrinkage = tf.cast(self._l2_shrinkage_regularization_strength, dtype)
         return {**numbers, "l2_shrinkage": shrinkage}
 
-    def _applied(self, grad: Any, variable: Any, numbers: dict[str, Any], **indices: Any) -> Any:
+    def _applied(
+        self, grad: Any, variable: Any, numbers: dict[str, Any], **indices: Any
+    ) -> Operation:
         shrinks = self._l2_shrinkage_regularization_strength > 0.0
         shrinkage = {"l2_shrinkage": numbers["l2_shrinkage"]} if shrinks else {}
         sparse, version = "Sparse" if indices else "", "V2" if shrinks else ""
@@ -94,8 +97,10 @@ class Ftrl(OptimizerV2):
             **shrinkage, **indices,
         )  # fmt: skip
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Operation:
         return self._applied(grad, variable, numbers)
 
-    def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_sparse(
+        self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
+    ) -> Operation:
         return self._applied(grad, variable, numbers, indices=indices)

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.keras.optimizers.base import OptimizerV2
 
 
@@ -51,7 +52,7 @@ class SGD(OptimizerV2):
         numbers = super()._numbers(dtype)
         return {**numbers, "momentum": tf.identity(self._get_hyper("momentum", dtype))}
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Operation | None:
         if not self._momentum:
             return tf.raw_ops.ResourceApplyGradientDescent(
                 var=variable.handle, alpha=numbers["lr_t"], delta=grad,
@@ -65,7 +66,7 @@ class SGD(OptimizerV2):
 
     def _apply_sparse_duplicates(
         self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
-    ) -> Any:
+    ) -> Operation | None:
         if self._momentum:
             return super()._apply_sparse_duplicates(grad, variable, indices, numbers)
         return tf.raw_ops.ResourceScatterAdd(

@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.keras.backend.config import epsilon as default_epsilon
 from stillflow.keras.optimizers.adaptive import CountedLater
 from stillflow.keras.optimizers.gradient_descent import uses_momentum
@@ -64,7 +65,7 @@ class RMSprop(CountedLater):
 
     def _with_momentum(
         self, grad: Any, variable: Any, numbers: dict[str, Any], **indices: Any
-    ) -> Any:
+    ) -> Operation:
         sparse = "Sparse" if indices else ""
         centered = "Centered" if self.centered else ""
         apply = getattr(tf.raw_ops, f"Resource{sparse}Apply{centered}RMSProp")
@@ -91,7 +92,9 @@ class RMSprop(CountedLater):
         step = numbers["lr_t"] * grad / (tf.sqrt(size) + numbers["epsilon"])
         return tf.assign(variable, variable - step, use_locking=self._use_locking)
 
-    def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
+    def _apply_sparse(
+        self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
+    ) -> Operation:
         if self._momentum:
             return self._with_momentum(grad, variable, numbers, indices=indices)
         rest = numbers["one_minus_rho"]

@@ -17,7 +17,7 @@ _KNOWN = {
 
 
 @export("keras.optimizers.schedules.serialize")
-def serialize(learning_rate_schedule: Any) -> Any:
+def serialize(learning_rate_schedule: Any) -> dict[str, dict[str, Any] | str]:
     """{"class_name": ..., "config": ...} of a schedule."""
     return serialize_keras_object(learning_rate_schedule)
 

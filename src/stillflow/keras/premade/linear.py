@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.engine.model import Model
 from stillflow.keras.layers.core import Dense
 from stillflow.layers.base_layer import Layer
@@ -62,7 +63,7 @@ class LinearModel(Model):
                 regularizer=self.bias_regularizer, dtype=self.dtype, trainable=True,
             )  # fmt: skip
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the output for [batch, ...] or a list of these.
 
         Raises:
@@ -93,6 +94,6 @@ class LinearModel(Model):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> LinearModel:
         """Return the model with these constructor's arguments."""
         return cls(**config)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.engine.model import Model
 from stillflow.keras.layers.serialization import deserialize
 from stillflow.keras.utils.objects import CustomObjectScope, serialize_keras_object
@@ -29,7 +30,7 @@ class WideDeepModel(Model):
         self.linear_model, self.dnn_model = linear_model, dnn_model
         self.activation = activation_of(activation)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the output.
 
         Args:

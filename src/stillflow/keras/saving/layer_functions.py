@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.functional.polymorphic import Function
 from stillflow.graph.api import init_scope
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.engine.model import Model
@@ -25,6 +26,9 @@ from stillflow.layers.input_spec import to_tensor_spec
 from stillflow.layers.learning_phase import learning_phase, learning_phase_scope
 from stillflow.ops.control_flow.cond import smart_cond
 from stillflow.util import tf_decorator, tf_inspect
+
+if TYPE_CHECKING:
+    from stillflow.functional.concrete import ConcreteFunction
 
 
 def inner_layers(layer: Any) -> list[Any]:
@@ -85,7 +89,7 @@ class LayerFunctions:
         self._functions.append(added)
         return added
 
-    def _alone(self, run: Callable[..., Any]) -> Any:
+    def _alone(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Run a part of the layer without the leftovers of earlier calls."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -96,7 +100,9 @@ class LayerFunctions:
 
         return tf_decorator.make_decorator(self._call, call, decorator_argspec=self._spec)
 
-    def _outputs_and_losses(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def _outputs_and_losses(
+        self, inputs: Any, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, list[Any]]:
         if self._in_training and not self._layer._expects("training"):
             args, kwargs = self._with_training(args, kwargs, None)  # for layers inside alone
         return self._call(inputs, *args, **kwargs), self._layer.get_losses_for(inputs)
@@ -108,7 +114,7 @@ class LayerFunctions:
         names = self._spec.args[2:]
         return names.index("training") if "training" in names else None
 
-    def _training_of(self, args: Any, kwargs: Any) -> Any:
+    def _training_of(self, args: Any, kwargs: Any) -> bool | None:
         place = self._place()
         if place is not None and len(args) > place + 1:
             return args[place + 1]
@@ -149,7 +155,7 @@ class LayerFunctions:
         """Return the layer's replacement of `call` while an outer layer's function is traced."""
         run = self.by_name["call_and_return_conditional_losses"]
 
-        def call(inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
             outputs, losses = self._call_function(run, inputs, args, kwargs)
             self._layer.add_loss(losses, inputs=True)
             return outputs
@@ -158,7 +164,9 @@ class LayerFunctions:
         stand_in.__module__ = __name__  # nothing for AutoGraph
         return stand_in
 
-    def _call_function(self, run: Any, inputs: Any, args: Any, kwargs: Any) -> Any:
+    def _call_function(
+        self, run: Any, inputs: Any, args: Any, kwargs: Any
+    ) -> tuple[Tensor, list[Any]]:
         if not self._in_training:
             return run(inputs, *args, **kwargs)
         training = self._training_of((inputs, *args), kwargs)
@@ -187,7 +195,7 @@ class _LayerFunction(Function):
         self._siblings.trace(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
-    def _function_for(self, args: Any, kwargs: Any) -> Any:
+    def _function_for(self, args: Any, kwargs: Any) -> ConcreteFunction:
         with init_scope():  # one trace for all functions that call it
             return super()._function_for(args, kwargs)
 
@@ -211,7 +219,7 @@ def _spec_of(layer: Any) -> Any:
     return changed._replace(defaults=defaults)
 
 
-def _signature_of(layer: Any) -> Any:
+def _signature_of(layer: Any) -> list[Any] | None:
     """Return the `TensorSpec`s of a layer's inputs; None if it takes several shapes."""
     if isinstance(layer, Model):
         return input_signature(layer)

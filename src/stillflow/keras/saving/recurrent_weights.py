@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.keras.saving.older_weights import CURRENT, Origin, modernized
 
 Arrays = list[np.ndarray]
@@ -106,7 +107,7 @@ def _kernels(kernel: Any, recurrent_kernel: Any, gates: int, from_cudnn: bool) -
     """Both kernels with each gate's matrix in the other order."""
     order: Any = "F" if from_cudnn else "C"
 
-    def of_each_gate(matrix: Any, change: Callable[[Any], Any]) -> Any:
+    def of_each_gate(matrix: Any, change: Callable[[Any], Any]) -> Array:
         return np.hstack([change(part) for part in np.hsplit(matrix, gates)])
 
     return [

@@ -67,7 +67,7 @@ class _Revived:
         self.add_loss(losses, inputs=True)
         return outputs
 
-    def get_config(self) -> Any:
+    def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments of the class that was saved, if it said them."""
         if "config" not in self._described_as:
             raise NotImplementedError

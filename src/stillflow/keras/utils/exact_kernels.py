@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 
 
-def exact_gaussian_kernel(x: Any, y: Any, stddev: Any) -> Any:
+def exact_gaussian_kernel(x: Any, y: Any, stddev: Any) -> Tensor:
     """Return exp(-|u - v|^2 / (2 stddev^2)) for all rows u of `x` and v of `y`.
 
     Both are [rows, size] or [size], the result [rows, other rows]. ValueError for others.
@@ -16,18 +17,18 @@ def exact_gaussian_kernel(x: Any, y: Any, stddev: Any) -> Any:
     return tf.exp(-distance / (2 * stddev * stddev))
 
 
-def exact_laplacian_kernel(x: Any, y: Any, stddev: Any) -> Any:
+def exact_laplacian_kernel(x: Any, y: Any, stddev: Any) -> Tensor:
     """exp(-|u - v|_1 / stddev) for all rows; see `exact_gaussian_kernel`."""
     distance = tf.reduce_sum(tf.abs(tf.subtract(*_pairs(x, y))), 2)
     return tf.exp(-distance / stddev)
 
 
-def inner_product(u: Any, v: Any) -> Any:
+def inner_product(u: Any, v: Any) -> Tensor:
     """Return the products of all rows of `u` and `v`, [rows, other rows]."""
     return tf.matmul(_to_matrix(u), _to_matrix(v), transpose_b=True)
 
 
-def _to_matrix(x: Any) -> Any:
+def _to_matrix(x: Any) -> Tensor:
     rank = len(x.shape)
     if rank not in (1, 2):
         raise ValueError(f"The input tensor should have rank 1 or 2. Given rank: {rank}")

@@ -6,7 +6,7 @@ import base64
 import marshal
 import math
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from stillflow import nest
@@ -61,7 +61,9 @@ def func_dump(func: Any) -> tuple[str, Any, Any]:
     return code, func.__defaults__, captured
 
 
-def func_load(code: Any, defaults: Any = None, closure: Any = None, globs: Any = None) -> Any:
+def func_load(
+    code: Any, defaults: Any = None, closure: Any = None, globs: Any = None
+) -> Callable[..., Any]:
     """Return the function that `func_dump` has written.
 
     `code` is the code, or all that `func_dump` returned; by default there are no global names.

@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.session import get_session
 from stillflow.keras.engine.cloning import clone_model
 from stillflow.keras.engine.model import Model
@@ -82,7 +83,7 @@ def _check_devices(gpus: Any, ids: list[int]) -> None:
         )
 
 
-def _slice(data: Any, i: int, parts: int) -> Any:
+def _slice(data: Any, i: int, parts: int) -> Tensor:
     """Return part `i` of a batch; the last one has the rest."""
     shape = tf.shape(data)
     batch, example = shape[:1], shape[1:]

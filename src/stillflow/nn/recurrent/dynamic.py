@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.nn.recurrent.steps import (
     Lengths,
@@ -22,6 +23,9 @@ from stillflow.nn.recurrent.steps import (
 from stillflow.nn.rnn_cell import sizes
 from stillflow.nn.rnn_cell.base import assert_like_rnncell
 from stillflow.util.deprecation import deprecated
+
+if TYPE_CHECKING:
+    from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 @export("nn.dynamic_rnn")
@@ -91,7 +95,7 @@ def dynamic_rnn(
         return outputs, final_state
 
 
-def _has_shape(x: Any, expected: list[Any]) -> Any:
+def _has_shape(x: Any, expected: list[Any]) -> Operation:
     shape, packed = tf.shape(x), tf.stack(expected)
     return tf.Assert(
         tf.reduce_all(tf.equal(shape, packed)),
@@ -140,7 +144,7 @@ class _Loop:
             value.set_shape(sizes.concat(self.static, size, static=True))
         return nest.pack_sequence_as(self.cell.output_size, stacked), state
 
-    def _array(self, name: str, element_shape: Any, dtype: Any) -> Any:
+    def _array(self, name: str, element_shape: Any, dtype: Any) -> TensorArray:
         return tf.TensorArray(
             dtype=dtype,
             size=self.time_steps,
@@ -177,7 +181,7 @@ class _Loop:
         if keras and not nest.is_sequence(state):
             state = [state]
 
-        def call_cell() -> Any:
+        def call_cell() -> tuple[Tensor | tuple[Tensor, Tensor], Any]:
             return self.cell(inputs, state)
 
         if self.lengths is None:

@@ -7,7 +7,9 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import (
+    Dimension,
     TensorShape,
     dimension_at_index,
     dimension_value,
@@ -33,7 +35,7 @@ def _check_inputs(inputs: Any) -> None:
         raise ValueError("inputs must not be empty")
 
 
-def _static_batch_size(inputs: Any, first: Any) -> Any:
+def _static_batch_size(inputs: Any, first: Any) -> Dimension:
     """Return the static batch size of all inputs, a `Dimension`."""
     if first.get_shape().ndims == 1:
         return first.get_shape().with_rank_at_least(1).dims[0]
@@ -125,7 +127,7 @@ def _masking(
     if sequence_length.get_shape().ndims not in (None, 1):
         raise ValueError("sequence_length must be a vector of length batch_size")
 
-    def zeros(size: Any) -> Any:
+    def zeros(size: Any) -> Tensor:
         value = tf.zeros(tf.stack(sizes.concat(batch_size, size)), dtype)
         value.set_shape(TensorShape(sizes.concat(dimension_value(static), size, static=True)))
         return value

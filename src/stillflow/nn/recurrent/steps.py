@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
@@ -34,7 +35,7 @@ def recurrent_scope(scope: Any, default: str = "rnn", unique: bool = False) -> I
 
 
 @export("contrib.rnn.transpose_batch_time")
-def transpose_batch_time(x: Any) -> Any:
+def transpose_batch_time(x: Any) -> Tensor:
     """Swap the first two dimensions of `x`, if it has two.
 
     Args:
@@ -51,7 +52,7 @@ def transpose_batch_time(x: Any) -> Any:
 
 
 @export("contrib.rnn.best_effort_input_batch_size")
-def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Any:
+def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Tensor | int:
     """Return the batch size of inputs [time, batch, ...]: a number if it is known, else a tensor.
 
     Raises:
@@ -68,7 +69,7 @@ def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Any:
     return tf.shape(flat_input[0])[1]
 
 
-def state_dtype(explicit: Any, state: Any) -> Any:
+def state_dtype(explicit: Any, state: Any) -> DType:
     """Return the dtype given, or else the one that all parts of the state have."""
     if explicit is not None:
         return explicit
@@ -110,7 +111,7 @@ def first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any, mess
     return cell.zero_state(batch_size, dtype)
 
 
-def keep_where(finished: Any, old: Any, new: Any) -> Any:
+def keep_where(finished: Any, old: Any, new: Any) -> Tensor:
     """Return the rows of `old` where `finished` holds, else those of `new`.
 
     Scalars and arrays are new.
@@ -157,7 +158,7 @@ def masked_step(
     def keep(after: list[Any]) -> list[Any]:
         return [keep_where(finished, old, new) for old, new in zip(before, after, strict=False)]
 
-    def step_of_the_unfinished() -> Any:
+    def step_of_the_unfinished() -> list[Tensor]:
         after = step()
         return cond(time < lengths.least, lambda: after, lambda: keep(after))
 

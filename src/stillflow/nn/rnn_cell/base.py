@@ -7,7 +7,9 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.sizes import zero_state_tensors
@@ -79,7 +81,9 @@ class RNNCell(Layer):
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._is_tf_rnn_cell = True
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(
+        self, inputs: Any, state: Any, scope: Any = None
+    ) -> tuple[Tensor | tuple[Tensor, Tensor], Any]:
         """Return the output and the next state.
 
         Args:
@@ -164,7 +168,7 @@ class RNNCell(Layer):
         with self._zero_state_scope(batch_size):
             return zero_state_tensors(self.state_size, batch_size, dtype)
 
-    def _zero_state_scope(self, batch_size: Any) -> Any:
+    def _zero_state_scope(self, batch_size: Any) -> name_scope:
         return tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
 
     def _config(self, **own: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.nn.dropout import dropout_v2
@@ -80,7 +81,7 @@ class Dropping(Wrapping):
             raise ValueError("When variational_recurrent=True, dtype must be provided")
 
         def noise(where: str, sizes: Any) -> Any:
-            def of_size(index: int, size: Any) -> Any:
+            def of_size(index: int, size: Any) -> Tensor:
                 shape = tf.concat(([1], TensorShape(size).as_list()), 0)
                 return tf.random_uniform(shape, seed=self._gen_seed(where, index), dtype=dtype)
 
@@ -125,7 +126,7 @@ class Dropping(Wrapping):
 
     def _call_wrapped_cell(
         self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
-    ) -> Any:
+    ) -> tuple[Tensor, Any]:
         if _drops(self._input_keep_prob):
             inputs = self._dropout(inputs, "input", self._input_keep_prob)
         output, new_state = cell_call_fn(inputs, state, **kwargs)
@@ -171,7 +172,7 @@ class DropoutWrapper(Dropping, CellWrapper):
     """
 
 
-def _probability(name: str, value: Any) -> Any:
+def _probability(name: str, value: Any) -> float:
     """Return a float if it is known, else a tensor."""
     tensor = tf.convert_to_tensor(value)
     known = static_value(tensor)
@@ -186,7 +187,7 @@ def _drops(keep_prob: Any) -> bool:
     return not isinstance(keep_prob, float) or keep_prob < 1
 
 
-def _drop_by(noise: Any, value: Any, keep_prob: Any) -> Any:
+def _drop_by(noise: Any, value: Any, keep_prob: Any) -> Tensor:
     kept = tf.floor(keep_prob + noise)
     result = tf.div(value, keep_prob) * kept
     result.set_shape(value.get_shape())

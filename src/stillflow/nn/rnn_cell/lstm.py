@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.identifiers import initializer_of, serialized
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, check_dtypes, warn_of_joined_state
 from stillflow.nn.rnn_cell.simple import UnitsCell
@@ -119,7 +120,7 @@ class BasicLSTMCell(_KernelCell):
         self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         check_dtypes(inputs, state)
         axis = tf.constant(1, dtype=tf.int32)
         joined = not self._state_is_tuple
@@ -203,7 +204,7 @@ class LSTMCell(_KernelCell):
         return self._state_size
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._output_size
 
     def build(self, inputs_shape: Any) -> None:
@@ -230,7 +231,7 @@ class LSTMCell(_KernelCell):
             name, shape=shape, initializer=self._initializer, partitioner=partitioner
         )
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         check_dtypes(inputs, state)
         c_prev, m_prev = state if self._state_is_tuple else self._split_state(state)
         if inputs.get_shape().with_rank(2).dims[1].value is None:
@@ -251,7 +252,7 @@ class LSTMCell(_KernelCell):
                 m = tf.clip_by_value(m, -self._proj_clip, self._proj_clip)
         return m, LSTMStateTuple(c, m) if self._state_is_tuple else tf.concat([c, m], 1)
 
-    def _peep(self, gate: Any, which: str, memory: Any) -> Any:
+    def _peep(self, gate: Any, which: str, memory: Any) -> Tensor:
         """Return the gate as it sees the memory."""
         return gate + getattr(self, f"_w_{which}_diag") * memory if self._use_peepholes else gate
 

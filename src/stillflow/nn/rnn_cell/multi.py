@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.base import RNNCell
 from stillflow.platform import tf_logging
@@ -63,15 +64,15 @@ class MultiRNNCell(RNNCell):
             )
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int | tuple[Any, ...]:
         sizes = tuple(cell.state_size for cell in self._cells)
         return sizes if self._state_is_tuple else sum(sizes)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._cells[-1].output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Tensor | tuple[Any, Any]:
         """Return the zero states of the cells."""
         with self._zero_state_scope(batch_size):
             if not self._state_is_tuple:
@@ -91,7 +92,7 @@ class MultiRNNCell(RNNCell):
         frozen = [] if self.trainable else self._of_cells("trainable_weights")
         return frozen + self._of_cells("non_trainable_weights")
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor | tuple[Any, Any]]:
         new_states: list[Any] = []
         output, start = inputs, 0
         for i, cell in enumerate(self._cells):

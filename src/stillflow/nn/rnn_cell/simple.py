@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.layers.identifiers import activation_of, initializer_of, serialized
 from stillflow.layers.input_spec import InputSpec
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, LayerRNNCell, check_dtypes
@@ -25,11 +26,11 @@ class UnitsCell(LayerRNNCell):
         self._activation = activation_of(activation) if activation else tf.tanh
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self._num_units
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units
 
     def _checked_depth(self, inputs_shape: Any) -> int:
@@ -82,7 +83,7 @@ class BasicRNNCell(UnitsCell):
         self._bias = self.add_weight(BIAS, shape=[units], initializer=zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         check_dtypes(inputs, state)
         product = tf.matmul(tf.concat([inputs, state], 1), self._kernel)
         output = self._activation(tf.nn.bias_add(product, self._bias))
@@ -148,7 +149,7 @@ class GRUCell(UnitsCell):
         initializer = self._bias_initializer or bias(dtype=self.dtype)
         return kernel, self.add_weight(f"{name}/{BIAS}", shape=[columns], initializer=initializer)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         check_dtypes(inputs, state)
         gates = tf.matmul(tf.concat([inputs, state], 1), self._gate_kernel)
         gates = tf.sigmoid(tf.nn.bias_add(gates, self._gate_bias))

@@ -27,7 +27,7 @@ def _part(which: str, value: Any) -> tuple[Any, Any]:
     return tf.constant(known, dtype=tf.int32) if shape.is_fully_defined() else None, known
 
 
-def concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
+def concat(prefix: Any, suffix: Any, static: bool = False) -> Tensor | list[int | None] | None:
     """Return the shape whose first dimensions are `prefix` and whose others are `suffix`.
 
     Both are numbers, shapes, or integer tensors. A `static` one is a list of sizes, or None.
@@ -45,7 +45,7 @@ def concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
 def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     """Zeros for every size in the structure `state_size`."""
 
-    def zeros(size: Any) -> Any:
+    def zeros(size: Any) -> Tensor:
         value = tf.zeros(concat(batch_size, size), dtype=dtype)
         value.set_shape(concat(batch_size, size, static=True))
         return value

@@ -12,7 +12,9 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.utils.objects import deserialize_keras_object
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell
 from stillflow.train.tracking.base import Trackable
@@ -37,7 +39,7 @@ class Wrapping:
         return self.cell.state_size
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self.cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
@@ -45,7 +47,7 @@ class Wrapping:
         with self._zero_state_scope(batch_size):
             return self.cell.zero_state(batch_size, dtype)
 
-    def _zero_state_scope(self, batch_size: Any) -> Any:
+    def _zero_state_scope(self, batch_size: Any) -> name_scope:
         return tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
 
     def _config(self, **own: Any) -> dict[str, Any]:
@@ -64,7 +66,7 @@ class CellWrapper(Wrapping, RNNCell):
         if isinstance(cell, Trackable):
             self._track_trackable(cell, name="cell")
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """Return the output and the next state; arguments as of `RNNCell`."""
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
@@ -102,7 +104,7 @@ class Residual(Wrapping):
 
     def _call_wrapped_cell(
         self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
-    ) -> Any:
+    ) -> tuple[Tensor, Any]:
         outputs, new_state = cell_call_fn(inputs, state, **kwargs)
         return (self._residual_fn or _sum)(inputs, outputs), new_state
 
@@ -127,7 +129,7 @@ class ResidualWrapper(Residual, CellWrapper):
     __doc__ = Residual.__doc__
 
 
-def _sum(inputs: Any, outputs: Any) -> Any:
+def _sum(inputs: Any, outputs: Any) -> Tensor:
     nest.assert_same_structure(inputs, outputs)
     nest.map_structure(
         lambda x, y: x.get_shape().assert_is_compatible_with(y.get_shape()), inputs, outputs
@@ -147,7 +149,7 @@ class OnDevice(Wrapping):
         super().__init__(cell, **kwargs)
         self._device = device
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Tensor:
         """Return the zero state of the cell inside, on the device."""
         with self._zero_state_scope(batch_size), tf.device(self._device):
             return self.cell.zero_state(batch_size, dtype)

@@ -10,13 +10,16 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.graph.tensor_shape import as_shape, shape_from_dims
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
+from stillflow.graph.tensor_shape import TensorShape, as_shape, shape_from_dims
 from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
@@ -34,7 +37,7 @@ broadcast_to_op = op(
 
 
 @broadcast_to_op.shape
-def broadcast_to_shape(node: Node) -> Any:
+def broadcast_to_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(1), 1)
     source, target = node.dims(0), node.shape_value(1)
     if target is None or source is None:
@@ -71,7 +74,7 @@ def _incompatible(source: Sequence[Any], target: Sequence[Any]) -> str:
 
 
 @broadcast_to_op.value
-def broadcast_to_value(node: Node) -> Any:
+def broadcast_to_value(node: Node) -> Array | None:
     value, dims = node.value(0), node.out_dims()
     wanted = node.value(1)
     if value is None or wanted is None or dims is None or None in dims:
@@ -81,7 +84,7 @@ def broadcast_to_value(node: Node) -> Any:
     return np.broadcast_to(value, dims) if _broadcastable(value.shape, dims) else None
 
 
-def _target(shape: Any) -> Any:
+def _target(shape: Any) -> list[int]:
     target = ints(shape)
     for size in target:
         if size < 0:
@@ -89,7 +92,7 @@ def _target(shape: Any) -> Any:
     return target
 
 
-def _broadcast_numbers(x: Any, shape: Any) -> Any:
+def _broadcast_numbers(x: Any, shape: Any) -> torch.Tensor:
     target = _target(shape)
     if not _broadcastable(x.shape, target):
         raise ValueError(_incompatible(x.shape, target))
@@ -97,7 +100,7 @@ def _broadcast_numbers(x: Any, shape: Any) -> Any:
     return x.expand(target).contiguous()
 
 
-def _broadcast_strings(x: Any, shape: Any) -> Any:
+def _broadcast_strings(x: Any, shape: Any) -> Array:
     target = _target(shape)
     if not _broadcastable(x.shape, target):
         raise ValueError(_incompatible(x.shape, target))
@@ -105,13 +108,13 @@ def _broadcast_strings(x: Any, shape: Any) -> Any:
 
 
 @broadcast_to_op.kernel
-def broadcast_to_kernel(node: Node) -> Any:
+def broadcast_to_kernel(node: Node) -> Kernel:
     # Elements are really repeated: a variable may come to keep the result.
     return either(node, _broadcast_numbers, _broadcast_strings)
 
 
 @broadcast_to_op.gradient
-def broadcast_to_gradient(node: Node, grad: Tensor) -> Any:
+def broadcast_to_gradient(node: Node, grad: Tensor) -> Gradients:
     from stillflow.ops.arrays.shape import reshape, shape
 
     value, target = node.inputs
@@ -157,7 +160,7 @@ def _vectors(node: Node) -> list[tuple[int | None, ...]]:
 
 
 @broadcast_args_op.shape
-def broadcast_args_shape(node: Node) -> Any:
+def broadcast_args_shape(node: Node) -> OutputDims:
     (x,), (y,) = _vectors(node)
     return (None if x is None or y is None else max(x, y),)
 
@@ -178,7 +181,7 @@ def _aligned(x: Sequence[int], y: Sequence[int]) -> list[tuple[int, int]]:
 
 
 @broadcast_args_op.value
-def broadcast_args_value(node: Node) -> Any:
+def broadcast_args_value(node: Node) -> Array | None:
     x, y = node.value(0), node.value(1)
     if x is None or y is None:
         return None
@@ -189,7 +192,7 @@ def broadcast_args_value(node: Node) -> Any:
 
 
 @broadcast_args_op.kernel
-def broadcast_args_kernel(node: Node) -> Any:
+def broadcast_args_kernel(node: Node) -> Kernel:
     dtype = node.T
     return lambda x, y: index_tensor(broadcast_shapes(ints(x), ints(y)), dtype)
 
@@ -209,7 +212,7 @@ broadcast_gradient_args_op = op(
 
 
 @broadcast_gradient_args_op.shape
-def broadcast_gradient_args_shape(node: Node) -> Any:
+def broadcast_gradient_args_shape(node: Node) -> OutputDims:
     _vectors(node)
     return [(None,), (None,)]
 
@@ -230,7 +233,7 @@ def reduced_axes(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list[in
 
 
 @broadcast_gradient_args_op.value
-def broadcast_gradient_args_value(node: Node) -> Any:
+def broadcast_gradient_args_value(node: Node) -> list[Array] | None:
     x, y = node.value(0), node.value(1)
     if x is None or y is None:
         return None
@@ -242,7 +245,7 @@ def broadcast_gradient_args_value(node: Node) -> Any:
 
 
 @broadcast_gradient_args_op.kernel
-def broadcast_gradient_args_kernel(node: Node) -> Any:
+def broadcast_gradient_args_kernel(node: Node) -> Kernel:
     dtype = node.T
 
     def axes(x: Any, y: Any) -> Any:
@@ -267,7 +270,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 @export("broadcast_static_shape")
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Any:
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """Return the shape that two tensors of these static shapes are broadcast to, a `TensorShape`.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,15 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops import forward_declarations
 from stillflow.ops.arrays.shape import expand_dims
@@ -57,7 +60,7 @@ def _parts(node: Node) -> tuple[int, range]:
     return 0, range(1, node.N + 1)
 
 
-def concat_shape(node: Node) -> Any:
+def concat_shape(node: Node) -> tuple[int | None, ...] | None:
     axis_index, positions = _parts(node)
     name = "axis" if node.op.type == "ConcatV2" else "concat_dim"
     refusal = f"{name} tensor should be a scalar integer, but got shape "
@@ -71,7 +74,7 @@ def concat_shape(node: Node) -> Any:
     return _merged(parts, int(axis))
 
 
-def _some_rank(parts: list[Any]) -> Any:
+def _some_rank(parts: list[Any]) -> tuple[int | None, ...] | None:
     rank = next((len(dims) for dims in parts if dims is not None), None)
     if rank is None:
         return None
@@ -124,7 +127,7 @@ def joined_shape(parts: Sequence[Sequence[int]], axis: int) -> tuple[int, ...]:
     return (*first[:axis], total, *first[axis + 1 :])
 
 
-def concat_value(node: Node) -> Any:
+def concat_value(node: Node) -> Array | None:
     axis_index, positions = _parts(node)
     values = [node.value(index) for index in (axis_index, *positions)]
     if any(value is None for value in values):
@@ -132,7 +135,7 @@ def concat_value(node: Node) -> Any:
     return np.concatenate(values[1:], axis=int(values[0]))
 
 
-def concat_kernel(node: Node) -> Any:
+def concat_kernel(node: Node) -> Callable[..., Any]:
     join = either(node, torch.cat, np.concatenate, 0 if node.op.type == "ConcatV2" else 1)
     axis_index, positions = _parts(node)
     axis = node.value(axis_index)
@@ -141,7 +144,7 @@ def concat_kernel(node: Node) -> Any:
         bound = int(axis)
         return lambda *inputs: join(inputs[start:stop], bound)
 
-    def join_at_run_time(*inputs: Any) -> Any:
+    def join_at_run_time(*inputs: Any) -> torch.Tensor | Array:
         chosen = int(inputs[axis_index])
         parts = inputs[start:stop]
         joined_shape([part.shape for part in parts], chosen)
@@ -150,7 +153,7 @@ def concat_kernel(node: Node) -> Any:
     return join_at_run_time
 
 
-def concat_gradient(node: Node, grad: Any) -> Any:
+def concat_gradient(node: Node, grad: Any) -> list[Tensor | IndexedSlices | None]:
     from stillflow.ops.arrays.concat_gradients import concat_gradients
 
     axis_index, positions = _parts(node)
@@ -226,7 +229,7 @@ concat_offset_op = op(
 
 
 @concat_offset_op.shape
-def concat_offset_shape(node: Node) -> Any:
+def concat_offset_shape(node: Node) -> OutputDims:
     return [node.dims(index + 1) for index in range(node.N)]
 
 
@@ -255,7 +258,7 @@ def concat_offsets(axis: int, shapes: Sequence[Sequence[int]]) -> list[list[int]
 
 
 @concat_offset_op.value
-def concat_offset_value(node: Node) -> Any:
+def concat_offset_value(node: Node) -> list[Array] | None:
     values = [node.value(index) for index in range(node.N + 1)]
     if any(value is None for value in values):
         return None
@@ -269,8 +272,8 @@ def concat_offset_value(node: Node) -> Any:
 
 
 @concat_offset_op.kernel
-def concat_offset_kernel(node: Node) -> Any:
-    def offsets(axis: Any, *shapes: Any) -> Any:
+def concat_offset_kernel(node: Node) -> Kernel:
+    def offsets(axis: Any, *shapes: Any) -> list[torch.Tensor]:
         if axis.ndim:
             text = dims_lib.to_string(tuple(axis.shape))
             raise ValueError(f"Concat dim tensor should be a scalar integer, but got shape {text}")
@@ -303,7 +306,7 @@ parallel_concat_op = op("""
 
 
 @parallel_concat_op.shape
-def parallel_concat_shape(node: Node) -> Any:
+def parallel_concat_shape(node: Node) -> OutputDims:
     shape = node.op.attrs["shape"]._dims
     if not dims_lib.is_known(shape):
         raise ValueError("shape attr must be fully defined.")
@@ -326,7 +329,7 @@ def parallel_concat_shape(node: Node) -> Any:
 
 
 @parallel_concat_op.kernel
-def parallel_concat_kernel(node: Node) -> Any:
+def parallel_concat_kernel(node: Node) -> Kernel:
     join = either(node, torch.cat, np.concatenate)
     return lambda *parts: join(parts, 0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
@@ -16,6 +16,10 @@ from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.arrays.splitting import split
 from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
+
+if TYPE_CHECKING:
+    from stillflow.ops.control_flow.contexts import ControlFlowContext
+
 
 # With more parts than this, one Split is faster than that many slices.
 MAX_SLICES = 16
@@ -32,7 +36,7 @@ def concat_gradients(grad: Any, values: Sequence[Tensor], axis: Tensor) -> list[
     raise TypeError(f"Expected Tensor or IndexedSlices, got {type(grad)}")
 
 
-def _output_context(op: Operation) -> Any:
+def _output_context(op: Operation) -> ControlFlowContext | None:
     context = op._get_control_flow_context()
     if context is not None and op.type in ("Exit", "RefExit"):
         return context.outer_context

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from stillflow.errors import invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.dims import Dims
@@ -19,6 +20,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops import forward_declarations
 from stillflow.ops.arrays.gather import gather, in_range, out_of_range
 from stillflow.ops.arrays.indexing import slice_helper
@@ -43,7 +45,7 @@ dynamic_partition_op = op("""
 
 
 @dynamic_partition_op.shape
-def dynamic_partition_shape(node: Node) -> Any:
+def dynamic_partition_shape(node: Node) -> OutputDims:
     data, partitions = node.dims(0), node.dims(1)
     if partitions is None:
         return [None] * node.num_partitions
@@ -64,7 +66,7 @@ def _check_prefix(data: Sequence[int], partitions: Sequence[int]) -> None:
 
 
 @dynamic_partition_op.value
-def dynamic_partition_value(node: Node) -> Any:
+def dynamic_partition_value(node: Node) -> list[Array] | None:
     data, partitions = node.value(0), node.value(1)
     if data is None or partitions is None or data.size > MAX_ELEMENTS:
         return None
@@ -76,7 +78,7 @@ def dynamic_partition_value(node: Node) -> Any:
 
 
 @dynamic_partition_op.kernel
-def dynamic_partition_kernel(node: Node) -> Any:
+def dynamic_partition_kernel(node: Node) -> Kernel:
     count = node.num_partitions
 
     def partition(data: Any, partitions: Any) -> Any:
@@ -98,7 +100,7 @@ def dynamic_partition_kernel(node: Node) -> Any:
 
 
 @dynamic_partition_op.gradient
-def dynamic_partition_gradient(node: Node, *grads: Any) -> Any:
+def dynamic_partition_gradient(node: Node, *grads: Any) -> Gradients:
     from stillflow.ops.math.reductions import reduce_prod
 
     data, indices = node.inputs
@@ -186,10 +188,10 @@ def _check_parts(shapes: Sequence[Dims]) -> None:
             )
 
 
-def stitch_kernel(node: Node) -> Any:
+def stitch_kernel(node: Node) -> Callable[..., Any]:
     count, dtype = node.N, node.T
 
-    def stitch(*inputs: Any) -> Any:
+    def stitch(*inputs: Any) -> torch.Tensor | Array:
         indices, data = inputs[:count], inputs[count:]
         _check_parts([tuple(item.shape) for item in inputs])
         top = max([-1, *(int(index.max()) for index in indices if index.numel())])
@@ -212,7 +214,7 @@ def stitch_kernel(node: Node) -> Any:
     return stitch
 
 
-def _zeros(like: Any, rows: int, width: int, scattered: bool) -> Any:
+def _zeros(like: Any, rows: int, width: int, scattered: bool) -> torch.Tensor:
     """Return zeros, in memory that is only reserved where most of them stay: no page is touched."""
     size = rows * width * like.element_size()
     if not scattered or size < _LARGE or like.device.type != "cpu":
@@ -226,7 +228,7 @@ def _check_not_negative(index: Any) -> None:
         raise invalid_argument(f"indices[{number}] is out of range")
 
 
-def stitch_gradient(node: Node, grad: Any) -> Any:
+def stitch_gradient(node: Node, grad: Any) -> list[Tensor | None]:
     from stillflow.ops.math.cast import cast
     from stillflow.ops.math.segment import unsorted_segment_sum
 

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import is_sparse
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample
@@ -43,7 +44,7 @@ def check_sparse(indices: Any, values: Any, shape: Any) -> None:
 
 
 @edit_distance_op.shape
-def edit_distance_shape(node: Node) -> Any:
+def edit_distance_shape(node: Node) -> OutputDims:
     if node.planning:
         return None  # the kernel has words of its own
     for first in (0, 3):
@@ -170,13 +171,13 @@ def _check_parts(hypothesis: Sequence[Any], truth: Sequence[Any]) -> None:
 
 
 @edit_distance_op.kernel
-def edit_distance_kernel(node: Node) -> Any:
+def edit_distance_kernel(node: Node) -> Kernel:
     normalize = node.normalize
 
     def distances(
         guess_indices: Any, guess_values: Any, guess_shape: Any, truth_indices: Any,
         truth_values: Any, truth_shape: Any,
-    ) -> Any:  # fmt: skip
+    ) -> torch.Tensor:  # fmt: skip
         _check_parts(
             (guess_indices, guess_values, guess_shape), (truth_indices, truth_values, truth_shape)
         )

@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_shape import TensorShape, as_shape, shape_from_dims
 from stillflow.ops.samples import Bad, Sample
 
@@ -21,7 +22,7 @@ ensure_shape_op = op(
 
 
 @ensure_shape_op.shape
-def ensure_shape_shape(node: Node) -> Any:
+def ensure_shape_shape(node: Node) -> OutputDims:
     expected, dims = as_shape(node.op.attrs["shape"])._dims, node.dims(0)
     if node.planning and not dims_lib.is_compatible(dims, expected):
         raise ValueError(_not_as_expected(node, dims, expected))
@@ -38,7 +39,7 @@ def _not_as_expected(node: Any, dims: Any, expected: Any) -> str:
 
 
 @ensure_shape_op.kernel
-def ensure_shape_kernel(node: Any) -> Any:
+def ensure_shape_kernel(node: Any) -> Kernel:
     dims, expected = node.dims(0), as_shape(node.op.attrs["shape"])._dims
     if dims is not None and None not in dims:
         return node.same(0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -18,6 +19,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.sequences import range as range
 from stillflow.ops.arrays.sequences import range_op as range_op
@@ -47,7 +49,7 @@ fill_op = op(
 
 
 @fill_op.shape
-def fill_shape(node: Node) -> Any:
+def fill_shape(node: Node) -> OutputDims:
     checked_rank(node, 0, 1, "dims must be a vector, got shape ")
     checked_rank(node, 1, 0, "value must be a scalar, got shape ")
     sizes = node.value(0)
@@ -60,7 +62,7 @@ def fill_shape(node: Node) -> Any:
 
 
 @fill_op.value
-def fill_value(node: Node) -> Any:
+def fill_value(node: Node) -> Array | None:
     value, dims = node.value(1), node.out_dims()
     if value is None or dims is None or None in dims or prod(dims) > MAX_CONSTANT_ELEMENTS:
         return None
@@ -69,13 +71,13 @@ def fill_value(node: Node) -> Any:
     return np.full(dims, value, value.dtype)
 
 
-def _fill_numbers(dtype: dtypes.DType, dims: Any, value: Any) -> Any:
+def _fill_numbers(dtype: dtypes.DType, dims: Any, value: Any) -> torch.Tensor:
     sizes = _checked(ints(dims))
     require_room(sizes, dtype)
     return value.expand(sizes).contiguous()
 
 
-def _fill_objects(dims: Any, value: Any) -> Any:
+def _fill_objects(dims: Any, value: Any) -> Array:
     return np.full(_checked(ints(dims)), value, object)
 
 
@@ -87,7 +89,7 @@ def _checked(sizes: list[int]) -> list[int]:
 
 
 @fill_op.kernel
-def fill_kernel(node: Any) -> Any:
+def fill_kernel(node: Any) -> Kernel:
     dims, value = node.out_dims(), node.value(1)
     if is_object(node, 1) or is_handle(node.dtype(1)):
         return _fill_objects
@@ -103,7 +105,7 @@ def fill_kernel(node: Any) -> Any:
 
 
 @fill_op.gradient
-def fill_gradient(node: Node, grad: Tensor) -> Any:
+def fill_gradient(node: Node, grad: Tensor) -> Gradients:
     return [None, reduce_sum.value(grad)]
 
 
@@ -151,7 +153,7 @@ def _same_shape(node: Node) -> Any:
     return node.dims(0)
 
 
-def _zero_strings(x: Any) -> Any:
+def _zero_strings(x: Any) -> Array:
     return np.full(x.shape, b"", object)
 
 
@@ -233,7 +235,7 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str) -> Tensor:
     return fill(shape, constant(value, dtype=dtype), name=name)
 
 
-def _whole(shape: Any) -> Any:
+def _whole(shape: Any) -> tuple[int, ...] | None:
     """Return the sizes of a shape that is written as a list of whole numbers.
 
     None for other shapes.

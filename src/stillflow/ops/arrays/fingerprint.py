@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.farmhash import fingerprints, row_fingerprints
 
@@ -23,7 +24,7 @@ fingerprint_op = op("Fingerprint(data: T, method: string) -> fingerprint: uint8;
 
 
 @fingerprint_op.shape
-def fingerprint_shape(node: Node) -> Any:
+def fingerprint_shape(node: Node) -> OutputDims:
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
     if not node.planning:  # the kernel has words of its own
         dims_lib.with_rank(node.dims(1), 0)
@@ -47,7 +48,7 @@ def _string_rows(strings: np.ndarray) -> np.ndarray:
     return row_fingerprints(rows)
 
 
-def _fingerprint(data: Any, method: Any) -> Any:
+def _fingerprint(data: Any, method: Any) -> torch.Tensor:
     if np.ndim(method):
         raise ValueError(
             f"`method` should be a scalar string: {dims_lib.to_string(np.shape(method))}"
@@ -69,7 +70,7 @@ def _fingerprint(data: Any, method: Any) -> Any:
 
 
 @fingerprint_op.kernel
-def fingerprint_kernel(node: Node) -> Any:
+def fingerprint_kernel(node: Node) -> Kernel:
     return node.call(_fingerprint, *node.inputs)
 
 

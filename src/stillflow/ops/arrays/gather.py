@@ -15,6 +15,7 @@ from stillflow.errors import InvalidArgumentError, invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
@@ -24,6 +25,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones, zeros
@@ -72,13 +74,13 @@ resource_gather_op = op(
 
 
 @gather_op.shape
-def gather_shape(node: Node) -> Any:
+def gather_shape(node: Node) -> OutputDims:
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
     return dims_lib.concat(node.dims(1), dims_lib.subshape(dims, 1))
 
 
 @gather_v2_op.shape
-def gather_v2_shape(node: Node) -> Any:
+def gather_v2_shape(node: Node) -> OutputDims:
     if node.planning and node.dims(0) == ():
         raise ValueError("params must be at least 1 dimensional")
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
@@ -123,7 +125,7 @@ def _check_axes(dims_rank: int, indices_rank: int, axis: int, batch_dims: int) -
 
 
 @resource_gather_op.shape
-def resource_gather_shape(node: Node) -> Any:
+def resource_gather_shape(node: Node) -> OutputDims:
     check_built_type(node)
     dims, indices, batch_dims = node.variable_dims(0), node.dims(1), node.batch_dims
     if batch_dims < 0:
@@ -136,7 +138,7 @@ def resource_gather_shape(node: Node) -> Any:
 
 
 @gather_v2_op.value
-def gather_v2_value(node: Node) -> Any:
+def gather_v2_value(node: Node) -> Array | None:
     params, indices, axis = node.value(0), node.value(1), node.value(2)
     if params is None or indices is None or axis is None or node.batch_dims:
         return None
@@ -174,7 +176,7 @@ def in_range(indices: Any, limit: int) -> bool:
     return bool(low >= 0) and bool(high < limit)
 
 
-def _take_safely(params: Any, indices: Any, axis: int) -> Any:
+def _take_safely(params: Any, indices: Any, axis: int) -> torch.Tensor:
     """On a GPU an index that does not exist gives zeros, as it does in TF; nothing waits."""
     limit = params.shape[axis]
     flat = indices.reshape(-1)
@@ -189,7 +191,7 @@ def _take_safely(params: Any, indices: Any, axis: int) -> Any:
     return taken.view((*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]))
 
 
-def take(params: Any, indices: Any, axis: int) -> Any:
+def take(params: Any, indices: Any, axis: int) -> torch.Tensor:
     """Return slices of a torch tensor along an axis; InvalidArgumentError if out of range."""
     if not params.is_cpu:
         return _take_safely(params, indices, axis)
@@ -204,14 +206,14 @@ def take(params: Any, indices: Any, axis: int) -> Any:
     return taken.view((*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]))
 
 
-def take_strings(params: Any, indices: Any, axis: int) -> Any:
+def take_strings(params: Any, indices: Any, axis: int) -> Array:
     """Slices of an object array at `indices` along an axis."""
     if not in_range(indices, params.shape[axis]):
         raise out_of_range(indices, params.shape[axis])
     return params[(slice(None),) * axis + (indices.numpy(), Ellipsis)]
 
 
-def take_in_batches(params: Any, indices: Any, axis: int, batch_dims: int) -> Any:
+def take_in_batches(params: Any, indices: Any, axis: int, batch_dims: int) -> torch.Tensor:
     """`take` where the first `batch_dims` dimensions of both belong together."""
     limit, strings = params.shape[axis], isinstance(params, np.ndarray)
     if not in_range(indices, limit):
@@ -241,12 +243,12 @@ def _gather_kernel(dtype: DType) -> Callable[..., Any]:
 
 
 @gather_op.kernel
-def gather_kernel(node: Node) -> Any:
+def gather_kernel(node: Node) -> Kernel:
     return node.call(_gather_kernel(node.Tparams), *node.inputs, 0)
 
 
 @gather_v2_op.kernel
-def gather_v2_kernel(node: Node) -> Any:
+def gather_v2_kernel(node: Node) -> Kernel:
     value, batch_dims = node.value(2), node.batch_dims
     params, indices = node.inputs[0], node.inputs[1]
     ranks = [dims_lib.rank(node.dims(index)) for index in (0, 1)]
@@ -258,7 +260,7 @@ def gather_v2_kernel(node: Node) -> Any:
             return node.call(batched, params, indices, axis, batch_dims)
         return node.call(one, params, indices, axis)
 
-    def take_at_run_time(params: Any, indices: Any, axis: Any) -> Any:
+    def take_at_run_time(params: Any, indices: Any, axis: Any) -> torch.Tensor | Array:
         chosen, batch = _check_axes(params.ndim, indices.ndim, int(axis), batch_dims)
         if batch:
             return moving(node.Tparams, take_in_batches)(params, indices, chosen, batch)
@@ -268,7 +270,7 @@ def gather_v2_kernel(node: Node) -> Any:
 
 
 @resource_gather_op.kernel
-def resource_gather_kernel(node: Node) -> Any:
+def resource_gather_kernel(node: Node) -> Kernel:
     batch_dims = node.batch_dims
     dtype = node.op.attrs["dtype"]
     if not batch_dims:
@@ -309,13 +311,13 @@ def _shape_in_place(params: Tensor) -> Tensor:
 
 
 @gather_op.gradient
-def gather_gradient(node: Node, grad: Any) -> Any:
+def gather_gradient(node: Node, grad: Any) -> Gradients:
     params, indices = node.inputs
     return [_rows_gradient(grad, indices, _shape_in_place(params)), None]
 
 
 @resource_gather_op.gradient
-def resource_gather_gradient(node: Node, grad: Any) -> Any:
+def resource_gather_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.variables.resource import variable_shape
 
     handle, indices = node.inputs
@@ -323,7 +325,7 @@ def resource_gather_gradient(node: Node, grad: Any) -> Any:
 
 
 @gather_v2_op.gradient
-def gather_v2_gradient(node: Node, grad: Any) -> Any:
+def gather_v2_gradient(node: Node, grad: Any) -> Gradients:
     params, indices, axis = node.inputs
     params_shape = _shape_in_place(params)
     count = expand_dims(size(indices), 0)
@@ -387,7 +389,7 @@ def _sum_rows(
 
 def _with_offsets(
     indices: Any, batch_dims: int, sizes: Tensor, step: Any, make_range: Callable[..., Any]
-) -> Any:
+) -> Tensor:
     """Convert indices to a table of shape `sizes` with its batch dimensions flattened."""
     result, dtype = indices, indices.dtype.base_dtype
     for dim in builtins.range(batch_dims, 0, -1):

@@ -12,13 +12,16 @@ from stillflow.errors import invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
@@ -52,7 +55,7 @@ resource_gather_nd_op = op(
 )
 
 
-def _gathered_dims(dims: Any, indices: Any, planning: bool) -> Any:
+def _gathered_dims(dims: Any, indices: Any, planning: bool) -> tuple[int | None, ...] | None:
     if planning and dims == ():
         raise ValueError("params must be at least a vector")
     dims_lib.with_rank_at_least(indices, 1)
@@ -74,17 +77,17 @@ def _too_deep(depth: int, limit: int) -> str:
 
 
 @gather_nd_op.shape
-def gather_nd_shape(node: Node) -> Any:
+def gather_nd_shape(node: Node) -> OutputDims:
     return _gathered_dims(node.dims(0), node.dims(1), node.planning)
 
 
 @resource_gather_nd_op.shape
-def resource_gather_nd_shape(node: Node) -> Any:
+def resource_gather_nd_shape(node: Node) -> OutputDims:
     check_built_type(node)
     return _gathered_dims(node.variable_dims(0), node.dims(1), node.planning)
 
 
-def take_tuples(params: Any, indices: Any) -> Any:
+def take_tuples(params: Any, indices: Any) -> torch.Tensor | Array:
     """Return slices at index tuples, the last dimension; InvalidArgumentError if out of range."""
     if indices.ndim < 1:
         raise ValueError("indices must be at least a vector")
@@ -125,17 +128,17 @@ def _take_strings(params: np.ndarray, indices: Any) -> np.ndarray | None:
 
 
 @gather_nd_op.kernel
-def gather_nd_kernel(node: Node) -> Any:
+def gather_nd_kernel(node: Node) -> Kernel:
     return node.call(moving(node.Tparams, take_tuples), *node.inputs)
 
 
 @resource_gather_nd_op.kernel
-def resource_gather_nd_kernel(node: Node) -> Any:
+def resource_gather_nd_kernel(node: Node) -> Kernel:
     function = moving(node.op.attrs["dtype"], take_tuples)
     return lambda handle, indices: function(handle.read(), indices)
 
 
-def _gradient(grad: Any, indices: Tensor, params_shape: Tensor) -> Any:
+def _gradient(grad: Any, indices: Tensor, params_shape: Tensor) -> Tensor | IndexedSlices:
     from stillflow.ops.arrays.scatter import scatter_nd
 
     dims = indices._dims
@@ -145,13 +148,13 @@ def _gradient(grad: Any, indices: Tensor, params_shape: Tensor) -> Any:
 
 
 @gather_nd_op.gradient
-def gather_nd_gradient(node: Node, grad: Any) -> Any:
+def gather_nd_gradient(node: Node, grad: Any) -> Gradients:
     params, indices = node.inputs
     return [_gradient(grad, indices, shape(params, out_type=indices.dtype)), None]
 
 
 @resource_gather_nd_op.gradient
-def resource_gather_nd_gradient(node: Node, grad: Any) -> Any:
+def resource_gather_nd_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.variables.resource import variable_shape_op
 
     handle, indices = node.inputs

@@ -10,9 +10,12 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.kernels import copied, ints, zeros
 from stillflow.ops.memory_limits import require_room
@@ -44,7 +47,7 @@ def _check_rows(x: Sequence[int], i: Sequence[int], v: Sequence[int]) -> None:
 
 
 def _kernel(how: str) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         if how != "update" and node.T in (dtypes.string, dtypes.bool):
             raise ValueError(f"Unsupported data type: {node.T.name}")
 
@@ -88,7 +91,7 @@ empty_op = op(
 
 
 @empty_op.shape
-def empty_shape(node: Node) -> Any:
+def empty_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 1)
     return node.shape_value(0)
 
@@ -101,11 +104,11 @@ def empty_samples() -> Iterator[Any]:
 
 
 @empty_op.kernel
-def empty_kernel(node: Any) -> Any:
+def empty_kernel(node: Any) -> Kernel:
     # Memory is always cleared: its former content must not be visible.
     kind, device = node.op.attrs["dtype"], node.device
 
-    def empty(shape: Any) -> Any:
+    def empty(shape: Any) -> torch.Tensor | Array:
         sizes = ints(shape)
         for size in sizes:
             if size < 0:

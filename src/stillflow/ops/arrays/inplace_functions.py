@@ -32,7 +32,9 @@ def _changed(change: Callable[..., Tensor], x: Any, i: Any, v: Any) -> Tensor:
     return change(x, i, v)
 
 
-def _function(how: str, change: Callable[..., Tensor], what: str, is_alias: bool) -> Any:
+def _function(
+    how: str, change: Callable[..., Tensor], what: str, is_alias: bool
+) -> Callable[..., Any]:
     def function(x: Any, i: Any, v: Any) -> Tensor:
         return _changed(change, x if is_alias else deep_copy_op(x), i, v)
 

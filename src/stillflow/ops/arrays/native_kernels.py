@@ -19,13 +19,13 @@ _FEW = 1 << 12  # elements that torch chooses in less time than a call takes
 _SIZES = (1, 2, 4, 8)  # bytes of an element
 
 
-def choose(condition: Any, x: Any, y: Any) -> Any:
+def choose(condition: Any, x: Any, y: Any) -> torch.Tensor:
     """`torch.where` of tensors of one type."""
     found = _by_loop(condition, x, y, condition.shape) if condition.numel() >= _FEW else None
     return torch.where(condition, x, y) if found is None else found
 
 
-def choose_rows(condition: Any, x: Any, y: Any) -> Any:
+def choose_rows(condition: Any, x: Any, y: Any) -> torch.Tensor:
     """Whole slices along the first dimension of tensors of one shape, chosen by a vector."""
     if condition.ndim == 1 and x.ndim > 1:
         found = _by_loop(condition, x, y, x.shape) if x.numel() >= _FEW else None
@@ -33,11 +33,11 @@ def choose_rows(condition: Any, x: Any, y: Any) -> Any:
     return choose(condition, x, y)
 
 
-def _aligned(condition: Any, x: Any) -> Any:
+def _aligned(condition: Any, x: Any) -> torch.Tensor:
     return condition.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def _by_loop(condition: Any, x: Any, y: Any, shape: Any) -> Any:
+def _by_loop(condition: Any, x: Any, y: Any, shape: Any) -> torch.Tensor | None:
     """None where there is no loop for such tensors."""
     steps = [_step(choice, shape) for choice in (x, y)]
     if None in steps or x.dtype is not y.dtype or x.itemsize not in _SIZES:
@@ -69,7 +69,7 @@ def _step(choice: Any, shape: Any) -> int | None:
 _LONGEST = (1 << 31) - 1
 
 
-def sorted_places(keys: Any, descending: bool = False) -> Any:
+def sorted_places(keys: Any, descending: bool = False) -> torch.Tensor:
     """Return the stable argsort of each row of `keys` [..., columns], int64; NaN is the largest."""
     kinds = [torch.float32, torch.float64, torch.int32, torch.int64]
     fits = keys.dtype in kinds and keys.dim() and 0 < keys.shape[-1] <= _LONGEST and keys.numel()
@@ -124,7 +124,7 @@ class _Along(ctypes.Structure):
                 for name in ("size", "count", "window", "stride", "rate", "before")]  # fmt: skip
 
 
-def extract(images: Any, along: Sequence[Sequence[int]]) -> Any:
+def extract(images: Any, along: Sequence[Sequence[int]]) -> torch.Tensor | None:
     """Return patches of images [batch, height, width, channels] as channels; None without loops.
 
     `along` holds for rows and for columns: the size of the images, how many patches there are,
@@ -145,7 +145,9 @@ def extract(images: Any, along: Sequence[Sequence[int]]) -> Any:
     return result
 
 
-def transposed(x: Any, groups: int, rows: int, columns: int, shape: Sequence[int]) -> Any:
+def transposed(
+    x: Any, groups: int, rows: int, columns: int, shape: Sequence[int]
+) -> torch.Tensor | None:
     """Return [groups, rows, columns, ...] as [groups, columns, rows, ...]; None without loops."""
     count = groups * rows * columns
     if isinstance(x, torch.Tensor) and count and native_calls.reach(x):

@@ -10,12 +10,14 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import is_object, type_of
@@ -35,7 +37,7 @@ one_hot_op = op(
 
 
 @one_hot_op.shape
-def one_hot_shape(node: Node) -> Any:
+def one_hot_shape(node: Node) -> OutputDims:
     axis = node.axis
     if axis < -1:
         raise ValueError("axis must be >= -1")
@@ -66,7 +68,9 @@ def _known_depth(node: Node) -> int | None:
     return dims_lib.make_dim(int(value), 1)
 
 
-def _mark(indices: Any, depth: int, axis: int, on_value: Any, off_value: Any) -> Any:
+def _mark(
+    indices: Any, depth: int, axis: int, on_value: Any, off_value: Any
+) -> torch.Tensor | Array:
     """Fill with `off_value` and put `on_value` at the indices.
 
     Others than [0, depth) count nowhere.
@@ -85,7 +89,7 @@ def _mark(indices: Any, depth: int, axis: int, on_value: Any, off_value: Any) ->
 
 
 @one_hot_op.kernel
-def one_hot_kernel(node: Node) -> Any:
+def one_hot_kernel(node: Node) -> Kernel:
     axis, depth = node.axis, node.value(1)
     on_value, off_value = node.value(2), node.value(3)
     indices = node.inputs[0]
@@ -94,7 +98,7 @@ def one_hot_kernel(node: Node) -> Any:
         if plain and node.T.name in ("float32", "float64", "int32", "int64", "bool"):
             return node.call(_mark_ones, indices, int(depth), axis, getattr(torch, node.T.name))
 
-    def mark(indices: Any, depth: Any, on_value: Any, off_value: Any) -> Any:
+    def mark(indices: Any, depth: Any, on_value: Any, off_value: Any) -> torch.Tensor | Array:
         if depth.ndim:
             given = dims_lib.to_string(tuple(depth.shape))
             raise ValueError(f"depth must be a scalar, but got: {given}")
@@ -113,7 +117,7 @@ def one_hot_kernel(node: Node) -> Any:
     return mark
 
 
-def _mark_ones(indices: Any, depth: int, axis: int, dtype: Any) -> Any:
+def _mark_ones(indices: Any, depth: int, axis: int, dtype: Any) -> torch.Tensor:
     """Return the usual case: ones among zeros."""
     require_room((*indices.shape, depth), dtypes.as_dtype(str(dtype).removeprefix("torch.")))
     position = indices.ndim if axis == -1 else axis

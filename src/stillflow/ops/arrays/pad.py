@@ -10,12 +10,14 @@ import numpy as np
 from stillflow.errors import internal
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import Dims
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_shape import shape_from_dims
@@ -148,14 +150,14 @@ def _check_scalar(value: Any) -> None:
         raise ValueError(f"constant_values must be a scalar. Found: {text}")
 
 
-def _pad_numbers(x: Any, paddings: Any, value: Any = None) -> Any:
+def _pad_numbers(x: Any, paddings: Any, value: Any = None) -> torch.Tensor:
     pairs = _run_time_pairs(paddings, x)
     _check_scalar(value)
     _check("Pad", pairs, x.shape, 0)
     return torch.constant_pad_nd(x, torch_order(pairs), 0 if value is None else value.item())
 
 
-def _pad_strings(x: Any, paddings: Any, value: Any = b"") -> Any:
+def _pad_strings(x: Any, paddings: Any, value: Any = b"") -> Array:
     pairs = _run_time_pairs(paddings, x)
     _check_scalar(value)
     _check("Pad", pairs, x.shape, 0)
@@ -182,7 +184,7 @@ def pad_kernel(node: Node) -> Any:
     return node.call(torch.constant_pad_nd, node.inputs[0], order, value.item())
 
 
-def pad_gradient(node: Node, grad: Any) -> Any:
+def pad_gradient(node: Node, grad: Any) -> list[Tensor | None]:
     x, paddings = node.inputs[0], node.inputs[1]
     before = slice_(paddings, [0, 0], stack([rank(x), 1]))
     begin = reshape(before, [-1])
@@ -216,7 +218,7 @@ def pad_v2_samples() -> Iterator[Any]:
 
 
 @mirror_pad_grad_op.shape
-def mirror_pad_grad_shape(node: Node) -> Any:
+def mirror_pad_grad_shape(node: Node) -> OutputDims:
     if node.planning:
         _check_ranks(node.dims(0), node.dims(1))
     rows, columns = dims_lib.with_rank(node.dims(1), 2)
@@ -244,7 +246,7 @@ def _mirrored(size: int, before: int, after: int, offset: int) -> list[int]:
     return [*front, *range(size), *back]
 
 
-def mirror(x: Any, paddings: Any, offset: int) -> Any:
+def mirror(x: Any, paddings: Any, offset: int) -> torch.Tensor | Array:
     """Pad with the mirrored neighbourhood of the edges; an offset of 1 leaves the edge out."""
     pairs = _run_time_pairs(paddings, x, ",")
     _check("MirrorPad", pairs, x.shape, offset)
@@ -258,7 +260,7 @@ def mirror(x: Any, paddings: Any, offset: int) -> Any:
     return x
 
 
-def _fold(grad: Any, paddings: Any, offset: int) -> Any:
+def _fold(grad: Any, paddings: Any, offset: int) -> torch.Tensor:
     """Add mirrored elements to their sources."""
     for axis, (before, after) in enumerate(_run_time_pairs(paddings, grad)):
         if not before and not after:
@@ -280,22 +282,22 @@ def _fold(grad: Any, paddings: Any, offset: int) -> Any:
 
 
 @mirror_pad_op.kernel
-def mirror_pad_kernel(node: Node) -> Any:
+def mirror_pad_kernel(node: Node) -> Kernel:
     return node.call(moving(node.T, mirror), *node.inputs, _offset(node))
 
 
 @mirror_pad_grad_op.kernel
-def mirror_pad_grad_kernel(node: Node) -> Any:
+def mirror_pad_grad_kernel(node: Node) -> Kernel:
     return node.call(moving(node.T, _fold), *node.inputs, _offset(node))
 
 
 @mirror_pad_op.gradient
-def mirror_pad_gradient(node: Node, grad: Any) -> Any:
+def mirror_pad_gradient(node: Node, grad: Any) -> Gradients:
     return [mirror_pad_grad_op(grad, node.inputs[1], mode=node.mode), None]
 
 
 @mirror_pad_grad_op.gradient
-def mirror_pad_grad_gradient(node: Node, grad: Any) -> Any:
+def mirror_pad_grad_gradient(node: Node, grad: Any) -> Gradients:
     return [mirror_pad_op(grad, node.inputs[1], mode=node.mode), None]
 
 

@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import as_signed
 from stillflow.ops.samples import Bad, Sample
 
@@ -35,7 +36,7 @@ periodic_resample_op_grad_op = op(f"""
 
 
 @periodic_resample_op.shape
-def periodic_resample_shape(node: Node) -> Any:
+def periodic_resample_shape(node: Node) -> OutputDims:
     wanted = node.shape.as_list()
     count = dims_lib.num_elements(node.dims(0))
     if count is None:
@@ -54,7 +55,7 @@ def periodic_resample_shape(node: Node) -> Any:
 
 
 @periodic_resample_op_grad_op.shape
-def periodic_resample_op_grad_shape(node: Node) -> Any:
+def periodic_resample_op_grad_shape(node: Node) -> OutputDims:
     dims = node.original_shape.as_list()
     if None in dims:
         raise ValueError(f"original_shape has to be known, but is {node.original_shape}")
@@ -115,10 +116,10 @@ def _sources(given: Sequence[int], wanted: Sequence[int | None]) -> np.ndarray:
 
 
 @periodic_resample_op.kernel
-def periodic_resample_kernel(node: Node) -> Any:
+def periodic_resample_kernel(node: Node) -> Kernel:
     wanted = node.shape.as_list()
 
-    def resample(values: Any) -> Any:
+    def resample(values: Any) -> torch.Tensor:
         sources = torch.from_numpy(_sources(values.shape, wanted).copy()).to(values.device)
         return as_signed(values).reshape(-1)[sources].view(values.dtype)
 
@@ -126,10 +127,10 @@ def periodic_resample_kernel(node: Node) -> Any:
 
 
 @periodic_resample_op_grad_op.kernel
-def periodic_resample_op_grad_kernel(node: Node) -> Any:
+def periodic_resample_op_grad_kernel(node: Node) -> Kernel:
     given, wanted = node.original_shape.as_list(), node.desired_shape.as_list()
 
-    def scatter(grad: Any) -> Any:
+    def scatter(grad: Any) -> torch.Tensor:
         # Elements that stand in several places take the gradient of one, as TensorFlow's do.
         result = torch.zeros(int(np.prod(given)), dtype=grad.dtype, device=grad.device)
         sources = torch.from_numpy(_sources(given, wanted).copy()).to(grad.device)
@@ -140,7 +141,7 @@ def periodic_resample_op_grad_kernel(node: Node) -> Any:
 
 
 @periodic_resample_op.gradient
-def periodic_resample_gradient(node: Node, grad: Tensor) -> Any:
+def periodic_resample_gradient(node: Node, grad: Tensor) -> Gradients:
     return periodic_resample_op_grad_op(
         grad, original_shape=node.inputs[0].shape, desired_shape=node.shape
     )
@@ -167,7 +168,7 @@ def periodic_resample_op_grad_samples() -> Iterator[Any]:
 
 
 @export("contrib.periodic_resample.periodic_resample")
-def periodic_resample(values: Any, shape: Any, name: str | None = None) -> Any:
+def periodic_resample(values: Any, shape: Any, name: str | None = None) -> Tensor:
     """Make a tensor larger along some dimensions with elements of the others.
 
     Args:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import either, flip, ints, is_object, moving
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
@@ -42,7 +44,7 @@ def _check_rank(dims: Any) -> None:
 
 
 @reverse_op.shape
-def reverse_shape(node: Node) -> Any:
+def reverse_shape(node: Node) -> OutputDims:
     (count,) = dims_lib.with_rank(node.dims(1), 1)
     dims = node.dims(0)
     if node.planning and None not in (dims, count) and len(dims) != count:
@@ -57,7 +59,7 @@ def reverse_shape(node: Node) -> Any:
 
 
 @reverse_v2_op.shape
-def reverse_v2_shape(node: Node) -> Any:
+def reverse_v2_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(1), 1)
     dims, axes = node.dims(0), node.value(1)
     _check_rank(dims)
@@ -79,21 +81,21 @@ def check_axes(axes: Sequence[int], rank: int) -> list[int]:
 
 
 @reverse_op.kernel
-def reverse_kernel(node: Node) -> Any:
+def reverse_kernel(node: Node) -> Kernel:
     reversed_along = either(node, flip, _flip_strings)
 
-    def reverse_marked(x: Any, marks: Any) -> Any:
+    def reverse_marked(x: Any, marks: Any) -> torch.Tensor | Array:
         return reversed_along(x, [axis for axis, mark in enumerate(ints(marks)) if mark])
 
     return reverse_marked
 
 
-def _flip_strings(x: Any, axes: Any) -> Any:
+def _flip_strings(x: Any, axes: Any) -> Array:
     return np.flip(x, tuple(axes)).copy() if len(axes) else x
 
 
 @reverse_v2_op.kernel
-def reverse_v2_kernel(node: Node) -> Any:
+def reverse_v2_kernel(node: Node) -> Kernel:
     reversed_along = either(node, flip, _flip_strings)
     axes, dims = node.value(1), node.dims(0)
     if axes is not None and dims is not None:
@@ -102,12 +104,12 @@ def reverse_v2_kernel(node: Node) -> Any:
 
 
 @reverse_op.gradient
-def reverse_gradient(node: Node, grad: Any) -> Any:
+def reverse_gradient(node: Node, grad: Any) -> Gradients:
     return [reverse_op(grad, node.inputs[1]), None]
 
 
 @reverse_v2_op.gradient
-def reverse_v2_gradient(node: Node, grad: Any) -> Any:
+def reverse_v2_gradient(node: Node, grad: Any) -> Gradients:
     return [reverse(grad, node.inputs[1]), None]
 
 
@@ -155,7 +157,7 @@ reverse_sequence_op = op("""
 
 
 @reverse_sequence_op.shape
-def reverse_sequence_shape(node: Node) -> Any:
+def reverse_sequence_shape(node: Node) -> OutputDims:
     dims, seq, batch = node.dims(0), node.seq_dim, node.batch_dim
     lengths = node.dims(1)
     if node.planning and lengths is not None and len(lengths) != 1:
@@ -222,7 +224,7 @@ def reverse_sequences(x: Any, lengths: Any, seq: int, batch: int) -> Any:
 
 
 @reverse_sequence_op.kernel
-def reverse_sequence_kernel(node: Node) -> Any:
+def reverse_sequence_kernel(node: Node) -> Kernel:
     seq = node.seq_dim
     dims = node.dims(0)
     if seq < 0 and dims is not None:
@@ -231,7 +233,7 @@ def reverse_sequence_kernel(node: Node) -> Any:
 
 
 @reverse_sequence_op.gradient
-def reverse_sequence_gradient(node: Node, grad: Any) -> Any:
+def reverse_sequence_gradient(node: Node, grad: Any) -> Gradients:
     return [
         reverse_sequence(grad, node.inputs[1], seq_axis=node.seq_dim, batch_axis=node.batch_dim),
         None,
@@ -288,7 +290,7 @@ roll_op = op(
 
 
 @roll_op.shape
-def roll_shape(node: Node) -> Any:
+def roll_shape(node: Node) -> OutputDims:
     if node.planning:
         _check_roll(node.dims(0), node.dims(1), node.dims(2))
     dims_lib.with_rank_at_least(node.dims(0), 1)
@@ -311,7 +313,7 @@ def _check_roll(dims: Any, shift: Any, axis: Any) -> None:
         raise ValueError("shift and axis must have the same size")
 
 
-def _roll(x: Any, shift: Any, axis: Any) -> Any:
+def _roll(x: Any, shift: Any, axis: Any) -> torch.Tensor | Array:
     _check_roll(tuple(x.shape), tuple(shift.shape), tuple(axis.shape))
     axes = [a + x.ndim if a < 0 else a for a in ints(axis)]
     for a in axes:
@@ -323,12 +325,12 @@ def _roll(x: Any, shift: Any, axis: Any) -> Any:
 
 
 @roll_op.kernel
-def roll_kernel(node: Node) -> Any:
+def roll_kernel(node: Node) -> Kernel:
     return _roll if is_object(node) else moving(node.T, _roll)
 
 
 @roll_op.gradient
-def roll_gradient(node: Node, grad: Any) -> Any:
+def roll_gradient(node: Node, grad: Any) -> Gradients:
     _, shift, axis = node.inputs
     return [roll(grad, -shift, axis), None, None]
 

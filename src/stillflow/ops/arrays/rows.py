@@ -45,7 +45,7 @@ def _rounds(index: Any) -> list[Any]:
     return [order[which == number] for number in range(int(which.max()) + 1)]
 
 
-def _divide(x: Any, y: Any) -> Any:
+def _divide(x: Any, y: Any) -> torch.Tensor:
     if x.is_floating_point() or x.is_complex():
         return x / y
     if bool((y == 0).any()):
@@ -127,7 +127,7 @@ def slice_name(shape: Sequence[int], number: int, name: str = "indices") -> str:
     return f"{name}[{listed}]" if listed else name
 
 
-def flat_rows(indices: Any, sizes: Sequence[int], message: str) -> Any:
+def flat_rows(indices: Any, sizes: Sequence[int], message: str) -> torch.Tensor:
     """Return the row numbers of index tuples [..., len(sizes)] into leading dimensions `sizes`.
 
     `message` follows the offending index in the InvalidArgumentError.

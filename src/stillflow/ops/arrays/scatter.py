@@ -10,12 +10,14 @@ import numpy as np
 
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.gather_nd import gather_nd
 from stillflow.ops.arrays.rows import change_rows, first_outside, flat_rows
@@ -164,7 +166,7 @@ scatter_nd_op = op(
 
 
 @scatter_nd_op.shape
-def scatter_nd_shape(node: Node) -> Any:
+def scatter_nd_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(2), 1)
     target = node.shape_value(2)
     if node.planning and all(
@@ -176,15 +178,15 @@ def scatter_nd_shape(node: Node) -> Any:
     return target
 
 
-def _blank(sizes: Sequence[int], like: Any) -> Any:
+def _blank(sizes: Sequence[int], like: Any) -> torch.Tensor | Array:
     if isinstance(like, np.ndarray):
         return np.full(sizes, b"", object)
     return torch.zeros(sizes, dtype=like.dtype, device=like.device)
 
 
 @scatter_nd_op.kernel
-def scatter_nd_kernel(node: Node) -> Any:
-    def scatter(indices: Any, updates: Any, shape: Any) -> Any:
+def scatter_nd_kernel(node: Node) -> Kernel:
+    def scatter(indices: Any, updates: Any, shape: Any) -> torch.Tensor | Array:
         result = _blank(ints(shape), updates)
         scatter_into(result, indices, updates, "add")
         return result
@@ -193,7 +195,7 @@ def scatter_nd_kernel(node: Node) -> Any:
 
 
 @scatter_nd_op.gradient
-def scatter_nd_gradient(node: Node, grad: Any) -> Any:
+def scatter_nd_gradient(node: Node, grad: Any) -> Gradients:
     return [None, gather_nd(grad, node.inputs[0]), None]
 
 
@@ -231,11 +233,11 @@ def _tensor_shape(node: Node) -> Any:
 
 
 def _tensor_kernel(how: str) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         as_variable = node.op.type == "ScatterNdNonAliasingAdd"
         change = scatter_into_variable if as_variable else scatter_into
 
-        def scatter(tensor: Any, indices: Any, updates: Any) -> Any:
+        def scatter(tensor: Any, indices: Any, updates: Any) -> torch.Tensor | Array:
             if isinstance(tensor, np.ndarray):
                 result = tensor.copy()
             else:
@@ -257,7 +259,7 @@ for _card, _how in (
 
 
 @tensor_scatter_update_op.gradient
-def tensor_scatter_update_gradient(node: Node, grad: Any) -> Any:
+def tensor_scatter_update_gradient(node: Node, grad: Any) -> Gradients:
     indices, updates = node.inputs[1], node.inputs[2]
     updates_grad = gather_nd(grad, indices)
     kept = identity(grad)
@@ -267,20 +269,20 @@ def tensor_scatter_update_gradient(node: Node, grad: Any) -> Any:
 
 
 @tensor_scatter_add_op.gradient
-def tensor_scatter_add_gradient(node: Node, grad: Any) -> Any:
+def tensor_scatter_add_gradient(node: Node, grad: Any) -> Gradients:
     updates_grad = gather_nd(grad, node.inputs[1])
     return [identity(grad), None, updates_grad]
 
 
 @tensor_scatter_sub_op.gradient
-def tensor_scatter_sub_gradient(node: Node, grad: Any) -> Any:
+def tensor_scatter_sub_gradient(node: Node, grad: Any) -> Gradients:
     updates_grad: Any = gather_nd(grad, node.inputs[1])
     tensor_grad = identity(grad)
     return [tensor_grad, None, -updates_grad]
 
 
 @scatter_nd_non_aliasing_add_op.gradient
-def scatter_nd_non_aliasing_add_gradient(node: Node, grad: Any) -> Any:
+def scatter_nd_non_aliasing_add_gradient(node: Node, grad: Any) -> Gradients:
     return [grad, None, gather_nd(grad, node.inputs[1])]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from stillflow.ops.arrays.scatter import check_nd_dims, scatter_into_variable
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.debugging.handle_types import check_built_type
+
+if TYPE_CHECKING:
+    from stillflow.ops.variables.buffer import Buffer
+
 
 _NUMBERS = (
     "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
@@ -121,10 +125,10 @@ def _as_array(updates: Any) -> Any:
 
 
 def _kernel(function: Callable[..., None], how: str, is_ref: bool) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         locked = not is_ref or node.use_locking
 
-        def scatter(ref: Any, indices: Any, updates: Any) -> Any:
+        def scatter(ref: Any, indices: Any, updates: Any) -> Buffer | None:
             with ref.lock if locked else contextlib.nullcontext():
                 value = ref.read()
                 if hasattr(value, "is_contiguous") and not value.is_contiguous():
@@ -212,7 +216,7 @@ def _scatter(
     return ref._lazy_read(resource_card(ref.handle, indices, updates, name=name))
 
 
-def _rows_function(name: str, what: str, locking: bool) -> Any:
+def _rows_function(name: str, what: str, locking: bool) -> Callable[..., Any]:
     def scatter(
         ref: Any, indices: Any, updates: Any, use_locking: bool = locking, name: str | None = None
     ) -> Any:
@@ -237,7 +241,7 @@ def _rows_function(name: str, what: str, locking: bool) -> Any:
     return scatter
 
 
-def _nd_function(name: str, what: str, locking: bool) -> Any:
+def _nd_function(name: str, what: str, locking: bool) -> Callable[..., Any]:
     def scatter(
         ref: Any, indices: Any, updates: Any, use_locking: bool = locking, name: str | None = None
     ) -> Any:

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.kernels import ints, torch_type
@@ -47,7 +48,7 @@ def ordered(x: Any) -> Any:
     return x
 
 
-def lower_bound(table: Any, values: Any, **options: Any) -> Any:
+def lower_bound(table: Any, values: Any, **options: Any) -> torch.Tensor:
     """Return `torch.searchsorted`, with NaN where C++'s search puts it: in front."""
     if table.is_floating_point():
         table, values = (
@@ -57,18 +58,18 @@ def lower_bound(table: Any, values: Any, **options: Any) -> Any:
     return torch.searchsorted(table.contiguous(), values.contiguous(), **options)
 
 
-def upper_bound(table: Any, values: Any, **options: Any) -> Any:
+def upper_bound(table: Any, values: Any, **options: Any) -> torch.Tensor:
     """`torch.searchsorted` behind elements that are equal."""
     return torch.searchsorted(table.contiguous(), values.contiguous(), right=True, **options)
 
 
 def _bound_kernel(right: bool) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         narrow = node.out_type == dtypes.int32
 
         find = upper_bound if right else lower_bound
 
-        def search(table: Any, values: Any) -> Any:
+        def search(table: Any, values: Any) -> torch.Tensor:
             if table.ndim < 2:
                 raise ValueError("sorted input argument must be a matrix")
             if values.ndim < 2 or table.shape[0] != values.shape[0]:
@@ -143,7 +144,7 @@ unravel_index_op = op(
 
 
 @unravel_index_op.shape
-def unravel_index_shape(node: Node) -> Any:
+def unravel_index_shape(node: Node) -> OutputDims:
     indices = node.dims(0)
     if node.planning and node.dims(1) is not None and len(node.dims(1) or ()) != 1:
         shown = dims_lib.to_string(node.dims(1))
@@ -155,10 +156,10 @@ def unravel_index_shape(node: Node) -> Any:
 
 
 @unravel_index_op.kernel
-def unravel_index_kernel(node: Node) -> Any:
+def unravel_index_kernel(node: Node) -> Kernel:
     dtype = torch_type(node.Tidx)
 
-    def unravel(indices: Any, dims: Any) -> Any:
+    def unravel(indices: Any, dims: Any) -> torch.Tensor:
         if indices.ndim > 1:
             raise ValueError(
                 "The indices can only be scalar or vector, got "

@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import value_of
 from stillflow.graph.conversion import convert_to_tensor
@@ -17,6 +18,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.broadcast import broadcast_gradient_args_op
 from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.arrays.native_kernels import choose, choose_rows
@@ -36,7 +38,7 @@ select_op = op(
 
 
 @select_op.shape
-def select_shape(node: Node) -> Any:
+def select_shape(node: Node) -> OutputDims:
     condition, x, y = node.dims(0), node.dims(1), node.dims(2)
     if node.planning and all(map(dims_lib.is_known, (condition, x, y))):
         _check(node.op.name, condition, x, y)
@@ -80,16 +82,16 @@ def _aligned(condition: Any, x: Any) -> Any:
     return condition
 
 
-def _choose(x: Any, y: Any, condition: Any) -> Any:
+def _choose(x: Any, y: Any, condition: Any) -> torch.Tensor:
     return torch.where(condition, x, y)
 
 
-def _choose_strings(x: Any, y: Any, condition: Any) -> Any:
+def _choose_strings(x: Any, y: Any, condition: Any) -> Array:
     return np.where(condition.numpy(), x, y)
 
 
 @select_op.value
-def select_value(node: Node) -> Any:
+def select_value(node: Node) -> Array | None:
     """Known where numpy's broadcasting means the same: all shapes equal, or a scalar condition."""
     condition = node.value(0)
     if condition is None or node.T.name == "string":
@@ -98,7 +100,7 @@ def select_value(node: Node) -> Any:
 
 
 @select_op.kernel
-def select_kernel(node: Node) -> Any:
+def select_kernel(node: Node) -> Kernel:
     condition, x, y = node.inputs
     known, dims = node.value(0), [node.dims(index) for index in (0, 1, 2)]
     if known is not None and known.ndim == 0:
@@ -115,7 +117,7 @@ def select_kernel(node: Node) -> Any:
 
     name = node.op.name
 
-    def select_at_run_time(c: Any, t: Any, e: Any) -> Any:
+    def select_at_run_time(c: Any, t: Any, e: Any) -> torch.Tensor | Array:
         _check(name, tuple(c.shape), tuple(t.shape), tuple(e.shape))
         return choose_rows(c, t, e) if moved is _choose else moved(t, e, _aligned(c, t))
 
@@ -123,7 +125,7 @@ def select_kernel(node: Node) -> Any:
 
 
 @select_op.gradient
-def select_gradient(node: Node, grad: Any) -> Any:
+def select_gradient(node: Node, grad: Any) -> Gradients:
     condition, x = node.inputs[0], node.inputs[1]
     zero = zeros_like(x)
     return [None, where(condition, grad, zero), where(condition, zero, grad)]
@@ -145,7 +147,7 @@ select_v2_op = op("SelectV2(condition: bool, t: T, e: T) -> output: T; T: type")
 
 
 @select_v2_op.shape
-def select_v2_shape(node: Node) -> Any:
+def select_v2_shape(node: Node) -> OutputDims:
     condition, x, y = node.dims(0), node.dims(1), node.dims(2)
     if node.planning and all(map(dims_lib.is_known, (condition, x, y))):
         return _broadcast_three(condition, x, y)
@@ -167,7 +169,7 @@ def _broadcast_three(condition: Any, x: Any, y: Any) -> Any:
 
 
 @select_v2_op.kernel
-def select_v2_kernel(node: Node) -> Any:
+def select_v2_kernel(node: Node) -> Kernel:
     condition, x, y = node.inputs
     if is_object(node, 1):
         return node.call(_choose_strings, x, y, condition)
@@ -178,7 +180,7 @@ def select_v2_kernel(node: Node) -> Any:
 
 
 @select_v2_op.gradient
-def select_v2_gradient(node: Node, grad: Any) -> Any:
+def select_v2_gradient(node: Node, grad: Any) -> Gradients:
 
     condition, x, y = node.inputs
     zero = zeros([], dtype=grad.dtype.base_dtype)
@@ -215,13 +217,13 @@ bfloat16, uint16, complex128, half, uint32, uint64, bool} = bool
 
 
 @where_op.shape
-def where_shape(node: Node) -> Any:
+def where_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     return (None, None if dims is None else len(dims))
 
 
 @where_op.kernel
-def where_kernel(node: Node) -> Any:
+def where_kernel(node: Node) -> Kernel:
     if node.dims(0) == ():
         raise ValueError("WhereOp : Unhandled input dimensions: 0")
     signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}.get(node.T.name)

@@ -11,6 +11,7 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.conversion import convert_to_tensor
@@ -18,6 +19,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.memory_limits import require_room
@@ -47,7 +49,7 @@ range_op = op(
 
 
 @range_op.shape
-def range_shape(node: Node) -> Any:
+def range_shape(node: Node) -> OutputDims:
     _check_scalars(node, ("start", "limit", "delta"))
     values = [node.value(index) for index in (0, 1, 2)]
     if any(value is None for value in values):
@@ -95,7 +97,7 @@ def range_array(start: Any, limit: Any, delta: Any) -> np.ndarray:
 
 
 @range_op.value
-def range_value(node: Node) -> Any:
+def range_value(node: Node) -> Array | None:
     dims = node.out_dims()
     if dims is None or dims[0] is None or dims[0] > MAX_ELEMENTS:
         return None
@@ -103,12 +105,12 @@ def range_value(node: Node) -> Any:
 
 
 @range_op.kernel
-def range_kernel(node: Any) -> Any:
+def range_kernel(node: Any) -> Kernel:
     dtype = node.Tidx
     if dtype.is_integer:
         kind = torch_type(dtype)
 
-        def integers(start: Any, limit: Any, delta: Any) -> Any:
+        def integers(start: Any, limit: Any, delta: Any) -> torch.Tensor:
             first, end, step = int(start), int(limit), int(delta)
             if step == 0 or (end - first) * step < 0:
                 range_length(first, end, step)  # raises the error
@@ -119,7 +121,7 @@ def range_kernel(node: Any) -> Any:
         return integers
     kind = torch_type(dtype)
 
-    def floats(start: Any, limit: Any, delta: Any) -> Any:
+    def floats(start: Any, limit: Any, delta: Any) -> torch.Tensor:
         numbers = [np.asarray(x.item(), dtype.as_numpy_dtype)[()] for x in (start, limit, delta)]
         return torch.from_numpy(range_array(*numbers).astype(np.float64)).to(kind)
 
@@ -182,7 +184,7 @@ lin_space_op = op(
 
 
 @lin_space_op.shape
-def lin_space_shape(node: Node) -> Any:
+def lin_space_shape(node: Node) -> OutputDims:
     _check_scalars(node, ("start", "stop", "num"))
     num = node.value(2)
     if num is None:
@@ -193,11 +195,11 @@ def lin_space_shape(node: Node) -> Any:
 
 
 @lin_space_op.kernel
-def lin_space_kernel(node: Node) -> Any:
+def lin_space_kernel(node: Node) -> Kernel:
     dtype = node.T.as_numpy_dtype
     kind = torch_type(node.T)
 
-    def space(start: Any, stop: Any, num: Any) -> Any:
+    def space(start: Any, stop: Any, num: Any) -> torch.Tensor:
         count = int(num)
         if count <= 0:
             raise ValueError(f"Requires num > 0: {count}")

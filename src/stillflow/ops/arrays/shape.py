@@ -13,6 +13,7 @@ from stillflow.errors import invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
@@ -20,6 +21,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import is_sparse
 from stillflow.ops.arrays.broadcast import broadcast_args_op as broadcast_args_op
 from stillflow.ops.arrays.broadcast import (
@@ -48,25 +50,25 @@ shape_op = op(
 
 
 @shape_op.shape
-def shape_shape(node: Node) -> Any:
+def shape_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     return (None if dims is None else len(dims),)
 
 
 @shape_op.value
-def shape_value(node: Node) -> Any:
+def shape_value(node: Node) -> Array | None:
     dims = node.dims(0)
     if dims is None or None in dims:
         return None
     return int_array(dims, node.out_type)
 
 
-def run_time_shape(x: Any, dtype: DType) -> Any:
+def run_time_shape(x: Any, dtype: DType) -> torch.Tensor:
     return index_tensor([*x.shape], dtype)
 
 
 @shape_op.kernel
-def shape_kernel(node: Node) -> Any:
+def shape_kernel(node: Node) -> Kernel:
     return node.call(run_time_shape, node.inputs[0], node.out_type)
 
 
@@ -84,7 +86,7 @@ size_op = op(
 
 
 @size_op.shape
-def size_shape(node: Node) -> Any:
+def size_shape(node: Node) -> OutputDims:
     return ()
 
 
@@ -94,7 +96,7 @@ def _is_known_to_python_only(node: Node) -> bool:
 
 
 @size_op.value
-def size_value(node: Node) -> Any:
+def size_value(node: Node) -> Array | None:
     if _is_known_to_python_only(node):
         return None
     dims = node.dims(0)
@@ -105,7 +107,7 @@ def size_value(node: Node) -> Any:
 
 
 @size_op.kernel
-def size_kernel(node: Node) -> Any:
+def size_kernel(node: Node) -> Kernel:
     dtype = node.out_type
     return lambda x: index_tensor(x.size if isinstance(x, np.ndarray) else x.numel(), dtype)
 
@@ -120,7 +122,7 @@ rank_op.shape(size_shape)
 
 
 @rank_op.value
-def rank_value(node: Node) -> Any:
+def rank_value(node: Node) -> Array | None:
     if _is_known_to_python_only(node):
         return None
     dims = node.dims(0)
@@ -128,7 +130,7 @@ def rank_value(node: Node) -> Any:
 
 
 @rank_op.kernel
-def rank_kernel(node: Node) -> Any:
+def rank_kernel(node: Node) -> Kernel:
     return lambda x: torch.tensor(x.ndim, dtype=torch.int32)
 
 
@@ -319,7 +321,7 @@ def resolve_shape(source: Sequence[int], wanted: Sequence[int]) -> tuple[int, ..
 
 
 @reshape_op.value
-def reshape_value(node: Node) -> Any:
+def reshape_value(node: Node) -> Array | None:
     value, wanted = node.value(0), node.value(1)
     if value is None or wanted is None:
         return None
@@ -339,7 +341,7 @@ def _reshape_to(x: Any, shape: Any) -> Any:
 
 
 @reshape_op.kernel
-def reshape_kernel(node: Node) -> Any:
+def reshape_kernel(node: Node) -> Kernel:
     dims, source, wanted = node.out_dims(), node.dims(0), node.value(1)
     # Inferred dims are those of the result only if the shape's value is known: one that is fed
     # may ask for another number of elements.
@@ -350,7 +352,7 @@ def reshape_kernel(node: Node) -> Any:
         return node.call(either(node, torch.reshape, np.reshape), node.inputs[0], dims)
     known = None if wanted is None else tuple(wanted.ravel().tolist())
 
-    def reshape_unless_same(x: Any, shape: Any) -> Any:
+    def reshape_unless_same(x: Any, shape: Any) -> torch.Tensor | Array:
         return x if x.shape == known else _reshape_to(x, shape)
 
     return reshape_unless_same if known is not None else _reshape_to
@@ -366,7 +368,7 @@ def like_input(grad: Any, tensor: Tensor) -> Tensor:
 
 
 @reshape_op.gradient
-def reshape_gradient(node: Node, grad: Any) -> Any:
+def reshape_gradient(node: Node, grad: Any) -> Gradients:
     return [like_input(grad, node.inputs[0]), None]
 
 
@@ -410,7 +412,7 @@ expand_dims_op = op(
 
 
 @expand_dims_op.shape
-def expand_dims_shape(node: Node) -> Any:
+def expand_dims_shape(node: Node) -> OutputDims:
     dims, axis = node.dims(0), node.value(1)
     if axis is not None and axis.size != 1:
         raise ValueError("'dim' input must be a tensor with a single value")
@@ -429,13 +431,13 @@ def _insertion(axis: int, rank: int, running: bool) -> int:
 
 
 @expand_dims_op.value
-def expand_dims_value(node: Node) -> Any:
+def expand_dims_value(node: Node) -> Array | None:
     value, axis = node.value(0), node.value(1)
     return None if value is None or axis is None else np.expand_dims(value, int(axis.ravel()[0]))
 
 
 @expand_dims_op.kernel
-def expand_dims_kernel(node: Node) -> Any:
+def expand_dims_kernel(node: Node) -> Kernel:
     expand = either(node, torch.unsqueeze, np.expand_dims)
     axis = node.value(1)
     if axis is not None:
@@ -451,7 +453,7 @@ def expand_dims_kernel(node: Node) -> Any:
 
 
 @expand_dims_op.gradient
-def expand_dims_gradient(node: Node, grad: Any) -> Any:
+def expand_dims_gradient(node: Node, grad: Any) -> Gradients:
     return [like_input(grad, node.inputs[0]), None]
 
 
@@ -495,7 +497,7 @@ squeeze_op = op(
 
 
 @squeeze_op.shape
-def squeeze_shape(node: Node) -> Any:
+def squeeze_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     if dims is None:
         return None
@@ -522,7 +524,7 @@ def _squeezed(axes: Sequence[int], rank: int, running: bool) -> tuple[int, ...]:
 
 
 @squeeze_op.value
-def squeeze_value(node: Node) -> Any:
+def squeeze_value(node: Node) -> Array | None:
     value, axes = node.value(0), tuple(node.squeeze_dims)
     if value is None or any(value.shape[axis] != 1 for axis in axes):
         return None
@@ -530,13 +532,13 @@ def squeeze_value(node: Node) -> Any:
 
 
 @squeeze_op.kernel
-def squeeze_kernel(node: Node) -> Any:
+def squeeze_kernel(node: Node) -> Kernel:
     dims = node.out_dims()
     if dims is not None and None not in dims:
         return node.call(either(node, torch.reshape, np.reshape), node.inputs[0], dims)
     wanted = node.squeeze_dims
 
-    def squeeze_at_run_time(x: Any) -> Any:
+    def squeeze_at_run_time(x: Any) -> torch.Tensor:
         axes = _squeezed(wanted, x.ndim, True)
         for axis in axes:
             if x.shape[axis] != 1:
@@ -549,7 +551,7 @@ def squeeze_kernel(node: Node) -> Any:
 
 
 @squeeze_op.gradient
-def squeeze_gradient(node: Node, grad: Any) -> Any:
+def squeeze_gradient(node: Node, grad: Any) -> Gradients:
     return like_input(grad, node.inputs[0])
 
 

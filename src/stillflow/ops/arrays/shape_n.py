@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.shape import run_time_shape
 from stillflow.ops.kernels import int_array
 from stillflow.ops.samples import Sample
@@ -25,13 +27,13 @@ shape_n_op = op(
 
 
 @shape_n_op.shape
-def shape_n_shape(node: Node) -> Any:
+def shape_n_shape(node: Node) -> OutputDims:
     all_dims = [node.dims(i) for i in range(node.N)]
     return [(None if dims is None else len(dims),) for dims in all_dims]
 
 
 @shape_n_op.value
-def shape_n_value(node: Node) -> Any:
+def shape_n_value(node: Node) -> list[Array] | None:
     all_dims = [node.dims(i) for i in range(node.N)]
     if any(dims is None or None in dims for dims in all_dims):
         return None
@@ -45,7 +47,7 @@ def shape_n_samples() -> Iterator[Any]:
 
 
 @shape_n_op.kernel
-def shape_n_kernel(node: Node) -> Any:
+def shape_n_kernel(node: Node) -> Kernel:
     dtype = node.out_type
     if node.N == 1:
         return lambda x: run_time_shape(x, dtype)

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import Dims
 from stillflow.graph.export import export, export_value
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.strides import (
@@ -53,7 +55,7 @@ slice_op = op(
 
 
 @slice_op.shape
-def slice_shape(node: Node) -> Any:
+def slice_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     if node.planning:
         _check_vectors(dims, node.dims(1), node.dims(2))
@@ -85,7 +87,7 @@ def _check_vectors(dims: Dims, begin: Dims, size: Dims) -> None:
         )
 
 
-def _slice_dims(dims: Any, begin: Any, sizes: Sequence[int]) -> Any:
+def _slice_dims(dims: Any, begin: Any, sizes: Sequence[int]) -> tuple[int | None, ...]:
     result: list[int | None] = []
     for axis, size in enumerate(sizes):
         if size == -1:
@@ -128,14 +130,14 @@ def _extent_index(begin: Sequence[int], sizes: Sequence[int]) -> tuple[Any, ...]
 
 
 @slice_op.value
-def slice_value(node: Node) -> Any:
+def slice_value(node: Node) -> Array | None:
     value, begin, dims = node.value(0), node.value(1), node.out_dims()
     if value is None or begin is None or dims is None or None in dims:
         return None
     return value[_extent_index(begin.tolist(), dims)]
 
 
-def _slice_numbers(x: Any, begin: Any, sizes: Any) -> Any:
+def _slice_numbers(x: Any, begin: Any, sizes: Any) -> torch.Tensor:
     start = ints(begin)
     extent = run_time_extent(x.shape, start, ints(sizes))
     for axis, size in enumerate(extent):
@@ -144,13 +146,13 @@ def _slice_numbers(x: Any, begin: Any, sizes: Any) -> Any:
     return x
 
 
-def _slice_strings(x: Any, begin: Any, sizes: Any) -> Any:
+def _slice_strings(x: Any, begin: Any, sizes: Any) -> Array:
     start = ints(begin)
     return x[_extent_index(start, run_time_extent(x.shape, start, ints(sizes)))]
 
 
 @slice_op.kernel
-def slice_kernel(node: Node) -> Any:
+def slice_kernel(node: Node) -> Kernel:
     if is_object(node):
         return _slice_strings
     dims, extent, begin = node.dims(0), node.out_dims(), node.value(1)
@@ -164,7 +166,7 @@ def slice_kernel(node: Node) -> Any:
 
 
 @slice_op.gradient
-def slice_gradient(node: Node, grad: Any) -> Any:
+def slice_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.arrays.concat import concat
     from stillflow.ops.arrays.pad import pad
 
@@ -218,7 +220,7 @@ strided_slice_op = op(
 
 
 @strided_slice_op.shape
-def strided_slice_shape(node: Node) -> Any:
+def strided_slice_shape(node: Node) -> OutputDims:
     vectors = [node.dims(1), node.dims(2), node.dims(3)]
     if node.planning and all(dims_lib.is_known(dims) for dims in vectors):
         check_vectors(vectors)
@@ -246,7 +248,7 @@ def known_slice(node: Node, dims: Any, first: int = 1) -> Resolved | None:
 
 
 @strided_slice_op.value
-def strided_slice_value(node: Node) -> Any:
+def strided_slice_value(node: Node) -> Array | None:
     value = node.value(0)
     if value is None:
         return _known_sizes(node) if node.planning else None
@@ -257,7 +259,7 @@ def strided_slice_value(node: Node) -> Any:
     return None if found is None else take_array(value, found)
 
 
-def _known_sizes(node: Node) -> Any:
+def _known_sizes(node: Node) -> Array | None:
     """Return the known part of a sliced shape: the batch of sequences of any length.
 
     For plans only: TF's static shapes know only the results of TF's own rules.
@@ -271,20 +273,20 @@ def _known_sizes(node: Node) -> Any:
     return None if (part < 0).any() else part.astype(node.T.as_numpy_dtype)
 
 
-def take_array(x: np.ndarray, found: Resolved) -> Any:
+def take_array(x: np.ndarray, found: Resolved) -> Array:
     """Return the slice of a numpy array; a single element stays an array."""
     part = x[(*found.index, Ellipsis)]
     return np.flip(part, found.flips).copy() if found.flips else part  # torch strides are positive
 
 
-def take_tensor(x: Any, found: Resolved) -> Any:
+def take_tensor(x: Any, found: Resolved) -> torch.Tensor:
     """Return the slice of a torch tensor, a view unless something is reversed."""
     part = x[found.index]
     return flip(part, found.flips) if found.flips else part
 
 
 @strided_slice_op.kernel
-def strided_slice_kernel(node: Node) -> Any:
+def strided_slice_kernel(node: Node) -> Kernel:
     found = known_slice(node, node.dims(0))
     strings = is_object(node)
     if found is not None:
@@ -298,7 +300,7 @@ def strided_slice_kernel(node: Node) -> Any:
         return node.call(operator.getitem, node.inputs[0], index)
     masks, take = Masks.of(node), take_array if strings else take_tensor
 
-    def take_at_run_time(x: Any, begin: Any, end: Any, strides: Any) -> Any:
+    def take_at_run_time(x: Any, begin: Any, end: Any, strides: Any) -> torch.Tensor | Array:
         check_vectors([begin.shape, end.shape, strides.shape])
         bounds = (tuple(ints(part)) for part in (begin, end, strides))
         return take(x, resolve_again(tuple(x.shape), *bounds, masks))
@@ -312,7 +314,7 @@ def _masks_of(node: Node) -> dict[str, int]:
 
 
 @strided_slice_op.gradient
-def strided_slice_gradient(node: Node, grad: Any) -> Any:
+def strided_slice_gradient(node: Node, grad: Any) -> Gradients:
     x, begin, end, strides = node.inputs
     sizes = shape(x, out_type=begin.dtype)
     result = strided_slice_grad_op(sizes, begin, end, strides, grad, **_masks_of(node))
@@ -343,7 +345,7 @@ strided_slice_grad_op = op(
 
 
 @strided_slice_grad_op.shape
-def strided_slice_grad_shape(node: Node) -> Any:
+def strided_slice_grad_shape(node: Node) -> OutputDims:
     vectors = [node.dims(1), node.dims(2), node.dims(3)]
     if node.planning and all(map(dims_lib.is_known, vectors)):
         check_vectors(vectors)
@@ -351,7 +353,7 @@ def strided_slice_grad_shape(node: Node) -> Any:
     return node.shape_value(0)
 
 
-def _spread(dy: Any, found: Resolved, dims: Sequence[int]) -> Any:
+def _spread(dy: Any, found: Resolved, dims: Sequence[int]) -> torch.Tensor | Array:
     """Return a tensor of zeros, or empty strings, but for the slice, which is `dy`."""
     if isinstance(dy, np.ndarray):
         strings = np.full(dims, b"", object)
@@ -370,7 +372,7 @@ def _check_dy(found: Resolved, dims: Any) -> None:
         )
 
 
-def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Any:
+def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Call | None:
     """Return the kernel where a single dimension was cut."""
     if is_object(node, 4):
         return None
@@ -392,7 +394,7 @@ def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Any:
 
 
 @strided_slice_grad_op.kernel
-def strided_slice_grad_kernel(node: Node) -> Any:
+def strided_slice_grad_kernel(node: Node) -> Kernel:
     dims = node.out_dims()
     found = known_slice(node, dims)
     if found is not None and dims_lib.is_known(node.dims(4)):
@@ -402,7 +404,7 @@ def strided_slice_grad_kernel(node: Node) -> Any:
         return simple or node.call(_spread, node.inputs[4], found, dims)
     masks = Masks.of(node)
 
-    def spread_at_run_time(sizes: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
+    def spread_at_run_time(sizes: Any, begin: Any, end: Any, strides: Any, dy: Any) -> torch.Tensor:
         target = ints(sizes)
         bounds = (tuple(ints(part)) for part in (begin, end, strides))
         found = resolve_again(tuple(target), *bounds, masks)
@@ -413,7 +415,7 @@ def strided_slice_grad_kernel(node: Node) -> Any:
 
 
 @strided_slice_grad_op.gradient
-def strided_slice_grad_gradient(node: Node, grad: Any) -> Any:
+def strided_slice_grad_gradient(node: Node, grad: Any) -> Gradients:
     _, begin, end, strides, _ = node.inputs
     sliced = strided_slice(grad, begin, end, strides, **_masks_of(node))
     return [None, None, None, None, sliced]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -11,12 +11,14 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.pad import torch_order
@@ -77,7 +79,7 @@ def _blocks_of(node: Node, count: int) -> dims_lib.Dims:
     return dims_lib.with_rank_at_least(node.dims(0), count + 1)
 
 
-def _margins(node: Node) -> Any:
+def _margins(node: Node) -> list[list[int]] | None:
     value = node.value(len(node.inputs) - 1)
     return None if value is None else value.tolist()
 
@@ -133,7 +135,7 @@ def batch_to_space_shape(node: Node) -> Any:
     return dims_lib.concat((batch, *sizes), dims_lib.subshape(dims, count + 1))
 
 
-def _scaled_batch(batch: Any, block: Any, count: int, divide: bool) -> Any:
+def _scaled_batch(batch: Any, block: Any, count: int, divide: bool) -> int | None:
     if block is None:
         return batch if count == 0 else None
     for size in block:
@@ -190,11 +192,11 @@ def _to_space_dims(dims: Sequence[int], block: Sequence[int], margins: Any) -> t
 # ---- Kernels
 
 
-def permuted(x: Any, order: Sequence[int]) -> Any:
+def permuted(x: Any, order: Sequence[int]) -> torch.Tensor | Array:
     return x.transpose(order) if isinstance(x, np.ndarray) else x.permute(*order)
 
 
-def _to_batch(x: Any, block: Sequence[int], margins: Any) -> Any:
+def _to_batch(x: Any, block: Sequence[int], margins: Any) -> torch.Tensor:
     dims, count = _to_batch_dims(x.shape, block, margins), len(block)
     if any(number for pair in margins for number in pair):
         pairs = [[0, 0], *margins, *[[0, 0]] * (x.ndim - count - 1)]
@@ -211,7 +213,7 @@ def _to_batch(x: Any, block: Sequence[int], margins: Any) -> Any:
     return permuted(x, order).reshape(dims)
 
 
-def _to_space(x: Any, block: Sequence[int], margins: Any) -> Any:
+def _to_space(x: Any, block: Sequence[int], margins: Any) -> torch.Tensor:
     dims, count = _to_space_dims(x.shape, block, margins), len(block)
     rest = tuple(x.shape[count + 1 :])
     x = x.reshape(*block, dims[0], *x.shape[1:])
@@ -225,7 +227,7 @@ def _to_space(x: Any, block: Sequence[int], margins: Any) -> Any:
     return x[(slice(None), *cut)]
 
 
-def _block_kernel(function: Any) -> Any:
+def _block_kernel(function: Any) -> Callable[..., Any]:
     def kernel(node: Node) -> Any:
         fixed = (node.block_size,) * 2 if "block_size" in node.op.attrs else None
         margins = _margins(node)
@@ -239,20 +241,20 @@ def _block_kernel(function: Any) -> Any:
     return kernel
 
 
-def _nd_gradient(inverse: Any) -> Any:
-    def gradient(node: Node, grad: Any) -> Any:
+def _nd_gradient(inverse: Any) -> Callable[..., Any]:
+    def gradient(node: Node, grad: Any) -> list[Tensor | None]:
         return [inverse(grad, node.inputs[1], node.inputs[2]), None, None]
 
     return gradient
 
 
 @space_to_batch_op.gradient
-def space_to_batch_gradient(node: Node, grad: Any) -> Any:
+def space_to_batch_gradient(node: Node, grad: Any) -> Gradients:
     return [batch_to_space(grad, node.inputs[1], block_size=node.block_size), None]
 
 
 @batch_to_space_op.gradient
-def batch_to_space_gradient(node: Node, grad: Any) -> Any:
+def batch_to_space_gradient(node: Node, grad: Any) -> Gradients:
     return [space_to_batch(grad, node.inputs[1], block_size=node.block_size), None]
 
 
@@ -356,7 +358,7 @@ def batch_to_space(
 @export("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """Return the paddings that make sizes divisible by a block, and the crops that undo them.
 
     Args:
@@ -389,7 +391,7 @@ def required_space_to_batch_paddings(
         return _paddings_and_crops(*given, count)  # type: ignore[call-arg]
 
 
-def _paddings_and_crops(block: Any, sizes: Any, base: Any, count: int) -> Any:
+def _paddings_and_crops(block: Any, sizes: Any, base: Any, count: int) -> tuple[Tensor, Tensor]:
     start, end = base[:, 0], base[:, 1]
     full = sizes + start + end
     extra = (block - full % block) % block

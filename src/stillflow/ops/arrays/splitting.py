@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -15,6 +16,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_shape import Dimension
 from stillflow.ops.arrays.stack import pack_axis, stack
 from stillflow.ops.forward_declarations import concat
@@ -60,7 +62,7 @@ split_op = op(
 
 
 @split_op.shape
-def split_shape(node: Node) -> Any:
+def split_shape(node: Node) -> OutputDims:
     dims, count = node.dims(1), node.num_split
     axis = _known_axis(node, 0, dims_lib.rank(dims))
     if axis is None:
@@ -87,14 +89,14 @@ def _even(size: Any, axis: int, count: int) -> Any:
 
 
 @split_op.value
-def split_value(node: Node) -> Any:
+def split_value(node: Node) -> list[Array] | None:
     axis, value = node.value(0), node.value(1)
     if axis is None or value is None:
         return None
     return np.split(value, node.num_split, int(axis))
 
 
-def _unwrapped(node: Node, function: Any) -> Any:
+def _unwrapped(node: Node, function: Any) -> Callable[..., Any]:
     """Return an op with exactly one output gives it bare."""
     if len(node.outputs) != 1:
         return function
@@ -102,7 +104,7 @@ def _unwrapped(node: Node, function: Any) -> Any:
 
 
 @split_op.kernel
-def split_kernel(node: Node) -> Any:
+def split_kernel(node: Node) -> Kernel:
     count, part = node.num_split, either(node, torch.tensor_split, np.split, 1)
     axis, dims = node.value(0), node.dims(1)
     if axis is not None and dims_lib.is_known(dims):
@@ -110,7 +112,7 @@ def split_kernel(node: Node) -> Any:
             return node.same(1)
         return node.call(part, node.inputs[1], count, int(axis))
 
-    def split_at_run_time(axis: Any, value: Any) -> Any:
+    def split_at_run_time(axis: Any, value: Any) -> list[Array] | tuple[torch.Tensor, ...]:
         chosen = run_time_axis(int(axis), value.ndim)
         _even(value.shape[chosen], chosen, count)
         return part(value, count, chosen)
@@ -119,7 +121,7 @@ def split_kernel(node: Node) -> Any:
 
 
 @split_op.gradient
-def split_gradient(node: Node, *grads: Any) -> Any:
+def split_gradient(node: Node, *grads: Any) -> Gradients:
     return [None, concat.value(list(grads), node.inputs[0])]
 
 
@@ -147,7 +149,7 @@ split_v_op = op(
 
 
 @split_v_op.shape
-def split_v_shape(node: Node) -> Any:
+def split_v_shape(node: Node) -> OutputDims:
     dims, count = node.dims(0), node.num_split
     sizes = node.value(1)
     given = node.dims(1)
@@ -221,12 +223,12 @@ def run_time_sizes(sizes: list[int], count: int, total: int) -> list[int]:
     return parts
 
 
-def _split_strings(value: Any, sizes: list[int], axis: int) -> Any:
+def _split_strings(value: Any, sizes: list[int], axis: int) -> list[Array]:
     return np.split(value, np.cumsum(sizes)[:-1], axis)
 
 
 @split_v_op.value
-def split_v_value(node: Node) -> Any:
+def split_v_value(node: Node) -> list[Array] | None:
     value, sizes, axis = node.value(0), node.value(1), node.value(2)
     if value is None or sizes is None or axis is None or np.size(axis) != 1:
         return None
@@ -242,7 +244,7 @@ def split_v_value(node: Node) -> Any:
 
 
 @split_v_op.kernel
-def split_v_kernel(node: Node) -> Any:
+def split_v_kernel(node: Node) -> Kernel:
     count, part = node.num_split, either(node, torch.split, _split_strings)
     sizes, axis, dims = node.value(1), node.value(2), node.dims(0)
     if sizes is not None and axis is not None and dims_lib.is_known(dims):
@@ -253,7 +255,9 @@ def split_v_kernel(node: Node) -> Any:
         known = run_time_sizes(sizes.tolist(), count, total)
         return node.call(part, node.inputs[0], known, int(axis))
 
-    def split_at_run_time(value: Any, sizes: Any, axis: Any) -> Any:
+    def split_at_run_time(
+        value: Any, sizes: Any, axis: Any
+    ) -> list[Array] | tuple[torch.Tensor, ...]:
         if axis.numel() != 1:
             raise ValueError("split_dim_tensor must have exactly one element.")
         chosen = run_time_axis(int(axis), value.ndim)
@@ -264,7 +268,7 @@ def split_v_kernel(node: Node) -> Any:
 
 
 @split_v_op.gradient
-def split_v_gradient(node: Node, *grads: Any) -> Any:
+def split_v_gradient(node: Node, *grads: Any) -> Gradients:
     return [concat.value(list(grads), node.inputs[2]), None, None]
 
 
@@ -333,7 +337,7 @@ unpack_op = op(
 
 
 @unpack_op.shape
-def unpack_shape(node: Node) -> Any:
+def unpack_shape(node: Node) -> OutputDims:
     dims, count = node.dims(0), node.num
     if dims is None:
         return [None] * count
@@ -350,14 +354,14 @@ def _wrong_size(axis: int, count: int, dims: Any) -> str:
 
 
 @unpack_op.value
-def unpack_value(node: Node) -> Any:
+def unpack_value(node: Node) -> list[Array] | None:
     value = node.value(0)
     if value is None or not node.num:
         return None
     return _unbind_strings(value, node.axis)
 
 
-def _unbind_strings(value: Any, axis: int) -> Any:
+def _unbind_strings(value: Any, axis: int) -> list[Array]:
     # The ellipsis keeps single elements arrays.
     first = np.moveaxis(value, axis, 0)
     return [first[index, ...] for index in range(len(first))]
@@ -369,7 +373,7 @@ def _unbind_handles(value: Any, axis: int) -> Any:
 
 
 @unpack_op.kernel
-def unpack_kernel(node: Node) -> Any:
+def unpack_kernel(node: Node) -> Kernel:
     axis, count = node.axis, node.num
     if is_handle(node.T):
         part = _unbind_handles
@@ -380,7 +384,7 @@ def unpack_kernel(node: Node) -> Any:
     if dims_lib.is_known(node.dims(0)) and count > 1:
         return node.call(part, node.inputs[0], axis)
 
-    def unstack_at_run_time(value: Any) -> Any:
+    def unstack_at_run_time(value: Any) -> list[Array] | tuple[torch.Tensor, ...]:
         chosen = pack_axis(axis, value.ndim)
         if value.shape[chosen] != count:
             raise ValueError(_wrong_size(chosen, count, value.shape))
@@ -390,7 +394,7 @@ def unpack_kernel(node: Node) -> Any:
 
 
 @unpack_op.gradient
-def unpack_gradient(node: Node, *grads: Any) -> Any:
+def unpack_gradient(node: Node, *grads: Any) -> Gradients:
     return stack(grads, axis=node.axis)
 
 

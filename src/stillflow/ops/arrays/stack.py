@@ -10,12 +10,14 @@ import numpy as np
 from stillflow import nest
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
@@ -34,7 +36,7 @@ pack_op = op(
 
 
 @pack_op.shape
-def pack_shape(node: Node) -> Any:
+def pack_shape(node: Node) -> OutputDims:
     count = node.N
     if node.planning:
         _check_same([node.dims(index) for index in range(count)])
@@ -73,7 +75,7 @@ def pack_axis(axis: int, rank: int) -> int:
 
 
 @pack_op.value
-def pack_value(node: Node) -> Any:
+def pack_value(node: Node) -> Array | None:
     values = [node.value(index) for index in range(node.N)]
     if any(value is None for value in values):
         return None
@@ -88,7 +90,7 @@ def _handles(*values: Any) -> np.ndarray:
 
 
 @pack_op.kernel
-def pack_kernel(node: Node) -> Any:
+def pack_kernel(node: Node) -> Kernel:
     if is_handle(node.T) and node.dims(0) == ():
         return _handles
     axis = node.axis
@@ -96,7 +98,7 @@ def pack_kernel(node: Node) -> Any:
     if all(dims_lib.is_known(node.dims(index)) for index in range(node.N)):
         return lambda *values: join(values, axis)
 
-    def stack_at_run_time(*values: Any) -> Any:
+    def stack_at_run_time(*values: Any) -> torch.Tensor | Array:
         _check_same([tuple(value.shape) for value in values])
         return join(values, pack_axis(axis, values[0].ndim + 1))
 
@@ -104,7 +106,7 @@ def pack_kernel(node: Node) -> Any:
 
 
 @pack_op.gradient
-def pack_gradient(node: Node, grad: Any) -> Any:
+def pack_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.arrays.splitting import unstack
 
     return unstack(grad, num=node.N, axis=node.axis)

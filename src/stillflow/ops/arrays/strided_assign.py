@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stillflow.errors import unimplemented
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.arrays.strides import Masks, check_vectors, resolve
 from stillflow.ops.kernels import copied, flip, ints
 from stillflow.ops.samples import Bad, Sample
+
+if TYPE_CHECKING:
+    from stillflow.ops.variables.buffer import Buffer
+
 
 _ATTRIBUTES = """
     T: type
@@ -81,10 +88,10 @@ def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
 
 
 @strided_slice_assign_op.kernel
-def strided_slice_assign_kernel(node: Node) -> Any:
+def strided_slice_assign_kernel(node: Node) -> Kernel:
     assign = _setter(node)
 
-    def assign_to_variable(ref: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
+    def assign_to_variable(ref: Any, begin: Any, end: Any, strides: Any, value: Any) -> Buffer:
         assign(ref.read(), begin, end, strides, value)
         return ref
 
@@ -92,7 +99,7 @@ def strided_slice_assign_kernel(node: Node) -> Any:
 
 
 @resource_strided_slice_assign_op.kernel
-def resource_strided_slice_assign_kernel(node: Node) -> Any:
+def resource_strided_slice_assign_kernel(node: Node) -> Kernel:
     assign = _setter(node)
 
     def assign_to_variable(ref: Any, begin: Any, end: Any, strides: Any, value: Any) -> None:
@@ -103,10 +110,10 @@ def resource_strided_slice_assign_kernel(node: Node) -> Any:
 
 
 @tensor_strided_slice_update_op.kernel
-def tensor_strided_slice_update_kernel(node: Node) -> Any:
+def tensor_strided_slice_update_kernel(node: Node) -> Kernel:
     assign = _setter(node)
 
-    def update(tensor: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
+    def update(tensor: Any, begin: Any, end: Any, strides: Any, value: Any) -> torch.Tensor | Array:
         result = copied(tensor)
         assign(result, begin, end, strides, value)
         return result

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.input_ranks import checked_rank
@@ -32,7 +34,7 @@ tile_op = op(
 
 
 @tile_op.shape
-def tile_shape(node: Node) -> Any:
+def tile_shape(node: Node) -> OutputDims:
     if node.planning:
         checked_rank(node, 1, 1, "Expected multiples to be 1-D, but got shape ")
     dims, multiples = node.dims(0), node.shape_value(1)
@@ -64,7 +66,7 @@ def tiled_dims(dims: Sequence[int], multiples: Any) -> tuple[int, ...]:
 
 
 @tile_op.value
-def tile_value(node: Node) -> Any:
+def tile_value(node: Node) -> Array | None:
     value, multiples = node.value(0), node.value(1)
     if value is None or multiples is None or multiples.shape != (value.ndim,):
         return None
@@ -74,7 +76,7 @@ def tile_value(node: Node) -> Any:
 
 
 @tile_op.kernel
-def tile_kernel(node: Node) -> Any:
+def tile_kernel(node: Node) -> Kernel:
     repeat = either(node, torch.tile, np.tile)
     multiples = node.value(1)
     if multiples is not None and dims_lib.is_known(node.dims(0)):
@@ -88,7 +90,7 @@ def tile_kernel(node: Node) -> Any:
             return node.call(spread, node.inputs[0], sizes)
         return node.call(repeat, node.inputs[0], times)
 
-    def tile_at_run_time(x: Any, multiples: Any) -> Any:
+    def tile_at_run_time(x: Any, multiples: Any) -> torch.Tensor | Array:
         wanted = ints(multiples)
         dims = tiled_dims(x.shape, wanted)
         if repeat is torch.tile and _only_ones(x.shape, wanted):
@@ -103,13 +105,13 @@ def _only_ones(dims: Any, times: tuple[int, ...]) -> bool:
     return all(size == 1 or count == 1 for size, count in zip(dims, times, strict=True))
 
 
-def spread(x: Any, sizes: tuple[int, ...]) -> Any:
+def spread(x: Any, sizes: tuple[int, ...]) -> torch.Tensor:
     """Return a tensor whose dimensions of size 1 are repeated."""
     return x.expand(sizes).contiguous()
 
 
 @tile_op.gradient
-def tile_gradient(node: Node, grad: Any) -> Any:
+def tile_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.arrays.concat import concat
     from stillflow.ops.arrays.indexing import slice_helper
     from stillflow.ops.arrays.sequences import range
@@ -169,7 +171,7 @@ tile_grad_op = op(
 
 
 @tile_grad_op.shape
-def tile_grad_shape(node: Node) -> Any:
+def tile_grad_shape(node: Node) -> OutputDims:
     dims, multiples = node.dims(0), node.value(1)
     if dims is None or multiples is None:
         return None
@@ -180,7 +182,7 @@ def tile_grad_shape(node: Node) -> Any:
 
 
 @tile_grad_op.kernel
-def tile_grad_kernel(node: Node) -> Any:
+def tile_grad_kernel(node: Node) -> Kernel:
     def add_copies(grad: Any, multiples: Any) -> Any:
         counts = ints(multiples)
         if len(counts) != grad.ndim or any(

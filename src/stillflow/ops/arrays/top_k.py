@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
 from stillflow.ops import native_calls
@@ -72,7 +73,7 @@ def _known_count(node: Node) -> int | None:
     return dims_lib.make_dim(int(value), 1)
 
 
-def top_k_shape(node: Node) -> Any:
+def top_k_shape(node: Node) -> list[tuple[int | None, ...] | None]:
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
     count = _known_count(node)
     last = dims_lib.dim(dims, -1)
@@ -124,7 +125,7 @@ def _hold_no_numbers(keys: Any) -> bool:
     return keys.is_floating_point() and not is_finite(keys) and bool(keys.isnan().any())
 
 
-def _place_of_largest(keys: Any) -> Any:
+def _place_of_largest(keys: Any) -> torch.Tensor:
     """Return the index of the largest number of each row; 0 if there is none."""
     best, where = torch.max(keys, -1, keepdim=True)
     if keys.is_floating_point() and best.isnan().any():
@@ -153,7 +154,7 @@ def _largest_by_blocks(keys: Any, count: int) -> tuple[Any, Any]:
     return found, places.gather(-1, where)
 
 
-def largest(x: Any, count: int, in_order: bool = True) -> Any:
+def largest(x: Any, count: int, in_order: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the largest elements along the last dimension, and where they stand.
 
     Of equal elements the first comes first, which torch promises for a stable sort only. Where no
@@ -180,12 +181,12 @@ def largest(x: Any, count: int, in_order: bool = True) -> Any:
 
 
 @top_k_op.kernel
-def top_k_kernel(node: Node) -> Any:
+def top_k_kernel(node: Node) -> Kernel:
     return node.call(largest, node.inputs[0], node.k, node.sorted)
 
 
 @top_k_v2_op.kernel
-def top_k_v2_kernel(node: Node) -> Any:
+def top_k_v2_kernel(node: Node) -> Kernel:
     count = _known_count(node)
     if count is not None:
         return node.call(largest, node.inputs[0], count, node.sorted)
@@ -193,7 +194,7 @@ def top_k_v2_kernel(node: Node) -> Any:
     return lambda x, k: largest(x, int(k), in_order)
 
 
-def top_k_gradient(node: Node, grad: Any, _: Any) -> Any:
+def top_k_gradient(node: Node, grad: Any, _: Any) -> list[Tensor]:
     from stillflow.ops.math.cast import cast
     from stillflow.ops.math.reductions import reduce_prod
 
@@ -264,7 +265,7 @@ nth_element_op = op(
 
 
 @nth_element_op.shape
-def nth_element_shape(node: Node) -> Any:
+def nth_element_shape(node: Node) -> OutputDims:
     if node.planning and node.dims(0) == ():
         raise ValueError("Input must be >= 1-D, got shape []")
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
@@ -282,17 +283,17 @@ def nth_element_shape(node: Node) -> Any:
     return dims_lib.subshape(dims, 0, -1)
 
 
-def _place_of_nth(keys: Any, position: int) -> Any:
+def _place_of_nth(keys: Any, position: int) -> torch.Tensor:
     if not keys.is_cpu:  # whose search is for one row at a time
         return torch.sort(keys, -1)[1][..., position : position + 1]
     return torch.kthvalue(keys, position + 1, -1, keepdim=True)[1]
 
 
 @nth_element_op.kernel
-def nth_element_kernel(node: Node) -> Any:
+def nth_element_kernel(node: Node) -> Kernel:
     reverse = node.reverse
 
-    def nth(x: Any, n: Any) -> Any:
+    def nth(x: Any, n: Any) -> torch.Tensor:
         position = int(n)
         if position < 0:
             raise ValueError(f"Need n >= 0, got {position}")
@@ -313,7 +314,7 @@ def nth_element_kernel(node: Node) -> Any:
 
 
 @nth_element_op.gradient
-def nth_element_gradient(node: Node, grad: Any) -> Any:
+def nth_element_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.math.cast import cast
     from stillflow.ops.math.comparison import equal
     from stillflow.ops.math.division import div

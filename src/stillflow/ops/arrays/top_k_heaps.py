@@ -21,7 +21,7 @@ def _kinds() -> list[Any]:
     return [torch.int64, torch.float64, torch.float32]
 
 
-def find_largest(keys: Any, count: int, in_order: bool) -> Any:
+def find_largest(keys: Any, count: int, in_order: bool) -> torch.Tensor:
     """Return the indices of the largest elements of each row of `keys`, int64 [..., count].
 
     Without `in_order` they come as they lie in the heap. There are more columns than `count`.

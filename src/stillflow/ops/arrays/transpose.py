@@ -9,12 +9,14 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_shape import shape_from_dims
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.sequences import range_op
@@ -29,7 +31,7 @@ transpose_op = op("Transpose" + _SIGNATURE, view=True, numbers=("perm",), batchi
 conjugate_transpose_op = op("ConjugateTranspose" + _SIGNATURE, view=True, numbers=("perm",))
 
 
-def transpose_shape(node: Node) -> Any:
+def transpose_shape(node: Node) -> tuple[int | None, ...] | None:
     dims, perm_dims, value = node.dims(0), node.dims(1), node.value(1)
     if node.planning and perm_dims is not None and len(perm_dims) != 1:
         raise ValueError(f"perm must be a vector, not {dims_lib.to_string(perm_dims)}")
@@ -77,7 +79,7 @@ def check_permutation(given: Any, size: int) -> tuple[int, ...]:
     return tuple(perm)
 
 
-def _permute(x: Any, perm: Any) -> Any:
+def _permute(x: Any, perm: Any) -> torch.Tensor:
     return x.permute(check_permutation(perm, x.ndim))
 
 
@@ -85,12 +87,12 @@ def _permute_strings(x: Any, perm: Any) -> Any:
     return x.transpose(check_permutation(perm, x.ndim))
 
 
-def _conjugate(x: Any, order: Any) -> Any:
+def _conjugate(x: Any, order: Any) -> torch.Tensor:
     moved = x.permute(order)
     return moved.conj_physical() if moved.is_complex() else moved
 
 
-def _permute_conjugate(x: Any, perm: Any) -> Any:
+def _permute_conjugate(x: Any, perm: Any) -> torch.Tensor:
     return _conjugate(x, check_permutation(perm, x.ndim))
 
 
@@ -102,7 +104,7 @@ def _known_order(node: Node) -> tuple[int, ...] | None:
 
 
 @transpose_op.kernel
-def transpose_kernel(node: Node) -> Any:
+def transpose_kernel(node: Node) -> Kernel:
     order = _known_order(node)
     if order is None:
         return either(node, _permute, _permute_strings)
@@ -112,7 +114,7 @@ def transpose_kernel(node: Node) -> Any:
 
 
 @conjugate_transpose_op.kernel
-def conjugate_transpose_kernel(node: Node) -> Any:
+def conjugate_transpose_kernel(node: Node) -> Kernel:
     order = _known_order(node)
     if order is None:
         return either(node, _permute_conjugate, _permute_strings)
@@ -120,7 +122,7 @@ def conjugate_transpose_kernel(node: Node) -> Any:
 
 
 @transpose_op.value
-def transpose_value(node: Node) -> Any:
+def transpose_value(node: Node) -> Array | None:
     value, perm = node.value(0), node.value(1)
     if value is None or perm is None:
         return None
@@ -131,12 +133,12 @@ def transpose_value(node: Node) -> Any:
 
 
 @transpose_op.gradient
-def transpose_gradient(node: Node, grad: Any) -> Any:
+def transpose_gradient(node: Node, grad: Any) -> Gradients:
     return [transpose(grad, invert_permutation(node.inputs[1])), None]
 
 
 @conjugate_transpose_op.gradient
-def conjugate_transpose_gradient(node: Node, grad: Any) -> Any:
+def conjugate_transpose_gradient(node: Node, grad: Any) -> Gradients:
     return [transpose(grad, invert_permutation(node.inputs[1]), conjugate=True), None]
 
 
@@ -165,7 +167,7 @@ invert_permutation_op = op(
 
 
 @invert_permutation_op.shape
-def invert_permutation_shape(node: Node) -> Any:
+def invert_permutation_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     if node.planning and dims is not None and len(dims) != 1:
         raise ValueError("invert_permutation expects a 1D vector.")
@@ -186,7 +188,7 @@ def inverse(perm: Sequence[int]) -> list[int]:
 
 
 @invert_permutation_op.value
-def invert_permutation_value(node: Node) -> Any:
+def invert_permutation_value(node: Node) -> Array | None:
     value = node.value(0)
     if value is None:
         return None
@@ -197,7 +199,7 @@ def invert_permutation_value(node: Node) -> Any:
 
 
 @invert_permutation_op.kernel
-def invert_permutation_kernel(node: Node) -> Any:
+def invert_permutation_kernel(node: Node) -> Kernel:
     dtype = node.T
     return lambda perm: index_tensor(_inverse_of(perm), dtype)
 

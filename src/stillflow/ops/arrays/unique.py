@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
@@ -10,11 +10,13 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import as_signed, ints, torch_type
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse import native_kernels
@@ -81,7 +83,7 @@ def _distinct_rows(rows: Any) -> tuple[Any, Any]:
     return places[order], position[inverse]
 
 
-def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
+def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> list[torch.Tensor | Array]:
     strings = isinstance(x, np.ndarray)
     moved = x.swapaxes(0, axis) if axis else x
     places, inverse = _distinct_rows(moved.reshape(len(moved), prod(moved.shape[1:])))
@@ -95,12 +97,12 @@ def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
     return result
 
 
-def _counted(places: Any, count: int, dtype: Any) -> Any:
+def _counted(places: Any, count: int, dtype: Any) -> torch.Tensor:
     """Return the count of each of the numbers below `count` in `places`."""
     return torch.bincount(places, minlength=count).to(dtype)
 
 
-def unique_value(node: Node) -> Any:
+def unique_value(node: Node) -> list[Array] | None:
     x = node.value(0)
     if x is None or x.ndim != 1 or x.dtype == object or x.size > MAX_ELEMENTS:
         return None
@@ -115,11 +117,11 @@ def unique_value(node: Node) -> Any:
     return result
 
 
-def unique_kernel(node: Node) -> Any:
+def unique_kernel(node: Node) -> Callable[..., Any]:
     dtype, counts = torch_type(node.out_idx), len(node.outputs) == 3
     if len(node.inputs) == 1:
 
-        def unique_of_vector(x: Any) -> Any:
+        def unique_of_vector(x: Any) -> list[torch.Tensor | Array] | tuple[torch.Tensor, ...]:
             if x.ndim != 1:
                 raise ValueError("unique expects a 1D vector.")
             found = None if isinstance(x, np.ndarray) else native_kernels.distinct(x, dtype)
@@ -129,7 +131,7 @@ def unique_kernel(node: Node) -> Any:
 
         return unique_of_vector
 
-    def unique_along(x: Any, axis: Any) -> Any:
+    def unique_along(x: Any, axis: Any) -> list[torch.Tensor | Array]:
         given = ints(axis)
         if axis.ndim != 1:
             raise ValueError("axis expects a 1D vector.")
@@ -193,7 +195,7 @@ list_diff_op = op("ListDiff(x: T, y: T) -> (out: T, idx: out_idx)\n" + _TYPES, d
 
 
 @list_diff_op.shape
-def list_diff_shape(node: Node) -> Any:
+def list_diff_shape(node: Node) -> OutputDims:
     if not node.planning:  # the kernel has words of its own
         dims_lib.with_rank(node.dims(0), 1)
         dims_lib.with_rank(node.dims(1), 1)
@@ -201,7 +203,7 @@ def list_diff_shape(node: Node) -> Any:
 
 
 @list_diff_op.value
-def list_diff_value(node: Node) -> Any:
+def list_diff_value(node: Node) -> list[Array] | None:
     x, y = node.value(0), node.value(1)
     if x is None or y is None or x.dtype == object or x.size > MAX_ELEMENTS:
         return None
@@ -210,10 +212,10 @@ def list_diff_value(node: Node) -> Any:
 
 
 @list_diff_op.kernel
-def list_diff_kernel(node: Node) -> Any:
+def list_diff_kernel(node: Node) -> Kernel:
     dtype = torch_type(node.out_idx)
 
-    def difference(x: Any, y: Any) -> Any:
+    def difference(x: Any, y: Any) -> tuple[torch.Tensor | Array, torch.Tensor]:
         for name, value in (("x", x), ("y", y)):
             if value.ndim != 1:
                 raise ValueError(f"{name} should be a 1D vector.")

@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
@@ -39,19 +40,19 @@ mfcc_op.check(
 
 
 @mfcc_op.shape
-def mfcc_shape(node: Node) -> Any:
+def mfcc_shape(node: Node) -> OutputDims:
     channels, frames, _ = dims_lib.with_rank(node.dims(0), 3)
     dims_lib.with_rank(node.dims(1), 0)
     return (channels, frames, node.dct_coefficient_count)
 
 
 @mfcc_op.kernel
-def mfcc_kernel(node: Node) -> Any:
+def mfcc_kernel(node: Node) -> Kernel:
     low, high = node.lower_frequency_limit, node.upper_frequency_limit
     bands, count = node.filterbank_channel_count, node.dct_coefficient_count
     known: dict[tuple[int, int], Any] = {}
 
-    def run(spectrogram: Any, sample_rate: Any) -> Any:
+    def run(spectrogram: Any, sample_rate: Any) -> torch.Tensor:
         key = (spectrogram.shape[2], int(sample_rate))
         if key not in known:
             if not (key[0] > 1 and key[1] > 0 and bands >= count > 0 and high > low >= 0):
@@ -74,7 +75,7 @@ def _width_of_bins(bins: int, rate: int) -> float:
     return 0.5 * rate / (bins - 1)
 
 
-def _mel(frequency: Any) -> Any:
+def _mel(frequency: Any) -> np.float64:
     return 1127.0 * np.log1p(frequency / 700.0)
 
 

@@ -12,6 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.audio.fixed_frontend import Frontend, Settings
 from stillflow.ops.samples import Bad, Sample
 
@@ -32,7 +33,7 @@ audio_microfrontend_op = op(
 
 
 @audio_microfrontend_op.shape
-def audio_microfrontend_shape(node: Node) -> Any:
+def audio_microfrontend_shape(node: Node) -> OutputDims:
     if node.planning and node.dims(0) is not None and len(node.dims(0) or ()) != 1:
         raise ValueError("audio is not a vector")
     (samples,) = dims_lib.with_rank(node.dims(0), 1)
@@ -49,7 +50,7 @@ def audio_microfrontend_shape(node: Node) -> Any:
 
 
 @audio_microfrontend_op.kernel
-def audio_microfrontend_kernel(node: Node) -> Any:
+def audio_microfrontend_kernel(node: Node) -> Kernel:
     sizes = {
         name: getattr(node, name) * node.sample_rate // 1000
         for name in ("window_size", "window_step")
@@ -67,7 +68,7 @@ def audio_microfrontend_kernel(node: Node) -> Any:
     width = node.num_channels * (1 + node.left_context + node.right_context)
     offsets = np.arange(-node.left_context, node.right_context + 1)
 
-    def run(audio: Any) -> Any:
+    def run(audio: Any) -> torch.Tensor:
         frames = frontend.frames(audio.cpu().numpy())
         values = frames.astype(out)
         values = values // scale if out == np.uint16 else values / scale

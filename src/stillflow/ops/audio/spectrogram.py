@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
@@ -35,7 +36,7 @@ audio_spectrogram_op.check(kernel_ranks((0, 2, "input must be 2-dimensional{}"))
 
 
 @audio_spectrogram_op.shape
-def audio_spectrogram_shape(node: Node) -> Any:
+def audio_spectrogram_shape(node: Node) -> OutputDims:
     frames, channels = dims_lib.with_rank(node.dims(0), 2)
     window, stride = node.window_size, node.stride
     if node.planning and (window < 2 or stride < 1):
@@ -66,12 +67,12 @@ def _check_heights(frames: int, channels: int, size: int, stride: int) -> int:
 
 
 @audio_spectrogram_op.kernel
-def audio_spectrogram_kernel(node: Node) -> Any:
+def audio_spectrogram_kernel(node: Node) -> Kernel:
     size, stride, squared = node.window_size, node.stride, node.magnitude_squared
     length = _fft_length(size)
     window = torch.hann_window(size, periodic=True, dtype=torch.float64, device=node.device)
 
-    def run(sound: Any) -> Any:
+    def run(sound: Any) -> torch.Tensor:
         count, channels = sound.shape
         height = _check_heights(count, channels, size, stride)
         if not height:

@@ -9,11 +9,13 @@ import numpy as np
 
 from stillflow.files import wav
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
@@ -37,7 +39,7 @@ encode_wav_op.check(
 
 
 @decode_wav_op.shape
-def decode_wav_shape(node: Node) -> Any:
+def decode_wav_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     for name, value in (("channels", node.desired_channels), ("samples", node.desired_samples)):
         if value < -1:
@@ -47,10 +49,10 @@ def decode_wav_shape(node: Node) -> Any:
 
 
 @decode_wav_op.kernel
-def decode_wav_kernel(node: Node) -> Any:
+def decode_wav_kernel(node: Node) -> Kernel:
     frames, channels, device = node.desired_samples, node.desired_channels, node.device
 
-    def run(contents: Any) -> Any:
+    def run(contents: Any) -> tuple[torch.Tensor, torch.Tensor]:
         sound, rate = wav.decode(contents.item())
         if channels != -1:  # missing channels repeat the last one
             sound = sound[:, np.minimum(np.arange(channels), sound.shape[1] - 1)]
@@ -63,15 +65,15 @@ def decode_wav_kernel(node: Node) -> Any:
 
 
 @encode_wav_op.shape
-def encode_wav_shape(node: Node) -> Any:
+def encode_wav_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 2)
     dims_lib.with_rank(node.dims(1), 0)
     return ()
 
 
 @encode_wav_op.kernel
-def encode_wav_kernel(node: Node) -> Any:
-    def run(audio: Any, sample_rate: Any) -> Any:
+def encode_wav_kernel(node: Node) -> Kernel:
+    def run(audio: Any, sample_rate: Any) -> Array:
         result = np.empty((), object)
         result[()] = wav.encode(audio.cpu().numpy(), int(sample_rate))
         return result

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.batching.forming import Batch, Batcher, Limits, Task
 from stillflow.ops.batching.parting import Gathering, Parts
 from stillflow.ops.kernels import copied
@@ -76,7 +78,7 @@ batch_function_op = op(
 # ---- shapes
 
 
-def _any_rows(node: Node, index: int) -> Any:
+def _any_rows(node: Node, index: int) -> tuple[int | None, ...] | None:
     dims = node.dims(index)
     if dims is None:
         return None
@@ -88,30 +90,30 @@ def _any_rows(node: Node, index: int) -> Any:
 
 
 @batch_op.shape
-def batch_shape(node: Node) -> Any:
+def batch_shape(node: Node) -> OutputDims:
     return [*(_any_rows(node, index) for index in range(len(node.inputs))), (None, 3), ()]
 
 
 @unbatch_op.shape
-def unbatch_shape(node: Node) -> Any:
+def unbatch_shape(node: Node) -> OutputDims:
     return _any_rows(node, 0)
 
 
 @unbatch_grad_op.shape
-def unbatch_grad_shape(node: Node) -> Any:
+def unbatch_grad_shape(node: Node) -> OutputDims:
     dims = node.dims(2)
     return None if dims is None else (None,) * len(dims)
 
 
 @batch_function_op.shape
-def batch_function_shape(node: Node) -> Any:
+def batch_function_shape(node: Node) -> OutputDims:
     return [None] * len(node.outputs)
 
 
 # ---- values: arrays of bytes, else tensors
 
 
-def _joined(values: Sequence[Any]) -> Any:
+def _joined(values: Sequence[Any]) -> torch.Tensor | Array:
     """Return all rows as one new array; InvalidArgumentError if their shapes differ."""
     first = tuple(values[0].shape)
     for index, value in enumerate(values):
@@ -130,7 +132,7 @@ def _joined(values: Sequence[Any]) -> Any:
     return torch.cat(list(values))
 
 
-def _padded(batch: Batch, limits: Limits, index: int) -> Any:
+def _padded(batch: Batch, limits: Limits, index: int) -> torch.Tensor | Array:
     """One input of all tasks; the first row is repeated where there are too few of them."""
     values = [task.inputs[index] for task in batch.tasks]
     lacking = limits.padded(batch.size) - batch.size
@@ -171,7 +173,7 @@ def _queue(node: Any) -> bytes:
 
 
 @batch_op.kernel
-def batch_kernel(node: Node) -> Any:
+def batch_kernel(node: Node) -> Kernel:
     batcher, waits, queue = _batcher(node, "batches"), node.waits(), _queue(node)
 
     def compute(batch: Batch) -> list[Any]:
@@ -188,7 +190,7 @@ def batch_kernel(node: Node) -> Any:
         results[-1] = (*joined, torch.tensor(rows, dtype=torch.int64))
         return results
 
-    def run(*values: Any) -> Any:
+    def run(*values: Any) -> tuple[torch.Tensor | Array, ...]:
         task = _task(values)
         return (*batcher.run(queue, task, compute, waits), torch.tensor(task.key))
 
@@ -196,13 +198,13 @@ def batch_kernel(node: Node) -> Any:
 
 
 @batch_function_op.kernel
-def batch_function_kernel(node: Node) -> Any:
+def batch_function_kernel(node: Node) -> Kernel:
     batcher, waits, queue = _batcher(node, "batched calls"), node.waits(), _queue(node)
     count = len(node.op.attrs["Tin"])
     wanted = len(node.outputs)
     called: list[Any] = []  # the compiled function
 
-    def run(*values: Any) -> Any:
+    def run(*values: Any) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor | Array]:
         if not called:
             called.append(node.function(node.f))
 
@@ -247,11 +249,11 @@ def _shares(batch: Batch, outputs: Sequence[Any]) -> list[Any]:
 
 
 @unbatch_op.kernel
-def unbatch_kernel(node: Node) -> Any:
+def unbatch_kernel(node: Node) -> Kernel:
     waits = node.waits()
     parts: Parts = node.resource(lambda: Parts(node.timeout_micros), kind="parts of batches")
 
-    def run(value: Any, index: Any, key: Any) -> Any:
+    def run(value: Any, index: Any, key: Any) -> torch.Tensor | Array:
         if len(index) > len(value):
             raise errors.invalid_argument(
                 "Wrong shape for index tensor. Expected 0th dimension size to be no greater than "
@@ -276,11 +278,11 @@ def unbatch_kernel(node: Node) -> Any:
 
 
 @unbatch_grad_op.kernel
-def unbatch_grad_kernel(node: Node) -> Any:
+def unbatch_grad_kernel(node: Node) -> Kernel:
     waits = node.waits()
     gathering: Gathering = node.resource(Gathering, kind="gradients of batches")
 
-    def run(value: Any, index: Any, grad: Any, key: Any) -> Any:
+    def run(value: Any, index: Any, grad: Any, key: Any) -> torch.Tensor:
         has_batch = bool(value.size if isinstance(value, np.ndarray) else value.numel())
         if has_batch and not len(index):
             raise errors.invalid_argument("batch_index is empty while the tensor isn't.")
@@ -295,7 +297,7 @@ def unbatch_grad_kernel(node: Node) -> Any:
 
 
 @batch_op.gradient
-def batch_gradient(node: Node, *grads: Any) -> Any:
+def batch_gradient(node: Node, *grads: Any) -> Gradients:
     index, key = node.op.outputs[-2], node.op.outputs[-1]
     return [
         unbatch_op(
@@ -310,7 +312,7 @@ def batch_gradient(node: Node, *grads: Any) -> Any:
 
 
 @unbatch_op.gradient
-def unbatch_gradient(node: Node, grad: Any) -> Any:
+def unbatch_gradient(node: Node, grad: Any) -> Gradients:
     value, index, key = node.inputs
     batched = unbatch_grad_op(
         value, index, grad, key, shared_name=f"unbatch_gradient_{node.op.name}"

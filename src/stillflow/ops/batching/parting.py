@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
+from stillflow.graph.lazy import torch
 
 _MICRO = 1e-6
 
@@ -46,7 +48,7 @@ class Parts:
         self._parts: dict[int, Any] = {}
         self._waiting: dict[int, _Waiter] = {}
 
-    def take(self, key: int, parts: dict[int, Any], waits: Any) -> Any:
+    def take(self, key: int, parts: dict[int, Any], waits: Any) -> torch.Tensor | Array:
         """Return the part of a run.
 
         Args:

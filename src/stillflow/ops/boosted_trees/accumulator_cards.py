@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.quantile_messages import (
     message,
     message_of,
@@ -176,7 +178,7 @@ def check_scalars(node: Node) -> None:
 
 
 @create_quantile_accumulator_op.kernel
-def create_quantile_accumulator_kernel(node: Node) -> Any:
+def create_quantile_accumulator_kernel(node: Node) -> Kernel:
     settings = node.epsilon, node.max_elements, node.num_quantiles, node.generate_quantiles
 
     def create(slot: Any, stamp: Any) -> None:
@@ -188,7 +190,7 @@ def create_quantile_accumulator_kernel(node: Node) -> Any:
 
 
 @quantile_accumulator_add_summaries_op.kernel
-def quantile_accumulator_add_summaries_kernel(node: Node) -> Any:
+def quantile_accumulator_add_summaries_kernel(node: Node) -> Kernel:
     count = node.num_resource_handles
 
     def add(*given: Any) -> None:
@@ -205,13 +207,13 @@ def quantile_accumulator_add_summaries_kernel(node: Node) -> Any:
 
 
 @quantile_accumulator_get_buckets_op.shape
-def quantile_accumulator_get_buckets_shape(node: Node) -> Any:
+def quantile_accumulator_get_buckets_shape(node: Node) -> OutputDims:
     count = node.num_resource_handles
     return [()] * count + [(None,)] * count
 
 
 @quantile_accumulator_get_buckets_op.kernel
-def quantile_accumulator_get_buckets_kernel(node: Node) -> Any:
+def quantile_accumulator_get_buckets_kernel(node: Node) -> Kernel:
     def get(*given: Any) -> Any:
         *slots, stamp = given
         ready, buckets = [], []
@@ -226,7 +228,7 @@ def quantile_accumulator_get_buckets_kernel(node: Node) -> Any:
 
 
 @quantile_accumulator_flush_op.kernel
-def quantile_accumulator_flush_kernel(node: Node) -> Any:
+def quantile_accumulator_flush_kernel(node: Node) -> Kernel:
     def flush(slot: Any, stamp: Any, following: Any) -> None:
         with slot.lock:
             accumulator = slot.state
@@ -237,13 +239,13 @@ def quantile_accumulator_flush_kernel(node: Node) -> Any:
 
 
 @quantile_accumulator_flush_summary_op.shape
-def quantile_accumulator_flush_summary_shape(node: Node) -> Any:
+def quantile_accumulator_flush_summary_shape(node: Node) -> OutputDims:
     return None
 
 
 @quantile_accumulator_flush_summary_op.kernel
-def quantile_accumulator_flush_summary_kernel(node: Node) -> Any:
-    def flush(slot: Any, stamp: Any, following: Any) -> Any:
+def quantile_accumulator_flush_summary_kernel(node: Node) -> Kernel:
+    def flush(slot: Any, stamp: Any, following: Any) -> Array:
         with slot.lock:
             operation = "QuantileAccumulatorFlushSummary"
             summary = slot.state.finish(int(stamp), int(following), operation)
@@ -253,13 +255,13 @@ def quantile_accumulator_flush_summary_kernel(node: Node) -> Any:
 
 
 @quantile_accumulator_serialize_op.shape
-def quantile_accumulator_serialize_shape(node: Node) -> Any:
+def quantile_accumulator_serialize_shape(node: Node) -> OutputDims:
     return [None] * 4
 
 
 @quantile_accumulator_serialize_op.kernel
-def quantile_accumulator_serialize_kernel(node: Node) -> Any:
-    def serialize(slot: Any) -> Any:
+def quantile_accumulator_serialize_kernel(node: Node) -> Kernel:
+    def serialize(slot: Any) -> list[torch.Tensor | Array]:
         with slot.lock:
             accumulator = slot.state
             # TensorFlow writes the summary that rises through the levels, too; it is empty.
@@ -275,7 +277,7 @@ def quantile_accumulator_serialize_kernel(node: Node) -> Any:
 
 
 @quantile_accumulator_deserialize_op.kernel
-def quantile_accumulator_deserialize_kernel(node: Node) -> Any:
+def quantile_accumulator_deserialize_kernel(node: Node) -> Kernel:
     def read(slot: Any, stamp: Any, state: Any, is_ready: Any, buckets: Any) -> None:
         text = state.reshape(-1)[0]
         problem = "Unabnle to parse quantile stream state."  # so written in TensorFlow

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.search import lower_bound
 from stillflow.ops.boosted_trees.quantile_messages import message_of, parsed, serialized
 from stillflow.ops.boosted_trees.quantiles import Stream, Summary, distinct
@@ -67,7 +69,7 @@ bucketize_with_input_boundaries_op = op(
 )
 
 
-def _outputs(values: Sequence[Any]) -> Any:
+def _outputs(values: Sequence[Any]) -> Array | list[torch.Tensor | Array]:
     """Return the outputs of an operation; a single one as it is."""
     return values[0] if len(values) == 1 else list(values)
 
@@ -126,15 +128,15 @@ def make_quantile_summaries_check(node: Node) -> None:
 
 
 @make_quantile_summaries_op.shape
-def make_quantile_summaries_shape(node: Node) -> Any:
+def make_quantile_summaries_shape(node: Node) -> OutputDims:
     return [()] * (node.num_dense_features + node.num_sparse_features)
 
 
 @make_quantile_summaries_op.kernel
-def make_quantile_summaries_kernel(node: Node) -> Any:
+def make_quantile_summaries_kernel(node: Node) -> Kernel:
     error, dense, sparse = node.epsilon, node.num_dense_features, node.num_sparse_features
 
-    def make(*given: Any) -> Any:
+    def make(*given: Any) -> Array | list[Array]:
         features = _Features(node, given)
         examples = len(features.weights)
         if any(shape[0] != examples for shape in features.shapes):
@@ -153,12 +155,12 @@ def quantile_buckets_check(node: Node) -> None:
 
 
 @quantile_buckets_op.shape
-def quantile_buckets_shape(node: Node) -> Any:
+def quantile_buckets_shape(node: Node) -> OutputDims:
     return [None] * (node.num_dense_features + node.num_sparse_features)
 
 
 @quantile_buckets_op.kernel
-def quantile_buckets_kernel(node: Node) -> Any:
+def quantile_buckets_kernel(node: Node) -> Kernel:
     configs = []
     for kind in ("dense", "sparse"):
         texts = getattr(node, f"{kind}_config")
@@ -219,13 +221,13 @@ def quantiles_check(node: Node) -> None:
 
 
 @quantiles_op.shape
-def quantiles_shape(node: Node) -> Any:
+def quantiles_shape(node: Node) -> OutputDims:
     count = node.num_dense_features + node.num_sparse_features
     return [(dims_lib.dim(node.dims(index), 0), 2) for index in range(count)]
 
 
 @quantiles_op.kernel
-def quantiles_kernel(node: Node) -> Any:
+def quantiles_kernel(node: Node) -> Kernel:
     dense, sparse = node.num_dense_features, node.num_sparse_features
     count = dense + sparse
 
@@ -245,7 +247,7 @@ def quantiles_kernel(node: Node) -> Any:
     return quantiles
 
 
-def _pairs(values: Any, limits: Any, dimension: Any) -> Any:
+def _pairs(values: Any, limits: Any, dimension: Any) -> torch.Tensor:
     """Return the bucket of each value, and which dimension of the feature it is."""
     bucket = lower_bound(limits, values, out_int32=True).clamp_(max=max(0, len(limits) - 1))
     which = torch.zeros_like(bucket) if dimension is None else dimension.to(torch.int32)
@@ -261,13 +263,13 @@ def quantiles_samples() -> Iterator[Any]:
 
 
 @bucketize_with_input_boundaries_op.shape
-def bucketize_with_input_boundaries_shape(node: Node) -> Any:
+def bucketize_with_input_boundaries_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @bucketize_with_input_boundaries_op.kernel
-def bucketize_with_input_boundaries_kernel(node: Node) -> Any:
-    def bucketize(values: Any, boundaries: Any) -> Any:
+def bucketize_with_input_boundaries_kernel(node: Node) -> Kernel:
+    def bucketize(values: Any, boundaries: Any) -> torch.Tensor:
         limits = boundaries.reshape(-1).to(values.dtype)  # integers cut them off
         if bool((limits[1:] < limits[:-1]).any()):
             raise refused("Expected sorted boundaries")

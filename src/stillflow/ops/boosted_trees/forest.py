@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import internal, refused
 
 # How many pairs of a tree and an example are held at once.
@@ -123,7 +124,7 @@ class Forest:
                 f"Expected leaf_logits.size() == logits_dimension_, got {found} vs {width}"
             )
 
-    def step(self, at: Any, features: Any, examples: Any) -> Any:
+    def step(self, at: Any, features: Any, examples: Any) -> Array:
         """Return the nodes that follow on nodes, for examples that are there."""
         nodes = self.nodes
         bucket = features[nodes.feature[at], examples]
@@ -131,7 +132,7 @@ class Forest:
         left = np.where(nodes.equal[at], bucket == threshold, bucket <= threshold)
         return np.where(left, nodes.left[at], nodes.right[at])
 
-    def leaves(self, features: Any, first: int, start: Any) -> Any:
+    def leaves(self, features: Any, first: int, start: Any) -> Array:
         """Return the leaves that examples reach in each tree from the `first` on.
 
         Args:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
+
 # A split's gain has to exceed this.
 LOWEST = np.finfo(np.float32).min
 # Hessians below are taken for zero.
@@ -47,7 +49,7 @@ def vectors_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[
     return weights, (-gradients * weights).sum(1)
 
 
-def _solved(matrix: Any, gradient: Any) -> Any:
+def _solved(matrix: Any, gradient: Any) -> Array:
     """Return the weight that a Hessian and a gradient ask for.
 
     The shortest if there are several.
@@ -58,7 +60,7 @@ def _solved(matrix: Any, gradient: Any) -> Any:
         return -np.linalg.lstsq(matrix, gradient, rcond=None)[0].astype(np.float32)
 
 
-def first_best(gains: Any, tolerance: float) -> Any:
+def first_best(gains: Any, tolerance: float) -> Array:
     """Return in each row the first choice whose gain is the largest, within `tolerance`.
 
     `gains` are [rows, choices]; -1 stands for rows of nothing but NaN and minus infinity.

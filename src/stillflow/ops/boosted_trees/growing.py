@@ -9,7 +9,9 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.boosted_trees.ensemble import SPLIT_TYPES, TOLERANCE, Candidate
 from stillflow.ops.boosted_trees.gains import weights_and_gains
 from stillflow.ops.boosted_trees.resources import array, internal, number, scalar_shape, tensor
@@ -84,7 +86,7 @@ def update_ensemble_v2_check(node: Node) -> None:
 
 
 @update_ensemble_op.kernel
-def update_ensemble_kernel(node: Node) -> Any:
+def update_ensemble_kernel(node: Node) -> Kernel:
     count, pruning = node.num_features, node.pruning_mode
 
     def update(slot: Any, feature_ids: Any, *rest: Any) -> None:
@@ -97,7 +99,7 @@ def update_ensemble_kernel(node: Node) -> Any:
 
 
 @update_ensemble_v2_op.kernel
-def update_ensemble_v2_kernel(node: Node) -> Any:
+def update_ensemble_v2_kernel(node: Node) -> Kernel:
     count = node.num_features
 
     def update(slot: Any, feature_ids: Any, *rest: Any) -> None:
@@ -175,8 +177,8 @@ center_bias_op.shape(scalar_shape)
 
 
 @center_bias_op.kernel
-def center_bias_kernel(node: Node) -> Any:
-    def center(slot: Any, gradients: Any, hessians: Any, l1: Any, l2: Any) -> Any:
+def center_bias_kernel(node: Node) -> Kernel:
+    def center(slot: Any, gradients: Any, hessians: Any, l1: Any, l2: Any) -> torch.Tensor:
         l1, l2 = number(l1, "l1"), number(l2, "l2")
         width = gradients.shape[1]
         if width != 1:

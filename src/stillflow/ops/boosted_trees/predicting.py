@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.ensemble import MESSAGES, Ensemble
 from stillflow.ops.boosted_trees.forest import Forest, blocks
 from stillflow.ops.boosted_trees.resources import array, internal, refused, tensor
@@ -50,7 +53,7 @@ example_debug_outputs_op = op(
 )
 
 
-def _examples(node: Node) -> Any:
+def _examples(node: Node) -> int | None:
     """Return the number of examples, equal for features and cached predictions."""
     dims: Any = (None,)
     for index in range(1, len(node.inputs)):
@@ -58,7 +61,7 @@ def _examples(node: Node) -> Any:
     return dims[0]
 
 
-def _features(values: Any) -> Any:
+def _features(values: Any) -> Array:
     """Return the buckets of all features, [features, examples]."""
     arrays = [array(each, "bucketized_features", 1) for each in values]
     if any(len(each) != len(arrays[0]) for each in arrays):
@@ -66,7 +69,7 @@ def _features(values: Any) -> Any:
     return np.stack(arrays)
 
 
-def _sum(weighted: Any) -> Any:
+def _sum(weighted: Any) -> Array:
     """Return sums over trees, one after the other."""
     return np.cumsum(weighted, 0, dtype=np.float32)[-1]
 
@@ -75,15 +78,15 @@ def _sum(weighted: Any) -> Any:
 
 
 @predict_op.shape
-def predict_shape(node: Node) -> Any:
+def predict_shape(node: Node) -> OutputDims:
     return _examples(node), node.logits_dimension
 
 
 @predict_op.kernel
-def predict_kernel(node: Node) -> Any:
+def predict_kernel(node: Node) -> Kernel:
     width = node.logits_dimension
 
-    def predict(slot: Any, *features: Any) -> Any:
+    def predict(slot: Any, *features: Any) -> torch.Tensor:
         buckets = _features(features)
         with slot.lock:
             ensemble = slot.state
@@ -100,7 +103,7 @@ def predict_kernel(node: Node) -> Any:
     return predict
 
 
-def _weighted(forest: Forest, leaves: Any) -> Any:
+def _weighted(forest: Forest, leaves: Any) -> Array:
     return forest.weights[:, None, None] * forest.nodes.values[leaves]
 
 
@@ -108,16 +111,18 @@ def _weighted(forest: Forest, leaves: Any) -> Any:
 
 
 @training_predict_op.shape
-def training_predict_shape(node: Node) -> Any:
+def training_predict_shape(node: Node) -> OutputDims:
     examples = _examples(node)
     return [(examples, node.logits_dimension), (examples,), (examples,)]
 
 
 @training_predict_op.kernel
-def training_predict_kernel(node: Node) -> Any:
+def training_predict_kernel(node: Node) -> Kernel:
     width = node.logits_dimension
 
-    def predict(slot: Any, tree_ids: Any, node_ids: Any, *features: Any) -> Any:
+    def predict(
+        slot: Any, tree_ids: Any, node_ids: Any, *features: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         trees = array(tree_ids, "cached_tree_ids", 1,
                       "cached_tree_ids must be a vector, received shape ")  # fmt: skip
         nodes = array(node_ids, "cached_node_ids", 1,
@@ -193,16 +198,16 @@ def _check_nodes(nodes: Any, size: int) -> None:
 
 
 @example_debug_outputs_op.shape
-def example_debug_outputs_shape(node: Node) -> Any:
+def example_debug_outputs_shape(node: Node) -> OutputDims:
     return (_examples(node),)
 
 
 @example_debug_outputs_op.kernel
-def example_debug_outputs_kernel(node: Node) -> Any:
+def example_debug_outputs_kernel(node: Node) -> Kernel:
     if node.logits_dimension != 1:
         raise refused("Currently only one dimensional outputs are supported.")
 
-    def explain(slot: Any, *features: Any) -> Any:
+    def explain(slot: Any, *features: Any) -> Array:
         buckets = _features(features)
         with slot.lock:
             ensemble = slot.state
@@ -215,7 +220,7 @@ def example_debug_outputs_kernel(node: Node) -> Any:
     return explain
 
 
-def _explained(forest: Forest, buckets: Any) -> Any:
+def _explained(forest: Forest, buckets: Any) -> Array:
     """Return a `DebugOutput` for each example: the deciding features, and the logits after each."""
     nodes, examples = forest.nodes, np.arange(buckets.shape[1])
     if not nodes.valued[0]:

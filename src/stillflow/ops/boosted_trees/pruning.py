@@ -36,7 +36,7 @@ def post_prune(tree: Any, metadata: Any) -> None:
     _renumber(tree, new_numbers)
 
 
-def _value(node: Any) -> Any:
+def _value(node: Any) -> np.float32:
     return np.float32(node.leaf.scalar)
 
 

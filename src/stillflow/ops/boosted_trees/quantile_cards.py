@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.search import lower_bound
 from stillflow.ops.boosted_trees.quantiles import Stream, Streams, distinct, summary_of
 from stillflow.ops.boosted_trees.resources import (
@@ -145,7 +148,7 @@ is_quantile_resource_initialized_op.kernel(is_filled_kernel)
 
 
 @create_quantile_stream_resource_op.kernel
-def create_quantile_stream_resource_kernel(node: Node) -> Any:
+def create_quantile_stream_resource_kernel(node: Node) -> Kernel:
     most = node.max_elements
 
     def create(slot: Any, epsilon: Any, count: Any) -> None:
@@ -173,15 +176,15 @@ def make_quantile_summaries_check(node: Node) -> None:
 
 @make_quantile_summaries_op.shape
 @flush_quantile_summaries_op.shape
-def summaries_shape(node: Node) -> Any:
+def summaries_shape(node: Node) -> OutputDims:
     return [(None, 4)] * node.num_features
 
 
 @make_quantile_summaries_op.kernel
-def make_quantile_summaries_kernel(node: Node) -> Any:
+def make_quantile_summaries_kernel(node: Node) -> Kernel:
     count = node.num_features
 
-    def make(*given: Any) -> Any:
+    def make(*given: Any) -> list[torch.Tensor]:
         *values, weights, epsilon = given
         if not count:
             raise internal("Got empty feature list")
@@ -200,7 +203,7 @@ def make_quantile_summaries_kernel(node: Node) -> Any:
     return make
 
 
-def _summarized(values: Any, weights: Any, error: float) -> Any:
+def _summarized(values: Any, weights: Any, error: float) -> Array:
     stream = Stream(error, len(values) + 1)
     stream.push_values(values, weights)
     return stream.finish().rows()
@@ -218,10 +221,10 @@ def make_quantile_summaries_samples() -> Iterator[Any]:
 
 
 @flush_quantile_summaries_op.kernel
-def flush_quantile_summaries_kernel(node: Node) -> Any:
+def flush_quantile_summaries_kernel(node: Node) -> Kernel:
     count = node.num_features
 
-    def flush(slot: Any) -> Any:
+    def flush(slot: Any) -> list[torch.Tensor]:
         with slot.lock:
             _check_count(slot.state, count)
             found = [stream.finish().rows() for stream in slot.state.streams]
@@ -244,7 +247,7 @@ def quantile_add_summaries_check(node: Node) -> None:
 
 
 @quantile_add_summaries_op.kernel
-def quantile_add_summaries_kernel(node: Node) -> Any:
+def quantile_add_summaries_kernel(node: Node) -> Kernel:
     def add(slot: Any, *summaries: Any) -> None:
         with slot.lock:
             streams = slot.state.streams
@@ -272,7 +275,7 @@ def quantile_resource_deserialize_check(node: Node) -> None:
 
 
 @quantile_resource_deserialize_op.kernel
-def quantile_resource_deserialize_kernel(node: Node) -> Any:
+def quantile_resource_deserialize_kernel(node: Node) -> Kernel:
     def read(slot: Any, *boundaries: Any) -> None:
         with slot.lock:
             streams = slot.state
@@ -282,7 +285,7 @@ def quantile_resource_deserialize_kernel(node: Node) -> Any:
     return read
 
 
-def _boundaries(index: int, value: Any) -> Any:
+def _boundaries(index: int, value: Any) -> Array:
     found = to_stored(value)
     if found.ndim != 1:
         raise refused(
@@ -293,7 +296,7 @@ def _boundaries(index: int, value: Any) -> Any:
 
 
 @quantile_flush_op.kernel
-def quantile_flush_kernel(node: Node) -> Any:
+def quantile_flush_kernel(node: Node) -> Kernel:
     as_quantiles = node.generate_quantiles
 
     def flush(slot: Any, count: Any) -> None:
@@ -318,15 +321,15 @@ def get_bucket_boundaries_check(node: Node) -> None:
 
 
 @get_bucket_boundaries_op.shape
-def get_bucket_boundaries_shape(node: Node) -> Any:
+def get_bucket_boundaries_shape(node: Node) -> OutputDims:
     return [(None,)] * node.num_features
 
 
 @get_bucket_boundaries_op.kernel
-def get_bucket_boundaries_kernel(node: Node) -> Any:
+def get_bucket_boundaries_kernel(node: Node) -> Kernel:
     count = node.num_features
 
-    def boundaries(slot: Any) -> Any:
+    def boundaries(slot: Any) -> list[torch.Tensor]:
         with slot.lock:
             _check_count(slot.state, count)
             return tensors(slot.state.boundaries, np.float32)
@@ -345,15 +348,15 @@ def bucketize_check(node: Node) -> None:
 
 
 @bucketize_op.shape
-def bucketize_shape(node: Node) -> Any:
+def bucketize_shape(node: Node) -> OutputDims:
     return [(dims_lib.dim(node.dims(index), 0),) for index in range(node.num_features)]
 
 
 @bucketize_op.kernel
-def bucketize_kernel(node: Node) -> Any:
+def bucketize_kernel(node: Node) -> Kernel:
     count = node.num_features
 
-    def bucketize(*given: Any) -> Any:
+    def bucketize(*given: Any) -> torch.Tensor | list[torch.Tensor]:
         values, boundaries = given[:count], given[count:]
         if count and boundaries[0].ndim != 1:
             raise refused("Buckets should be flat vectors.")
@@ -365,7 +368,7 @@ def bucketize_kernel(node: Node) -> Any:
     return bucketize
 
 
-def _buckets(values: Any, limits: Any) -> Any:
+def _buckets(values: Any, limits: Any) -> torch.Tensor:
     """Return the bucket of the first numbers, as many as there are rows; limits need not ascend."""
     limits = limits.reshape(-1)
     found = lower_bound(limits, values.reshape(-1)[: len(values)], out_int32=True)

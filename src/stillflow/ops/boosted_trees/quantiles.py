@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 
 _EXACT = float(np.finfo(np.float64).eps)
@@ -33,12 +34,12 @@ class Summary(NamedTuple):
     high: Any
 
     @property
-    def before(self) -> Any:
+    def before(self) -> Array:
         """The largest rank before each value."""
         return self.high - self.weight
 
     @property
-    def after(self) -> Any:
+    def after(self) -> Array:
         """The least rank after each value."""
         return self.low + self.weight
 
@@ -49,7 +50,7 @@ class Summary(NamedTuple):
     def size(self) -> int:
         return len(self.value)
 
-    def rows(self) -> Any:
+    def rows(self) -> Array:
         """Return the entries as a matrix, [size, 4]."""
         return np.stack(self, 1)
 
@@ -123,14 +124,14 @@ class Summary(NamedTuple):
         gap = max(np.float32(0), *(part.max(initial=0) for part in (inside, between)))
         return float(gap) / float(self.high[-1])
 
-    def boundaries(self, count: int) -> Any:
+    def boundaries(self, count: int) -> Array:
         """Return at least so many values that cut the others into parts of about one weight."""
         if not self:
             return self.value
         error = float(np.float32(self.error + 1.0 / count))
         return self.compress(count, error).value
 
-    def quantiles(self, count: int) -> Any:
+    def quantiles(self, count: int) -> Array:
         """Return the values of the ranks 0, 1 / count, ..., 1."""
         if not self:
             return self.value
@@ -243,7 +244,7 @@ class Stream:
         return self._final
 
 
-def distinct(values: Any) -> Any:
+def distinct(values: Any) -> Array:
     """Values in order, each once."""
     return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
 

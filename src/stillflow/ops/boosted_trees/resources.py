@@ -11,7 +11,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Handle, Node
 from stillflow.ops.io.stored import to_stored
 
 State = TypeVar("State")
@@ -66,7 +66,7 @@ def handle_kernel(kind: str) -> Callable[[Node], Any]:
     `kind` tells those of one name apart.
     """
 
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Handle:
         attrs = node.op.attrs
         container = attrs["container"].decode() or "localhost"
         name = f"{container}/{attrs['shared_name'].decode() or node.name}"
@@ -79,7 +79,7 @@ def scalar_shape(node: Node) -> Any:
     return ()
 
 
-def is_filled_kernel(node: Node) -> Any:
+def is_filled_kernel(node: Node) -> Callable[..., Any]:
     return lambda slot: torch.tensor(slot.is_filled)
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.boosted_trees.ensemble import SPLIT_TYPES, TOLERANCE
 from stillflow.ops.boosted_trees.gains import LOWEST, first_best, weights_and_gains
 from stillflow.ops.boosted_trees.resources import array, refused
@@ -55,8 +58,10 @@ def sparse_calculate_best_feature_split_shape(node: Node) -> Any:
 
 
 @sparse_calculate_best_feature_split_op.kernel
-def sparse_calculate_best_feature_split_kernel(node: Node) -> Any:
-    def calculate(nodes: Any, indices: Any, values: Any, shape: Any, *rest: Any) -> Any:
+def sparse_calculate_best_feature_split_kernel(node: Node) -> Kernel:
+    def calculate(
+        nodes: Any, indices: Any, values: Any, shape: Any, *rest: Any
+    ) -> tuple[torch.Tensor | Array, ...]:
         layer = node_range(nodes)
         indices = array(indices, "stats_summary_indices", 2)
         values = array(values, "stats_summary_values", 1)

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.ensemble import SPLIT_TYPES, TOLERANCE
 from stillflow.ops.boosted_trees.gains import (
     LOWEST,
@@ -101,15 +104,15 @@ def calculate_best_gains_per_feature_check(node: Node) -> None:
 
 
 @calculate_best_gains_per_feature_op.shape
-def calculate_best_gains_per_feature_shape(node: Node) -> Any:
+def calculate_best_gains_per_feature_shape(node: Node) -> OutputDims:
     return [(None,)] * (3 * node.num_features) + [(None, 1)] * (2 * node.num_features)
 
 
 @calculate_best_gains_per_feature_op.kernel
-def calculate_best_gains_per_feature_kernel(node: Node) -> Any:
+def calculate_best_gains_per_feature_kernel(node: Node) -> Kernel:
     count = node.num_features
 
-    def calculate(nodes: Any, *values: Any) -> Any:
+    def calculate(nodes: Any, *values: Any) -> tuple[torch.Tensor, ...]:
         stats = [array(each, "stats_summary_list", 3) for each in values[:count]]
         if stats[0].shape[2] != 2:
             raise refused(
@@ -130,7 +133,7 @@ def calculate_best_gains_per_feature_kernel(node: Node) -> Any:
     return calculate
 
 
-def _floats(part: Any) -> Any:
+def _floats(part: Any) -> torch.Tensor:
     return tensor(part, part.dtype)
 
 
@@ -227,10 +230,10 @@ def calculate_best_feature_split_shape(node: Node) -> Any:
 
 
 @calculate_best_feature_split_op.kernel
-def calculate_best_feature_split_kernel(node: Node) -> Any:
+def calculate_best_feature_split_kernel(node: Node) -> Kernel:
     logits, equality = node.logits_dimension, node.split_type == b"equality"
 
-    def calculate(nodes: Any, stats: Any, *values: Any) -> Any:
+    def calculate(nodes: Any, stats: Any, *values: Any) -> tuple[torch.Tensor | Array, ...]:
         stats = array(stats, "stats_summary", 4, "stats_summary argument must have rank 4: ")
         wanted = settings(values)
         _check_split(stats.shape[3] - logits, logits, *wanted[:2])

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.ensemble import Ensemble
 from stillflow.ops.boosted_trees.resources import (
     handle_kernel,
@@ -97,7 +99,7 @@ is_ensemble_initialized_op.kernel(is_filled_kernel)
 
 
 @create_ensemble_op.kernel
-def create_ensemble_kernel(node: Node) -> Any:
+def create_ensemble_kernel(node: Node) -> Kernel:
     def create(slot: Any, stamp: Any, serialized: Any) -> None:
         made = Ensemble(int(number(stamp, "stamp_token")), _serialized(serialized))
         slot.fill(lambda: made)
@@ -110,7 +112,7 @@ def _serialized(value: Any) -> bytes:
 
 
 @deserialize_ensemble_op.kernel
-def deserialize_ensemble_kernel(node: Node) -> Any:
+def deserialize_ensemble_kernel(node: Node) -> Kernel:
     def read(slot: Any, stamp: Any, serialized: Any) -> None:
         with slot.lock:
             slot.state.read(int(number(stamp, "stamp_token")), _serialized(serialized))
@@ -119,13 +121,13 @@ def deserialize_ensemble_kernel(node: Node) -> Any:
 
 
 @serialize_ensemble_op.shape
-def serialize_ensemble_shape(node: Node) -> Any:
+def serialize_ensemble_shape(node: Node) -> OutputDims:
     return [(), ()]
 
 
 @serialize_ensemble_op.kernel
-def serialize_ensemble_kernel(node: Node) -> Any:
-    def write(slot: Any) -> Any:
+def serialize_ensemble_kernel(node: Node) -> Kernel:
+    def write(slot: Any) -> tuple[torch.Tensor, Array]:
         with slot.lock:
             ensemble = slot.state
             serialized = np.array(ensemble.message.SerializeToString(), object)
@@ -135,12 +137,12 @@ def serialize_ensemble_kernel(node: Node) -> Any:
 
 
 @get_ensemble_states_op.shape
-def get_ensemble_states_shape(node: Node) -> Any:
+def get_ensemble_states_shape(node: Node) -> OutputDims:
     return [(), (), (), (), (2,)]
 
 
 @get_ensemble_states_op.kernel
-def get_ensemble_states_kernel(node: Node) -> Any:
+def get_ensemble_states_kernel(node: Node) -> Kernel:
     def states(slot: Any) -> Any:
         with slot.lock:
             stamp, *others = slot.state.states()

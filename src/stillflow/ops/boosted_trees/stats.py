@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.resources import array, refused, tensor
 from stillflow.ops.samples import Bad, Sample
 
@@ -85,7 +88,7 @@ def _check_buckets(buckets: Any, count: int) -> None:
         raise refused(f"Bucket {outside[0]} is not in [0, {count})")
 
 
-def _sums(keys: Any, values: Any, shape: tuple[int, ...]) -> Any:
+def _sums(keys: Any, values: Any, shape: tuple[int, ...]) -> Array:
     """Sum each column of `values` by key, in double precision, as [*shape, columns]."""
     size = int(np.prod(shape))
     columns = [np.bincount(keys, column, size)[:size] for column in values.T]
@@ -104,15 +107,15 @@ def make_stats_summary_check(node: Node) -> None:
 
 
 @make_stats_summary_op.shape
-def make_stats_summary_shape(node: Node) -> Any:
+def make_stats_summary_shape(node: Node) -> OutputDims:
     return node.num_features, node.max_splits, node.num_buckets, 2
 
 
 @make_stats_summary_op.kernel
-def make_stats_summary_kernel(node: Node) -> Any:
+def make_stats_summary_kernel(node: Node) -> Kernel:
     splits, buckets = node.max_splits, node.num_buckets
 
-    def make(nodes: Any, gradients: Any, hessians: Any, *features: Any) -> Any:
+    def make(nodes: Any, gradients: Any, hessians: Any, *features: Any) -> torch.Tensor:
         nodes, both = _examples(nodes, gradients, hessians, splits)
         width = both.shape[1] // 2
         values = both[:, [0, width]].astype(np.float64)
@@ -125,7 +128,7 @@ def make_stats_summary_kernel(node: Node) -> Any:
     return make
 
 
-def _keys(nodes: Any, feature: Any, index: int, splits: int, buckets: int) -> Any:
+def _keys(nodes: Any, feature: Any, index: int, splits: int, buckets: int) -> Array:
     """Return each example's place in the counts; past the end, where nothing is read.
 
     As in TF, a bucket there is none of is counted in the first ones of the next node: quantiles may
@@ -164,7 +167,7 @@ def aggregate_stats_check(node: Node) -> None:
 
 
 @aggregate_stats_op.shape
-def aggregate_stats_shape(node: Node) -> Any:
+def aggregate_stats_shape(node: Node) -> OutputDims:
     stats = dims_lib.add(dims_lib.dim(node.dims(1), 1), dims_lib.dim(node.dims(2), 1))
     dimensions = dims_lib.dim(node.dims(3), 1)
     if node.planning:
@@ -173,10 +176,10 @@ def aggregate_stats_shape(node: Node) -> Any:
 
 
 @aggregate_stats_op.kernel
-def aggregate_stats_kernel(node: Node) -> Any:
+def aggregate_stats_kernel(node: Node) -> Kernel:
     splits, buckets = node.max_splits, node.num_buckets
 
-    def aggregate(nodes: Any, gradients: Any, hessians: Any, feature: Any) -> Any:
+    def aggregate(nodes: Any, gradients: Any, hessians: Any, feature: Any) -> torch.Tensor:
         nodes, values = _examples(nodes, gradients, hessians, splits)
         feature = array(feature, "feature", 2)
         if len(feature) != len(nodes):
@@ -217,15 +220,17 @@ def sparse_aggregate_stats_check(node: Node) -> None:
 
 
 @sparse_aggregate_stats_op.shape
-def sparse_aggregate_stats_shape(node: Node) -> Any:
+def sparse_aggregate_stats_shape(node: Node) -> OutputDims:
     return [(None, 4), (None,), (4,)]
 
 
 @sparse_aggregate_stats_op.kernel
-def sparse_aggregate_stats_kernel(node: Node) -> Any:
+def sparse_aggregate_stats_kernel(node: Node) -> Kernel:
     splits, buckets = node.max_splits, node.num_buckets
 
-    def aggregate(nodes: Any, gradients: Any, hessians: Any, *feature: Any) -> Any:
+    def aggregate(
+        nodes: Any, gradients: Any, hessians: Any, *feature: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         nodes, values = _examples(nodes, gradients, hessians, splits)
         found = _dense_buckets(feature, len(nodes), buckets)
         dimensions, stats = found.shape[1], values.shape[1]
@@ -242,7 +247,7 @@ def sparse_aggregate_stats_kernel(node: Node) -> Any:
     return aggregate
 
 
-def _dense_buckets(feature: Any, examples: int, buckets: int) -> Any:
+def _dense_buckets(feature: Any, examples: int, buckets: int) -> Array:
     """Return the buckets of a sparse feature, [examples, dimensions].
 
     Missing ones have the last.

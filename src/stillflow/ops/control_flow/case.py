@@ -11,7 +11,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.cond import cond, smart_cond
@@ -72,7 +72,7 @@ def case_helper(
     name: str,
     allow_python_preds: bool = False,
     **cond_kwargs: Any,
-) -> Any:
+) -> Tensor | list[Tensor]:
     """`case` by `cond_fn`, which takes a condition, `true_fn`, `false_fn` and `cond_kwargs`.
 
     TypeError for pairs of other types.
@@ -89,7 +89,7 @@ def _nested(
     default: Action | None,
     exclusive: bool,
     name: str,
-) -> Any:
+) -> Tensor | list[Tensor]:
     """Chain `choose`: each one selects between a function and the rest."""
     with name_scope(name, "case", [predicates]):
         if default is None:
@@ -144,7 +144,7 @@ def _checked(
     return predicates, actions
 
 
-def _at_most(predicates: Sequence[Any], n: int, message: str) -> Any:
+def _at_most(predicates: Sequence[Any], n: int, message: str) -> Operation | None:
     conditions = stack(predicates, name="preds_c")
     count = reduce_sum(cast(conditions, dtypes.int32), name="num_true_conds")
     shown = ", ".join(getattr(each, "name", "?") for each in predicates)

@@ -71,7 +71,7 @@ def cond(
         return _build(pred, if_true, if_false, strict)
 
 
-def _given(argument: str, function: Any, old_argument: str, old: Any) -> Any:
+def _given(argument: str, function: Any, old_argument: str, old: Any) -> Callable[..., Any]:
     """Return the function that is given under its newer or its older name."""
     if function is None and old is None:
         raise TypeError(f"cond(): {argument} argument required")

@@ -6,7 +6,7 @@ added to the graph. Contexts are written to MetaGraphs, so their names and value
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import collection_protos
 from stillflow.graph.conversion import convert_to_tensor
@@ -15,6 +15,9 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.flows import flow_of
 from stillflow.ops.control_flow.switch import switch_ref_or_tensor
+
+if TYPE_CHECKING:
+    from stillflow.ops.control_flow.while_context import WhileContext
 
 
 class ControlFlowContext:
@@ -103,7 +106,7 @@ class ControlFlowContext:
             for tensor in nest.flatten(result, expand_composites=True):
                 self._outer_context.AddName(tensor.name)
 
-    def GetWhileContext(self) -> Any:
+    def GetWhileContext(self) -> WhileContext | None:
         """Return the innermost loop around this context, or None."""
         return None if self._outer_context is None else self._outer_context.GetWhileContext()
 
@@ -399,7 +402,9 @@ def without_scope(name: str, scope: str | None) -> str:
     return name
 
 
-def from_control_flow_context_def(context_def: Any, import_scope: str | None = None) -> Any:
+def from_control_flow_context_def(
+    context_def: Any, import_scope: str | None = None
+) -> ControlFlowContext:
     """Read a nested context, of whichever kind it is."""
     if context_def.HasField("cond_ctxt"):
         return CondContext.from_proto(context_def.cond_ctxt, import_scope)

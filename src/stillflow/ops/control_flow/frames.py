@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.graph.composite_tensor import CompositeTensor
@@ -18,6 +18,10 @@ from stillflow.ops.control_flow.switch import (
     ref_exit_op,
     ref_next_iteration_op,
 )
+
+if TYPE_CHECKING:
+    from stillflow.ops.control_flow.while_context import WhileContext
+
 
 _ENTERS = frozenset({"Enter", "RefEnter"})
 _EXITS = frozenset({"Exit", "RefExit"})
@@ -44,7 +48,7 @@ def enter(
     use_ref: bool = True,
     use_input_shape: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Brings `data` into the frame; its static shape too, unless the loop may change it."""
     data = tensor_or_composite(data)
     frame = {
@@ -64,7 +68,7 @@ def enter(
     return result
 
 
-def exit_(data: Any, name: str | None = None) -> Any:
+def exit_(data: Any, name: str | None = None) -> Tensor:
     """Hand `data` to the frame outside when the loop ends."""
     data = tensor_or_composite(data)
     if not isinstance(data, Tensor):
@@ -72,7 +76,7 @@ def exit_(data: Any, name: str | None = None) -> Any:
     return (ref_exit_op if data.dtype._is_ref_dtype else exit_op)(data, name=name)
 
 
-def next_iteration(data: Any, name: str | None = None) -> Any:
+def next_iteration(data: Any, name: str | None = None) -> Tensor:
     """Hand `data` to the next iteration."""
     data = tensor_or_composite(data)
     if not isinstance(data, Tensor):
@@ -82,7 +86,7 @@ def next_iteration(data: Any, name: str | None = None) -> Any:
     )
 
 
-def hand_on(data: Any, name: str | None = None) -> Any:
+def hand_on(data: Any, name: str | None = None) -> Tensor:
     """Return the same as `data`; a reference stays one."""
     data = tensor_or_composite(data)
     if not isinstance(data, Tensor):
@@ -137,7 +141,7 @@ def is_loop_switch(op: Operation) -> bool:
     return context is not None and context.IsWhileContext() and not is_cond_switch(op)
 
 
-def while_context(op: Operation) -> Any:
+def while_context(op: Operation) -> WhileContext | None:
     """Return the innermost loop that `op` is in, or None."""
     context = op._get_control_flow_context()
     return None if context is None else context.GetWhileContext()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.ops.control_flow.contexts import output_context
 from stillflow.ops.control_flow.switch import (
     enter_op,
@@ -27,14 +29,14 @@ from stillflow.ops.control_flow.switch import (
 )
 
 
-def zeros_dtype(tensor: Tensor) -> Any:
+def zeros_dtype(tensor: Tensor) -> DType:
     """Return the known type of zeros like `tensor`, or like the variable of its handle."""
     if tensor.dtype != dtypes.resource:
         return tensor.dtype.base_dtype
     return tensor._handle_dtype or dtypes.float32
 
 
-def zeros_like_outside_loop(op: Operation, index: int) -> Any:
+def zeros_like_outside_loop(op: Operation, index: int) -> Tensor:
     """Zeros like output number `index`, made only in the branch where the output exists."""
     from stillflow.ops.arrays.fill import zeros, zeros_like
     from stillflow.ops.arrays.shape import shape_internal
@@ -60,7 +62,7 @@ def zeros_like_outside_loop(op: Operation, index: int) -> Any:
 
 
 @switch_op.gradient
-def switch_gradient(node: Node, *grads: Any) -> Any:
+def switch_gradient(node: Node, *grads: Any) -> Gradients:
     context = node.op._get_control_flow_context()
     if context is not None and context.IsWhileContext():
         from stillflow.ops.control_flow.while_gradients import loop_switch_gradient
@@ -81,7 +83,7 @@ ref_switch_op.gradient(switch_gradient)
 
 
 @merge_op.gradient
-def merge_gradient(node: Node, grad: Any, unused: Any) -> Any:
+def merge_gradient(node: Node, grad: Any, unused: Any) -> Gradients:
     from stillflow.ops.math.comparison import equal
 
     context = output_context(node.inputs[0].op)
@@ -102,7 +104,7 @@ ref_merge_op.gradient(merge_gradient)
 
 @enter_op.gradient
 @ref_enter_op.gradient
-def enter_gradient(node: Node, grad: Any) -> Any:
+def enter_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.control_flow.while_gradients import enter_gradient
 
     return enter_gradient(node.op, grad)
@@ -110,7 +112,7 @@ def enter_gradient(node: Node, grad: Any) -> Any:
 
 @exit_op.gradient
 @ref_exit_op.gradient
-def exit_gradient(node: Node, grad: Any) -> Any:
+def exit_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.control_flow.while_gradients import exit_gradient
 
     return exit_gradient(node.op, grad)
@@ -118,10 +120,10 @@ def exit_gradient(node: Node, grad: Any) -> Any:
 
 @next_iteration_op.gradient
 @ref_next_iteration_op.gradient
-def next_iteration_gradient(node: Node, grad: Any) -> Any:
+def next_iteration_gradient(node: Node, grad: Any) -> Gradients:
     return grad  # the Switch's gradient adds the NextIteration of the gradient's loop
 
 
 @loop_cond_op.gradient
-def loop_cond_gradient(node: Node, grad: Any) -> Any:
+def loop_cond_gradient(node: Node, grad: Any) -> Gradients:
     return None

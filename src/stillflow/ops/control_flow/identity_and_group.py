@@ -10,14 +10,16 @@ import numpy as np
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import copied, order_only
@@ -30,12 +32,12 @@ control_trigger_op = op("ControlTrigger()", flow="trigger")
 
 
 @no_op_op.kernel
-def no_op_kernel(node: Node) -> Any:
+def no_op_kernel(node: Node) -> Kernel:
     return node.call(order_only)
 
 
 @control_trigger_op.kernel
-def control_trigger_kernel(node: Node) -> Any:
+def control_trigger_kernel(node: Node) -> Kernel:
     return node.call(order_only)
 
 
@@ -46,11 +48,11 @@ def _same_shape(node: Node) -> Any:
     return node.dims(0)
 
 
-def _same_value(node: Node) -> Any:
+def _same_value(node: Node) -> Array | None:
     return node.value(0)
 
 
-def _same(node: Node) -> Any:
+def _same(node: Node) -> Call:
     return node.same(0)
 
 
@@ -127,7 +129,7 @@ def stop_gradient_samples() -> Iterator[Any]:
 
 
 @prevent_gradient_op.gradient
-def prevent_gradient_gradient(node: Node, grad: Any) -> Any:
+def prevent_gradient_gradient(node: Node, grad: Any) -> Gradients:
     raise LookupError(f"Gradient explicitly disabled. Reason: {node.op.get_attr('message')}")
 
 
@@ -135,7 +137,7 @@ identity_n_op = op("IdentityN(input: [T]) -> output: [T]; T: list(type) >= 1", v
 
 
 @identity_n_op.shape
-def identity_n_shape(node: Node) -> Any:
+def identity_n_shape(node: Node) -> OutputDims:
     return [node.dims(index) for index in range(len(node.inputs))]
 
 
@@ -146,7 +148,7 @@ def identity_n_value(node: Node) -> Any:
 
 
 @identity_n_op.kernel
-def identity_n_kernel(node: Node) -> Any:
+def identity_n_kernel(node: Node) -> Kernel:
     return node.same(0) if len(node.inputs) == 1 else lambda *values: values
 
 
@@ -156,7 +158,7 @@ def identity_n_samples() -> Iterator[Any]:
 
 
 @identity_n_op.gradient
-def identity_n_gradient(node: Node, *grads: Any) -> Any:
+def identity_n_gradient(node: Node, *grads: Any) -> Gradients:
     return list(grads)
 
 
@@ -170,7 +172,7 @@ def deep_copy_samples() -> Iterator[Any]:
 
 
 @deep_copy_op.kernel
-def deep_copy_kernel(node: Node) -> Any:
+def deep_copy_kernel(node: Node) -> Kernel:
     return copied
 
 
@@ -216,7 +218,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return result
 
 
-def ref_identity(data: Any, name: str | None = None) -> Any:
+def ref_identity(data: Any, name: str | None = None) -> Tensor:
     """Identity that keeps references references and composites composite."""
     data = convert_to_tensor_or_indexed_slices(data, as_ref=True)
     if not isinstance(data, Tensor):

@@ -243,7 +243,7 @@ class LoopGradState:
         return real
 
 
-def _stack_size(value: Tensor, context: Any) -> Any:
+def _stack_size(value: Tensor, context: Any) -> Tensor:
     """Return a stack's capacity: the product of iteration limits of all loops around `value`."""
     current = get_default_graph()._get_control_flow_context()
     size: Any = constant(1)

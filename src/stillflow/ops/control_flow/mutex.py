@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.queues.attempts import Attempt, Attempts
 
 mutex_v2_op = op("""MutexV2() -> resource: resource
@@ -79,22 +79,22 @@ class _Locking(Attempt):
 
 
 @mutex_v2_op.shape
-def mutex_v2_shape(node: Node) -> Any:
+def mutex_v2_shape(node: Node) -> OutputDims:
     return ()
 
 
 @mutex_v2_op.kernel
-def mutex_v2_kernel(node: Node) -> Any:
+def mutex_v2_kernel(node: Node) -> Kernel:
     return node.handle(node.resource(Mutex, kind="mutex", private=True))
 
 
 @mutex_lock_op.shape
-def mutex_lock_shape(node: Node) -> Any:
+def mutex_lock_shape(node: Node) -> OutputDims:
     return ()
 
 
 @mutex_lock_op.kernel
-def mutex_lock_kernel(node: Node) -> Any:
+def mutex_lock_kernel(node: Node) -> Kernel:
     waits = node.waits()
 
     def run(mutex: Mutex) -> Lock:
@@ -108,5 +108,5 @@ def mutex_lock_kernel(node: Node) -> Any:
 
 
 @consume_mutex_lock_op.kernel
-def consume_mutex_lock_kernel(node: Node) -> Any:
+def consume_mutex_lock_kernel(node: Node) -> Kernel:
     return lambda lock: lock.mutex.release(lock)

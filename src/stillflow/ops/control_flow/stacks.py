@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class StackStore:
         self.closed = True
 
 
-def _push(node: Node) -> Any:
+def _push(node: Node) -> Callable[..., Any]:
     dtype = node.dtype(1)
 
     def push(stack: StackStore, value: Any) -> Any:
@@ -90,7 +91,7 @@ def _new(node: Node, max_size: Any = -1) -> StackStore:
     return StackStore(name, node.elem_type, int(max_size))
 
 
-def _stack_kernel(node: Node) -> Any:
+def _stack_kernel(node: Node) -> Callable[..., Any]:
     return lambda *size: _new(node, *size)
 
 

@@ -19,6 +19,7 @@ from stillflow.graph.indexed_slices import (
 )
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_like import is_tensor_like
 
 
@@ -26,12 +27,12 @@ def _same(node: Node) -> Any:
     return node.dims(0)
 
 
-def _both(node: Node) -> Any:
+def _both(node: Node) -> list[tuple[int | None, ...] | None]:
     dims.with_rank(node.dims(1), 0)
     return [node.dims(0), node.dims(0)]
 
 
-def _any_of(node: Node) -> Any:
+def _any_of(node: Node) -> list[tuple[int | None, ...] | None]:
     """Merge the facts that all inputs share; a loop's back edge may be missing and may differ."""
     result = node.dims(0)
     for index in range(1, len(node.inputs)):
@@ -70,7 +71,7 @@ ref_select_op = op(
 
 
 @ref_select_op.shape
-def ref_select_shape(node: Node) -> Any:
+def ref_select_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(0), 0)
     first, *others = [node.dims(index) for index in range(1, len(node.inputs))]
     known = dims.is_known(first) and all(other == first for other in others)
@@ -78,7 +79,7 @@ def ref_select_shape(node: Node) -> Any:
 
 
 @ref_select_op.kernel
-def ref_select_kernel(node: Node) -> Any:
+def ref_select_kernel(node: Node) -> Kernel:
     return lambda index, *references: references[int(index)]
 
 
@@ -99,12 +100,12 @@ for _card in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op):
 
 
 @loop_cond_op.shape
-def loop_cond_shape(node: Node) -> Any:
+def loop_cond_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(0), 0)
     return ()
 
 
-def _enter_shape(node: Node) -> Any:
+def _enter_shape(node: Node) -> tuple[int | None, ...] | None:
     # Only loop invariants have a shape that is known from outside.
     return node.dims(0) if node.is_constant else None
 

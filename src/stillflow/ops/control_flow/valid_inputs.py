@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.operation import Operation
 from stillflow.ops.control_flow.contexts import output_context
 from stillflow.ops.control_flow.frames import is_containing, is_loop_enter, is_switch
 from stillflow.platform import tf_logging as logging
+
+if TYPE_CHECKING:
+    from stillflow.ops.control_flow.while_context import WhileContext
 
 
 def check_inputs(op: Operation) -> None:
@@ -28,7 +31,7 @@ def check_inputs(op: Operation) -> None:
         raise ValueError(f"{message} See info log for more details.")
 
 
-def _loop(context: Any) -> Any:
+def _loop(context: Any) -> WhileContext | None:
     return None if context is None else context.GetWhileContext()
 
 

@@ -130,7 +130,7 @@ def _control_pivot_around(context: WhileContext) -> Tensor | None:
     return pivot
 
 
-def _call_body(body: Callable[..., Any], arguments: Any) -> Any:
+def _call_body(body: Callable[..., Any], arguments: Any) -> list[Any] | tuple[Any, ...]:
     """Return the body's results, which wait for the summaries that it made."""
     graph = get_default_graph()
     before = graph.get_collection(GraphKeys._SUMMARY_COLLECTION)
@@ -149,7 +149,7 @@ def _call_body(body: Callable[..., Any], arguments: Any) -> Any:
     return result
 
 
-def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> Any:
+def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> Tensor:
     """Make `following` the value of `merged` from the second iteration on.
 
     ValueError if the shapes contradict each other.

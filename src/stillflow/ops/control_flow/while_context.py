@@ -221,7 +221,7 @@ class WhileContext(ControlFlowContext):
         self._external_values[val.name] = result
         return result
 
-    def _value_of_forward_loop(self, val: Tensor) -> Any:
+    def _value_of_forward_loop(self, val: Tensor) -> Tensor | None:
         """Return the forward loop's `val` of the same iteration, in the loop of a gradient."""
         current = get_default_graph()._get_control_flow_context()
         current = None if current is None else current.GetWhileContext()

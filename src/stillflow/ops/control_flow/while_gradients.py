@@ -166,7 +166,7 @@ class LoopState:
 
     # ---- zeros
 
-    def zeros_like(self, op: Operation, index: int) -> Any:
+    def zeros_like(self, op: Operation, index: int) -> Tensor | None:
         """Zeros like an output that has no gradient; called in the loop of the gradient."""
         from stillflow.ops.arrays.fill import zeros, zeros_like
         from stillflow.ops.control_flow.gradients import zeros_like_outside_loop
@@ -254,7 +254,7 @@ def loop_switch_gradient(op: Operation, grads: Sequence[Any]) -> list[Any]:
     return [merged, None]
 
 
-def exit_gradient(op: Operation, grad: Any) -> Any:
+def exit_gradient(op: Operation, grad: Any) -> Tensor | None:
     """Let the gradient of a result enter the loop of the gradient."""
     context = get_default_graph()._get_control_flow_context()
     if not context.back_prop:

@@ -12,6 +12,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.flows import is_tensor_array
@@ -101,7 +102,7 @@ def while_loop(
 
 def _run(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, keep_single: bool
-) -> Any:
+) -> Tensor | tuple[Any, ...]:
     """Return the loop, where operations run when they are called."""
     unpack = False
     while cond(*loop_vars):
@@ -116,7 +117,7 @@ def _run(
     return result[0] if unpack else result
 
 
-def _scalar(maximum_iterations: Any) -> Any:
+def _scalar(maximum_iterations: Any) -> Tensor:
     tensor = convert_to_tensor(maximum_iterations, name="maximum_iterations")
     if tensor.shape.ndims != 0:
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {tensor.shape}")

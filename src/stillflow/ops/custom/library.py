@@ -64,7 +64,9 @@ class Library:
         return card
 
 
-def _shapes(node: Any, *, library: Library, number: int, infers: bool) -> Any:
+def _shapes(
+    node: Any, *, library: Library, number: int, infers: bool
+) -> list[tuple[int | None, ...] | None]:
     if node.planning or node.is_eager or not infers:
         return [None] * len(node.outputs)
     return inference.infer(node, library, number)

@@ -17,6 +17,7 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType, as_dtype
 from stillflow.graph.lazy import torch
 from stillflow.ops.custom.choice import kernel_for
@@ -91,7 +92,7 @@ def _making(node: Any, device: str) -> bytes:
     return writer.finish()
 
 
-def kernel(node: Any, library: Any) -> Any:
+def kernel(node: Any, library: Any) -> Call:
     """Return the kernel part of a library's cards."""
     device = "GPU" if str(node.device).startswith("cuda") else "CPU"
     resources = node.resource(
@@ -398,7 +399,7 @@ def take(interface: Interface, address: int) -> Any:
         interface.release(address)
 
 
-def _read_texts(reader: Reader, shape: tuple[int, ...]) -> Any:
+def _read_texts(reader: Reader, shape: tuple[int, ...]) -> Array:
     array = np.empty(shape, object)
     flat = array.reshape(-1)
     for at in range(flat.size):
@@ -406,5 +407,5 @@ def _read_texts(reader: Reader, shape: tuple[int, ...]) -> Any:
     return array
 
 
-def _torch_type(dtype: DType) -> Any:
+def _torch_type(dtype: DType) -> torch.dtype | None:
     return None if dtype.base_dtype.torch_name is None else torch_type(dtype)

@@ -9,12 +9,13 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph import attrs as attr_values
 from stillflow.graph import dtypes, tensor_proto
-from stillflow.graph.arrays import string_scalar
+from stillflow.graph.arrays import Array, string_scalar
 from stillflow.graph.card import op
 from stillflow.graph.functions import LibraryFunction, find_function
 from stillflow.graph.graph import FUNCTION_CONSUMER, PRODUCER
 from stillflow.graph.graphdef import fill_library
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import Dataset, as_dataset, invalid, stateful_ops
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.io.variants import is_variant, to_message
@@ -39,10 +40,10 @@ dataset_to_graph_op.shape(lambda node: ())
 
 
 @dataset_to_graph_op.kernel
-def dataset_to_graph_kernel(node: Node) -> Any:
+def dataset_to_graph_kernel(node: Node) -> Kernel:
     allowed = {name.decode() for name in node.op.attrs["stateful_whitelist"]}
 
-    def run(value: Any) -> Any:
+    def run(value: Any) -> Array:
         dataset = as_dataset(value)
         _check_state(dataset, allowed)
         return string_scalar(_Writer().whole(dataset).SerializeToString(deterministic=True))

@@ -64,7 +64,7 @@ class Channel:
         if waiting is not None:
             release(waiting)
 
-    def take(self) -> Any:
+    def take(self) -> tuple[Any, Any]:
         """Return the next item.
 
         Raises:
@@ -291,7 +291,7 @@ class Parallel(Walk):
         self.read: list[Any] = []  # elements whose results are still to be made
         self.made: deque[Any] = deque()  # results, together with others that were taken
 
-    def __next__(self) -> Any:
+    def __next__(self) -> tuple[Any, ...]:
         if self.made:
             return self.made.popleft()
         if self.patience:
@@ -307,7 +307,7 @@ class Parallel(Walk):
             self.context.stats.add_scalar(f"{self.name}::thread_utilization", busy)
         return result
 
-    def _call_here(self) -> Any:
+    def _call_here(self) -> tuple[torch.Tensor | int, ...]:
         """Return a result for which no other thread works.
 
         Long calls in a row are the last of these.
@@ -486,7 +486,7 @@ class _Work:
                 return slot
         return None
 
-    def take(self, waits: Any) -> Any:
+    def take(self, waits: Any) -> tuple[Any, ...]:
         while True:
             with self.changed:
                 slot = self._ready()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import (
     TYPED,
     UNKNOWN,
@@ -51,7 +53,7 @@ def batch_of(elements: Sequence[Element]) -> Element:
     return tuple([_stack(column, i) for i, column in enumerate(zip(*elements, strict=True))])
 
 
-def _stack(values: Sequence[Any], component: int) -> Any:
+def _stack(values: Sequence[Any], component: int) -> torch.Tensor | Array:
     first = values[0]
     if isinstance(first, torch.Tensor):
         try:
@@ -161,7 +163,7 @@ def _sizes(number: Any, drop: Sequence[Any]) -> tuple[int, bool]:
     return size, bool(drop) and bool(scalar(drop[0]))
 
 
-def _batch_dims(dims: Any, size: int, drop: bool) -> Any:
+def _batch_dims(dims: Any, size: int, drop: bool) -> tuple[int | None, ...] | None:
     return None if dims is None else (size if drop else None, *dims)
 
 
@@ -169,7 +171,7 @@ def _batch_dims(dims: Any, size: int, drop: bool) -> Any:
 _FUSED = ("Map", "ParallelMap")
 
 
-def _batch_kernel(node: Node) -> Any:
+def _batch_kernel(node: Node) -> Callable[..., Any]:
     kind = node.op.type.replace("Dataset", "")
 
     def run(value: Any, number: Any, *rest: Any) -> Dataset:
@@ -208,7 +210,7 @@ class _Padding:
             self._stack(column, index) for index, column in enumerate(columns)
         ])  # fmt: skip
 
-    def _stack(self, values: Sequence[Any], component: int) -> Any:
+    def _stack(self, values: Sequence[Any], component: int) -> torch.Tensor | Array:
         padded = self.shapes[component]
         shapes = [tuple(value.shape) for value in values]
         for shape in shapes:
@@ -230,7 +232,7 @@ class _Padding:
         return self._fill(values, (len(values), *dims), self.fillers[component])
 
     @staticmethod
-    def _fill(values: Sequence[Any], shape: tuple[int, ...], filler: Any) -> Any:
+    def _fill(values: Sequence[Any], shape: tuple[int, ...], filler: Any) -> torch.Tensor | Array:
         result: Any
         if isinstance(values[0], np.ndarray):
             result = np.full(shape, filler[()], object)
@@ -242,7 +244,7 @@ class _Padding:
         return result
 
 
-def _padded_kernel(node: Node) -> Any:
+def _padded_kernel(node: Node) -> Callable[..., Any]:
     count, kind = node.N, node.op.type.replace("Dataset", "")
 
     def run(value: Any, number: Any, *rest: Any) -> Dataset:
@@ -333,7 +335,7 @@ class _ToSparse:
 
 
 @dense_to_sparse_batch_dataset_op.kernel
-def dense_to_sparse_batch_dataset_kernel(node: Node) -> Any:
+def dense_to_sparse_batch_dataset_kernel(node: Node) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(value: Any, number: Any, row_shape: Any) -> Dataset:
@@ -406,7 +408,7 @@ def _first_other(components: Element) -> str:
 
 
 @unbatch_dataset_op.kernel
-def unbatch_dataset_kernel(node: Node) -> Any:
+def unbatch_dataset_kernel(node: Node) -> Kernel:
     shapes = component_dims(node)
 
     def run(value: Any) -> Dataset:

@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.background import Prefetching
 from stillflow.ops.data.file_cache import FileCache
 from stillflow.ops.data.pipeline import (
@@ -53,7 +54,7 @@ delete_memory_cache_op = op(
 
 
 @prefetch_dataset_op.kernel
-def prefetch_dataset_kernel(node: Node) -> Any:
+def prefetch_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, size: Any) -> Dataset:
         source, limit = as_dataset(value), scalar(size)
         if limit < -1:
@@ -151,7 +152,7 @@ def _cached(source: Dataset, name: str, memory: MemoryCache | None) -> Dataset:
 
 
 @cache_dataset_op.kernel
-def cache_dataset_kernel(node: Node) -> Any:
+def cache_dataset_kernel(node: Node) -> Kernel:
     return lambda value, name: _cached(as_dataset(value), scalar(name).decode(), None)
 
 
@@ -172,7 +173,7 @@ anonymous_memory_cache_op.shape(lambda node: [(), ()])
 
 
 @anonymous_memory_cache_op.kernel
-def anonymous_memory_cache_kernel(node: Node) -> Any:
+def anonymous_memory_cache_kernel(node: Node) -> Kernel:
     def run() -> tuple[MemoryCache, MemoryCache]:
         made = MemoryCache()
         return made, made
@@ -184,5 +185,5 @@ delete_memory_cache_op.kernel(lambda node: lambda *_: None)  # it goes with its 
 
 
 @cache_dataset_v2_op.kernel
-def cache_dataset_v2_kernel(node: Node) -> Any:
+def cache_dataset_v2_kernel(node: Node) -> Kernel:
     return lambda value, name, cache: _cached(as_dataset(value), scalar(name).decode(), cache)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from stillflow.graph.dims import relax
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import (
     INFINITE,
     TYPED,
@@ -65,7 +66,7 @@ class Taking(Walk):
 
 
 @take_dataset_op.kernel
-def take_dataset_kernel(node: Node) -> Any:
+def take_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, number: Any) -> Dataset:
         source, count = as_dataset(value), scalar(number)
 
@@ -106,7 +107,7 @@ class _Skipping(Walk):
 
 
 @skip_dataset_op.kernel
-def skip_dataset_kernel(node: Node) -> Any:
+def skip_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, number: Any) -> Dataset:
         source, count = as_dataset(value), scalar(number)
 
@@ -205,7 +206,7 @@ def _repeated(size: int, count: int) -> int:
 
 
 @repeat_dataset_op.kernel
-def repeat_dataset_kernel(node: Node) -> Any:
+def repeat_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, number: Any) -> Dataset:
         source, count = as_dataset(value), scalar(number)
 
@@ -257,7 +258,7 @@ class _Sharding(Walk):
 
 
 @shard_dataset_op.kernel
-def shard_dataset_kernel(node: Node) -> Any:
+def shard_dataset_kernel(node: Node) -> Kernel:
     non_empty = node.require_non_empty
 
     def run(value: Any, number: Any, which: Any) -> Dataset:
@@ -296,7 +297,7 @@ class _Zipping(Walk):
 
 
 @zip_dataset_op.kernel
-def zip_dataset_kernel(node: Node) -> Any:
+def zip_dataset_kernel(node: Node) -> Kernel:
     def run(*values: Any) -> Dataset:
         sources = [as_dataset(value) for value in values]
 
@@ -341,7 +342,7 @@ class _Chained(Walk):
 
 
 @concatenate_dataset_op.kernel
-def concatenate_dataset_kernel(node: Node) -> Any:
+def concatenate_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, another: Any) -> Dataset:
         sources = [as_dataset(value), as_dataset(another)]
         if [t.base_dtype for t in sources[0].types] != [t.base_dtype for t in sources[1].types]:

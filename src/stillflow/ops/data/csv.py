@@ -9,10 +9,11 @@ from typing import Any
 
 from stillflow.files.failures import os_errors
 from stillflow.graph import dims, dtypes
-from stillflow.graph.arrays import string_scalar
+from stillflow.graph.arrays import Array, string_scalar
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.files import RecordFile, Records, file_names, open_bytes
 from stillflow.ops.data.pipeline import Dataset, component_dims, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State
@@ -234,7 +235,7 @@ class _Columns:
         columns = self.plain.columns(records)
         return None if columns is None else Stacked(columns)
 
-    def _value(self, place: int, field: bytes) -> Any:
+    def _value(self, place: int, field: bytes) -> torch.Tensor | Array:
         if place >= len(self.types):
             raise invalid(f"Expect {len(self.types)} fields but have more in record")
         dtype = self.types[place]
@@ -293,7 +294,7 @@ def _selected(columns: Any, count: int) -> list[int]:
 
 
 @csv_dataset_op.kernel
-def csv_dataset_kernel(node: Node) -> Any:
+def csv_dataset_kernel(node: Node) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(

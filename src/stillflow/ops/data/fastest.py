@@ -10,6 +10,7 @@ from typing import Any
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import is_compatible, merge, shape_text
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.counting import Taking
 from stillflow.ops.data.interleaving import Open, opener
 from stillflow.ops.data.mapping import bound
@@ -144,7 +145,7 @@ def _common_size(sources: Sequence[Dataset]) -> int:
 
 
 @choose_fastest_dataset_op.kernel
-def choose_fastest_dataset_kernel(node: Node) -> Any:
+def choose_fastest_dataset_kernel(node: Node) -> Kernel:
     types, shapes, experiments = list(node.output_types), component_dims(node), node.num_experiments
 
     def run(*values: Any) -> Dataset:
@@ -269,7 +270,7 @@ def _check_ratio(numerator: int, denominator: int, count: int) -> None:
 
 
 @choose_fastest_branch_dataset_op.kernel
-def choose_fastest_branch_dataset_kernel(node: Any) -> Any:
+def choose_fastest_branch_dataset_kernel(node: Any) -> Kernel:
     functions = [node.function(named, on_host=True) for named in node.op.attrs["branches"]]
     lengths, count = list(node.other_arguments_lengths), node.num_elements_per_branch
     types, shapes = list(node.output_types), component_dims(node)

@@ -18,6 +18,7 @@ from stillflow.files.bundle_merge import merge
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.bundle_writer import BundleWriter
 from stillflow.graph import dtypes
+from stillflow.graph.lazy import torch
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.io.stored import from_stored, to_stored
 from stillflow.ops.io.variants import decode_array, encode_array
@@ -108,7 +109,7 @@ class _Reading(Walk):
         ])  # fmt: skip
 
 
-def _from_array(array: Any, dtype: Any) -> Any:
+def _from_array(array: Any, dtype: Any) -> torch.Tensor:
     return decode_array(array) if dtype == dtypes.variant else from_stored(array, dtype, "cpu")
 
 

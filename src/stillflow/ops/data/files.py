@@ -17,6 +17,7 @@ from stillflow.files.records import Cursor
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import string_scalar
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import Dataset, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.queues.elements import Stacked, joined
@@ -251,7 +252,7 @@ class _TFRecordFile(RecordFile):
 
 
 @tf_record_dataset_op.kernel
-def tf_record_dataset_kernel(node: Node) -> Any:
+def tf_record_dataset_kernel(node: Node) -> Kernel:
     def run(filenames: Any, compression_type: Any, size: Any) -> Dataset:
         kind = scalar(compression_type).decode()
         if kind not in _COMPRESSIONS:
@@ -297,7 +298,7 @@ class TextFile(RecordFile):
 
 
 @text_line_dataset_op.kernel
-def text_line_dataset_kernel(node: Node) -> Any:
+def text_line_dataset_kernel(node: Node) -> Kernel:
     def run(filenames: Any, compression_type: Any, size: Any) -> Dataset:
         kind = _compression(compression_type)
         _check_buffer(scalar(size))
@@ -358,7 +359,7 @@ class _FixedFile(RecordFile):
         )
 
 
-def _fixed_kernel(node: Node) -> Any:
+def _fixed_kernel(node: Node) -> Callable[..., Any]:
     def run(
         filenames: Any, header: Any, record: Any, footer: Any, size: Any, *rest: Any
     ) -> Dataset:

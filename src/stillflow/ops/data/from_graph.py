@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph import dtypes, trust
 from stillflow.graph.card import op
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.importer import import_graph_def
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import invalid, scalar
+
+if TYPE_CHECKING:
+    from stillflow.ops.data.pipeline import Dataset
+
 
 dataset_from_graph_op = op(
     "DatasetFromGraph(graph_def: string) -> handle: variant",
@@ -54,8 +59,8 @@ def _body(serialized: bytes, policy: trust.Policy | None) -> FuncGraph:
 
 
 @dataset_from_graph_op.kernel
-def dataset_from_graph_kernel(node: Any) -> Any:
-    def run(graph_def: Any) -> Any:
+def dataset_from_graph_kernel(node: Any) -> Kernel:
+    def run(graph_def: Any) -> Dataset:
         if graph_def.ndim:
             raise invalid("graph_def must be a scalar")
         body = _body(scalar(graph_def), trust.of(node.op.graph))

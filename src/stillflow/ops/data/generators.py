@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.background import cancelled
 from stillflow.ops.data.functions import function_of
 from stillflow.ops.data.mapping import bound
@@ -68,7 +69,7 @@ def _give_up(finish: Any, state: Element) -> None:
 
 
 @generator_dataset_op.kernel
-def generator_dataset_kernel(node: Node) -> Any:
+def generator_dataset_kernel(node: Node) -> Kernel:
     functions = [function_of(node, f"{part}_func") for part in ("init", "next", "finalize")]
     counts = [len(node.Tinit_func_args), len(node.Tnext_func_args)]
     types, shapes = list(node.output_types), component_dims(node)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.functions import function_of
 from stillflow.ops.data.mapping import bound
 from stillflow.ops.data.pipeline import (
@@ -156,7 +157,7 @@ def _parts(node: Node, names: Sequence[str]) -> Callable[[Sequence[Any]], list[A
 
 
 @group_by_window_dataset_op.kernel
-def group_by_window_dataset_kernel(node: Node) -> Any:
+def group_by_window_dataset_kernel(node: Node) -> Kernel:
     bind = _parts(node, ("key_func", "reduce_func", "window_size_func"))
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -242,7 +243,7 @@ class _Reducing(Walk):
 
 
 @group_by_reducer_dataset_op.kernel
-def group_by_reducer_dataset_kernel(node: Node) -> Any:
+def group_by_reducer_dataset_kernel(node: Node) -> Kernel:
     bind = _parts(node, _REDUCER)
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -285,7 +286,7 @@ class _Distinct(Walk):
 
 
 @unique_dataset_op.kernel
-def unique_dataset_kernel(node: Node) -> Any:
+def unique_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any) -> Dataset:
         source = as_dataset(value)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from stillflow import errors
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.background import Prefetching
 from stillflow.ops.data.functions import function_of
 from stillflow.ops.data.mapping import CAPTURED, FUNCTION, bound, parallelism
@@ -105,7 +106,7 @@ _MADE_OF = "captured_func_inputs_size", "captured_func_inputs[{}]"
 
 
 @flat_map_dataset_op.kernel
-def flat_map_dataset_kernel(node: Node) -> Any:
+def flat_map_dataset_kernel(node: Node) -> Kernel:
     function = function_of(node, "f")
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -231,7 +232,7 @@ def _lengths(cycle: Any, block: Any) -> tuple[int, int]:
 
 
 @interleave_dataset_op.kernel
-def interleave_dataset_kernel(node: Node) -> Any:
+def interleave_dataset_kernel(node: Node) -> Kernel:
     function = function_of(node, "f")
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -320,7 +321,7 @@ class _Ahead(Interleaving):
 
 
 @parallel_interleave_dataset_v2_op.kernel
-def parallel_interleave_dataset_v2_kernel(node: Node) -> Any:
+def parallel_interleave_dataset_v2_kernel(node: Node) -> Kernel:
     function = function_of(node, "f")
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -345,7 +346,7 @@ def parallel_interleave_dataset_v2_kernel(node: Node) -> Any:
 
 
 @parallel_interleave_dataset_op.kernel
-def parallel_interleave_dataset_kernel(node: Node) -> Any:
+def parallel_interleave_dataset_kernel(node: Node) -> Kernel:
     function = function_of(node, "f")
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -412,7 +413,7 @@ class _Directed(Walk):
 
 
 @directed_interleave_dataset_op.kernel
-def directed_interleave_dataset_kernel(node: Node) -> Any:
+def directed_interleave_dataset_kernel(node: Node) -> Kernel:
     shapes = component_dims(node)
 
     def run(chooser: Any, *values: Any) -> Dataset:

@@ -12,7 +12,8 @@ from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.device import merge_over
-from stillflow.graph.node import Node
+from stillflow.graph.node import Handle, Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.functions import function_of
 from stillflow.ops.data.handles import named_by
 from stillflow.ops.data.optionals import OptionalValue
@@ -200,7 +201,7 @@ iterator_op = op(
 )
 
 
-def iterator_v2_kernel(node: Any) -> Any:
+def iterator_v2_kernel(node: Any) -> Handle:
     types, shapes = list(node.output_types), component_dims(node)
     device = merge_over(_DEVICE, node.op.device)
     found = _resource(node, lambda name: IteratorResource(name, types, shapes, device))
@@ -222,7 +223,7 @@ anonymous_iterator_op.shape(_scalar_shape)
 
 
 @anonymous_iterator_op.kernel
-def anonymous_iterator_kernel(node: Any) -> Any:
+def anonymous_iterator_kernel(node: Any) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
     return lambda: IteratorResource(private_name("AnonymousIterator"), types, shapes)
 
@@ -242,7 +243,7 @@ delete_iterator_op = op(
 
 
 @anonymous_iterator_v2_op.kernel
-def anonymous_iterator_v2_kernel(node: Any) -> Any:
+def anonymous_iterator_v2_kernel(node: Any) -> Kernel:
     make = anonymous_iterator_kernel(node)
 
     def run() -> tuple[IteratorResource, IteratorResource]:
@@ -253,7 +254,7 @@ def anonymous_iterator_v2_kernel(node: Any) -> Any:
 
 
 @delete_iterator_op.kernel
-def delete_iterator_kernel(node: Any) -> Any:
+def delete_iterator_kernel(node: Any) -> Kernel:
     return lambda iterator, deleter: deleter.close_session()
 
 
@@ -280,7 +281,7 @@ make_iterator_op = op(
 
 
 @make_iterator_op.kernel
-def make_iterator_kernel(node: Any) -> Any:
+def make_iterator_kernel(node: Any) -> Kernel:
     waits, restart = node.waits(), node.restart_functions
 
     def run(value: Any, iterator: IteratorResource) -> None:
@@ -301,7 +302,7 @@ one_shot_iterator_op.shape(_scalar_shape)
 
 
 @one_shot_iterator_op.kernel
-def one_shot_iterator_kernel(node: Any) -> Any:
+def one_shot_iterator_kernel(node: Any) -> Kernel:
     types, shapes, waits = list(node.output_types), component_dims(node), node.waits()
     factory = function_of(node, "dataset_factory")
     operation = node.op
@@ -329,7 +330,7 @@ def _next_or_end(iterator: IteratorResource) -> Element:
         raise errors.out_of_range("End of sequence") from None
 
 
-def get_next_kernel(node: Any) -> Any:
+def get_next_kernel(node: Any) -> Callable[..., Any]:
     if len(node.outputs) == 1:
         return lambda iterator: _next_or_end(iterator)[0]
     return _next_or_end
@@ -361,7 +362,7 @@ iterator_get_next_as_optional_op.shape(_scalar_shape)
 
 
 @iterator_get_next_as_optional_op.kernel
-def iterator_get_next_as_optional_kernel(node: Any) -> Any:
+def iterator_get_next_as_optional_kernel(node: Any) -> Kernel:
     def run(iterator: IteratorResource) -> OptionalValue:
         try:
             return OptionalValue(iterator.next())
@@ -386,7 +387,7 @@ deserialize_iterator_op = op(
 
 
 @deserialize_iterator_op.kernel
-def deserialize_iterator_kernel(node: Any) -> Any:
+def deserialize_iterator_kernel(node: Any) -> Kernel:
     waits = node.waits()
 
     def run(iterator: IteratorResource, serialized: Any) -> None:
@@ -410,7 +411,7 @@ iterator_to_string_handle_op.shape(_scalar_shape)
 
 
 @iterator_to_string_handle_op.kernel
-def iterator_to_string_handle_kernel(node: Any) -> Any:
+def iterator_to_string_handle_kernel(node: Any) -> Kernel:
     resources = node.facts.resources
 
     def run(iterator: IteratorResource) -> np.ndarray:
@@ -442,7 +443,7 @@ iterator_from_string_handle_v2_op = op(
 )
 
 
-def iterator_from_string_handle_kernel(node: Any) -> Any:
+def iterator_from_string_handle_kernel(node: Any) -> Callable[..., Any]:
     resources = node.facts.resources
     types, shapes = list(node.output_types), component_dims(node)
 

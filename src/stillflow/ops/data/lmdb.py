@@ -9,6 +9,7 @@ from stillflow.files import lmdb
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import string_scalar
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.files import RecordFile, Records, file_names
 from stillflow.ops.data.pipeline import (
     TYPED,
@@ -40,7 +41,7 @@ def _entry(pair: tuple[bytes, bytes]) -> Element:
 
 
 @lmdb_dataset_op.kernel
-def lmdb_dataset_kernel(node: Node) -> Any:
+def lmdb_dataset_kernel(node: Node) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
     if types != [dtypes.string, dtypes.string]:
         raise invalid("An LMDB database gives pairs of strings.")

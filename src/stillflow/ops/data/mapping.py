@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 
 from stillflow import errors
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.data.background import Parallel, cancelled
 from stillflow.ops.data.batching import MapBatching, assigned, batches
 from stillflow.ops.data.functions import Function, function_of
@@ -99,7 +101,9 @@ def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[El
     return run
 
 
-def while_open(call: Callable[[Element], Element], context: Context, pure: bool) -> Any:
+def while_open(
+    call: Callable[[Element], Element], context: Context, pure: bool
+) -> Callable[..., Any]:
     """Return a function.
 
     If its calls may be seen, there are none once nobody will ask for elements.
@@ -115,7 +119,9 @@ def while_open(call: Callable[[Element], Element], context: Context, pure: bool)
     return run
 
 
-def timed(call: Callable[[Element], Element], stats: Any, prefix: str, function: Any) -> Any:
+def timed(
+    call: Callable[[Element], Element], stats: Any, prefix: str, function: Any
+) -> Callable[..., Any]:
     """Return `call`, with the time of each call reported unless `stats` is None."""
     if stats is None:
         return call
@@ -197,7 +203,7 @@ class Mapping(Walk):
 
 
 @map_dataset_op.kernel
-def map_dataset_kernel(node: Node) -> Any:
+def map_dataset_kernel(node: Node) -> Kernel:
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes, pure = list(node.output_types), component_dims(node), function.pure
 
@@ -224,7 +230,7 @@ def parallelism(number: int) -> int:
 
 
 @parallel_map_dataset_op.kernel
-def parallel_map_dataset_kernel(node: Node) -> Any:
+def parallel_map_dataset_kernel(node: Node) -> Kernel:
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes, ordered = list(node.output_types), component_dims(node), not node.sloppy
     pure = function.pure
@@ -246,7 +252,7 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
 
 
 @map_and_batch_dataset_op.kernel
-def map_and_batch_dataset_kernel(node: Node) -> Any:
+def map_and_batch_dataset_kernel(node: Node) -> Kernel:
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes, pure = list(node.output_types), component_dims(node), function.pure
 
@@ -315,7 +321,7 @@ class _Filtering(Walk):
 
 
 @filter_dataset_op.kernel
-def filter_dataset_kernel(node: Node) -> Any:
+def filter_dataset_kernel(node: Node) -> Kernel:
     function = function_of(node, "predicate")
 
     def run(value: Any, *captured: Any) -> Dataset:
@@ -331,7 +337,7 @@ def filter_dataset_kernel(node: Node) -> Any:
 
 
 @filter_by_last_component_dataset_op.kernel
-def filter_by_last_component_dataset_kernel(node: Node) -> Any:
+def filter_by_last_component_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any) -> Dataset:
         source = as_dataset(value)
 
@@ -365,7 +371,7 @@ class _Leading(Walk):
 
 
 @take_while_dataset_op.kernel
-def take_while_dataset_kernel(node: Node) -> Any:
+def take_while_dataset_kernel(node: Node) -> Kernel:
     function = function_of(node, "predicate")
 
     def run(value: Any, *captured: Any) -> Dataset:
@@ -404,7 +410,7 @@ class _Scanning(Walk):
 
 
 @scan_dataset_op.kernel
-def scan_dataset_kernel(node: Node) -> Any:
+def scan_dataset_kernel(node: Node) -> Kernel:
     function, keeps, count = function_of(node, "f"), node.preserve_cardinality, len(node.Tstate)
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -421,16 +427,16 @@ def scan_dataset_kernel(node: Node) -> Any:
 
 
 @reduce_dataset_op.shape
-def reduce_dataset_shape(node: Node) -> Any:
+def reduce_dataset_shape(node: Node) -> OutputDims:
     return component_dims(node)
 
 
 @reduce_dataset_op.kernel
-def reduce_dataset_kernel(node: Any) -> Any:
+def reduce_dataset_kernel(node: Any) -> Kernel:
     function, count, waits = function_of(node, "f"), len(node.Tstate), node.waits()
     bare = len(node.outputs) == 1
 
-    def run(value: Any, *rest: Any) -> Any:
+    def run(value: Any, *rest: Any) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         state: Element = rest[:count]
         call = bound(function, rest[count:])
         context = Context(waits)

@@ -13,6 +13,7 @@ from stillflow.files.matching import fixed_part, full_match
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import string_scalar
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import Context, Dataset, Elements, dataset_op
 from stillflow.ops.data.walk import Element, State, Walk
 
@@ -117,7 +118,7 @@ def _bytes(value: Any) -> bytes:
 
 
 @matching_files_dataset_op.kernel
-def matching_files_dataset_kernel(node: Node) -> Any:
+def matching_files_dataset_kernel(node: Node) -> Kernel:
     def run(patterns: Any) -> Dataset:
         given = patterns.reshape(-1).tolist()
 

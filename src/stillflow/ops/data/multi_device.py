@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.device import merge_over
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.handles import named_by
 from stillflow.ops.data.pipeline import (
     TYPED,
@@ -118,7 +120,7 @@ multi_device_iterator_op.shape(lambda node: ())
 
 
 @multi_device_iterator_op.kernel
-def multi_device_iterator_kernel(node: Any) -> Any:
+def multi_device_iterator_kernel(node: Any) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
     shared = node.op.attrs.get("shared_name", b"").decode()
     name = shared or private_name(node.name)
@@ -142,7 +144,7 @@ delete_multi_device_iterator_op = op(
 
 
 @anonymous_multi_device_iterator_op.kernel
-def anonymous_multi_device_iterator_kernel(node: Any) -> Any:
+def anonymous_multi_device_iterator_kernel(node: Any) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
     device, shards = merge_over(_DEVICE, node.op.device), len(node.devices)
 
@@ -155,7 +157,7 @@ def anonymous_multi_device_iterator_kernel(node: Any) -> Any:
 
 
 @delete_multi_device_iterator_op.kernel
-def delete_multi_device_iterator_kernel(node: Any) -> Any:
+def delete_multi_device_iterator_kernel(node: Any) -> Kernel:
     resources = node.facts.resources
 
     def run(iterator: MultiDeviceIterator, *rest: Any) -> None:
@@ -173,10 +175,10 @@ multi_device_iterator_init_op.shape(lambda node: ())
 
 
 @multi_device_iterator_init_op.kernel
-def multi_device_iterator_init_kernel(node: Any) -> Any:
+def multi_device_iterator_init_kernel(node: Any) -> Kernel:
     waits, restart = node.waits(), node.restart_functions
 
-    def run(value: Any, iterator: MultiDeviceIterator, max_buffer_size: Any) -> Any:
+    def run(value: Any, iterator: MultiDeviceIterator, max_buffer_size: Any) -> torch.Tensor:
         dataset = as_dataset(value)
         restart(dataset.bodies)
         return torch.tensor(iterator.start(dataset, waits), dtype=torch.int64)
@@ -192,7 +194,7 @@ multi_device_iterator_get_next_from_shard_op.shape(lambda node: component_dims(n
 
 
 @multi_device_iterator_get_next_from_shard_op.kernel
-def multi_device_iterator_get_next_from_shard_kernel(node: Node) -> Any:
+def multi_device_iterator_get_next_from_shard_kernel(node: Node) -> Kernel:
     def run(iterator: MultiDeviceIterator, shard: Any, incarnation: Any) -> Element:
         return iterator.next(int(shard), int(incarnation))
 
@@ -209,10 +211,10 @@ multi_device_iterator_to_string_handle_op.shape(lambda node: ())
 
 
 @multi_device_iterator_to_string_handle_op.kernel
-def multi_device_iterator_to_string_handle_kernel(node: Any) -> Any:
+def multi_device_iterator_to_string_handle_kernel(node: Any) -> Kernel:
     resources = node.facts.resources
 
-    def run(iterator: MultiDeviceIterator) -> Any:
+    def run(iterator: MultiDeviceIterator) -> Array:
         from stillflow.protos import ResourceHandleProto
 
         proto = ResourceHandleProto(
@@ -233,7 +235,7 @@ multi_device_iterator_from_string_handle_op.shape(lambda node: ())
 
 
 @multi_device_iterator_from_string_handle_op.kernel
-def multi_device_iterator_from_string_handle_kernel(node: Any) -> Any:
+def multi_device_iterator_from_string_handle_kernel(node: Any) -> Kernel:
     resources = node.facts.resources
 
     def run(handle: Any) -> MultiDeviceIterator:

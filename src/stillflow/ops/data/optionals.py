@@ -8,6 +8,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.data.pipeline import TYPED, component_dims, invalid
 from stillflow.ops.data.walk import Element
 from stillflow.ops.kernels import zeros_of
@@ -79,7 +80,7 @@ def _as_optional(value: Any) -> OptionalValue:
 
 
 @optional_has_value_op.kernel
-def optional_has_value_kernel(node: Node) -> Any:
+def optional_has_value_kernel(node: Node) -> Kernel:
     return lambda value: torch.tensor(_as_optional(value).components is not None)
 
 
@@ -89,12 +90,12 @@ optional_get_value_op = op(
 
 
 @optional_get_value_op.shape
-def optional_get_value_shape(node: Node) -> Any:
+def optional_get_value_shape(node: Node) -> OutputDims:
     return component_dims(node)
 
 
 @optional_get_value_op.kernel
-def optional_get_value_kernel(node: Node) -> Any:
+def optional_get_value_kernel(node: Node) -> Kernel:
     bare = len(node.outputs) == 1
     types = list(node.output_types)
 
@@ -112,12 +113,12 @@ def optional_get_value_kernel(node: Node) -> Any:
 
 
 @optional_from_value_op.gradient
-def optional_from_value_gradient(node: Node, grad: Tensor) -> Any:
+def optional_from_value_gradient(node: Node, grad: Tensor) -> Gradients:
     types = [tensor.dtype for tensor in node.inputs]
     shapes = [tensor.shape for tensor in node.inputs]
     return optional_get_value_op(grad, output_types=types, output_shapes=shapes)
 
 
 @optional_get_value_op.gradient
-def optional_get_value_gradient(node: Node, *grads: Tensor) -> Any:
+def optional_get_value_gradient(node: Node, *grads: Tensor) -> Gradients:
     return optional_from_value_op(list(grads))

@@ -8,6 +8,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.background import Parallel
 from stillflow.ops.data.mapping import parallelism
 from stillflow.ops.data.pipeline import (
@@ -90,7 +91,7 @@ def _count(feature: Any) -> int:
 
 
 @parse_example_dataset_op.kernel
-def parse_example_dataset_kernel(node: Node) -> Any:
+def parse_example_dataset_kernel(node: Node) -> Kernel:
     attrs = node.op.attrs
     keys, shapes = (attrs["sparse_keys"], attrs["dense_keys"]), dense_shapes(node)
     features = features_of(keys[0], attrs["sparse_types"], keys[1], attrs["Tdense"], shapes)

@@ -229,7 +229,7 @@ class _DatasetCard(Card):
     """Card of an op that gives a dataset. The dataset knows its dependencies."""
 
     def kernel(self, part: Part) -> Part:
-        def kernel(node: Any) -> Any:
+        def kernel(node: Any) -> Callable[..., Any]:
             run = part(node)
             functions = _functions(node.op, lambda named: node.function(named, on_host=True).body)
             bodies = list(_with_called(functions))

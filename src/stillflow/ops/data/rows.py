@@ -9,10 +9,13 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import shape_text
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.data.pipeline import invalid
 from stillflow.ops.io.stored import from_stored
 from stillflow.ops.queues.elements import Stacked, stacked
@@ -32,7 +35,7 @@ map_defun_op = op(
 
 
 @map_defun_op.shape
-def map_defun_shape(node: Node) -> Any:
+def map_defun_shape(node: Node) -> OutputDims:
     stated = node.op.attrs["output_shapes"]
     if len(stated) != len(node.outputs):
         raise ValueError(
@@ -100,13 +103,13 @@ def _nothing(types: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
 
 
 @map_defun_op.kernel
-def map_defun_kernel(node: Any) -> Any:
+def map_defun_kernel(node: Any) -> Kernel:
     attrs = node.op.attrs
     function, count = node.function(attrs["f"], on_host=True), len(attrs["Targuments"])
     types = list(attrs["output_types"])
     shapes = [shape._dims for shape in attrs["output_shapes"]]
 
-    def run(*values: Any) -> Any:
+    def run(*values: Any) -> list[torch.Tensor] | tuple[torch.Tensor | Array, ...]:
         _check_types(function.output_types, types)
         arguments, captured = Stacked(values[:count]), values[count:]
         if not _row_count(arguments.components):

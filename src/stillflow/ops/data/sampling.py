@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.background import release, wait
 from stillflow.ops.data.pipeline import (
     TYPED,
@@ -65,7 +66,7 @@ class _Sampling(Walk):
 
 
 @sampling_dataset_op.kernel
-def sampling_dataset_kernel(node: Node) -> Any:
+def sampling_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, rate: Any, seed: Any, seed2: Any) -> Dataset:
         source, seeds = as_dataset(value), seeds_of(seed, seed2)
         part = np.float32(scalar(rate))
@@ -106,7 +107,7 @@ class _Sleeping(Walk):
 
 
 @sleep_dataset_op.kernel
-def sleep_dataset_kernel(node: Node) -> Any:
+def sleep_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, sleep_microseconds: Any) -> Dataset:
         source, seconds = as_dataset(value), scalar(sleep_microseconds) / 1e6
         if seconds < 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
@@ -61,7 +62,7 @@ class Rebatching(Walk):
         )
 
 
-def rebatch_dataset_kernel(node: Node) -> Any:
+def rebatch_dataset_kernel(node: Node) -> Callable[..., Any]:
     shapes = component_dims(node)
 
     def run(value: Any, num_replicas: Any) -> Dataset:
@@ -83,7 +84,7 @@ rebatch_dataset_op.kernel(rebatch_dataset_kernel)
 experimental_rebatch_dataset_op.kernel(rebatch_dataset_kernel)
 
 
-def auto_shard_dataset_kernel(node: Node) -> Any:
+def auto_shard_dataset_kernel(node: Node) -> Callable[..., Any]:
     def run(value: Any, num_workers: Any, index: Any) -> Dataset:
         if int(num_workers) != 1 or int(index) != 0:
             raise errors.unimplemented(

@@ -13,6 +13,7 @@ from typing import Any
 
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.counting import _repeated
 from stillflow.ops.data.pipeline import (
     TYPED,
@@ -179,7 +180,7 @@ def _arguments(size: Any, seed: Any, seed2: Any) -> tuple[int, int, int]:
 
 
 @shuffle_dataset_op.kernel
-def shuffle_dataset_kernel(node: Node) -> Any:
+def shuffle_dataset_kernel(node: Node) -> Kernel:
     again = node.reshuffle_each_iteration
 
     def run(value: Any, *numbers: Any) -> Dataset:
@@ -234,7 +235,7 @@ anonymous_random_seed_generator_op.shape(lambda node: [(), ()])
 
 
 @anonymous_random_seed_generator_op.kernel
-def anonymous_random_seed_generator_kernel(node: Node) -> Any:
+def anonymous_random_seed_generator_kernel(node: Node) -> Kernel:
     def run(seed: Any, seed2: Any) -> tuple[SeedGenerator, SeedGenerator]:
         made = SeedGenerator(seeds_of(seed, seed2))
         return made, made
@@ -246,7 +247,7 @@ delete_random_seed_generator_op.kernel(lambda node: lambda *_: None)  # it goes 
 
 
 @shuffle_dataset_v2_op.kernel
-def shuffle_dataset_v2_kernel(node: Node) -> Any:
+def shuffle_dataset_v2_kernel(node: Node) -> Kernel:
     def run(value: Any, buffer_size: Any, generator: SeedGenerator) -> Dataset:
         source, size = as_dataset(value), _buffer_size(buffer_size)
 
@@ -265,7 +266,7 @@ def shuffle_dataset_v2_kernel(node: Node) -> Any:
 
 
 @shuffle_and_repeat_dataset_op.kernel
-def shuffle_and_repeat_dataset_kernel(node: Node) -> Any:
+def shuffle_and_repeat_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, size: Any, seed: Any, seed2: Any, number: Any) -> Dataset:
         source, count = as_dataset(value), scalar(number)
         limit, *seeds = _arguments(size, seed, seed2)

@@ -21,6 +21,7 @@ from stillflow.files.failures import data_loss
 from stillflow.files.filesystem import open_file
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.as_graph import telling_graph
 from stillflow.ops.data.files import open_bytes
 from stillflow.ops.data.graph_hash import graph_hash
@@ -309,7 +310,7 @@ def _numbers(node: Any) -> dict[str, int]:
 
 
 @snapshot_dataset_op.kernel
-def snapshot_dataset_kernel(node: Node) -> Any:
+def snapshot_dataset_kernel(node: Node) -> Kernel:
     numbers = _numbers(node)
     compression, reader, writer = (
         text.decode()

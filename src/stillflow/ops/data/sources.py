@@ -14,6 +14,7 @@ from stillflow.graph.arrays import string_scalar
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import (
     INFINITE,
     TYPED,
@@ -82,7 +83,7 @@ class _Once(Walk):
 
 
 @tensor_dataset_op.kernel
-def tensor_dataset_kernel(node: Node) -> Any:
+def tensor_dataset_kernel(node: Node) -> Kernel:
     types = list(node.Toutput_types)
 
     def run(*components: Any) -> Dataset:
@@ -126,7 +127,7 @@ def _slices(value: Any, first: int) -> Iterator[Any]:
 
 
 @tensor_slice_dataset_op.kernel
-def tensor_slice_dataset_kernel(node: Node) -> Any:
+def tensor_slice_dataset_kernel(node: Node) -> Kernel:
     types = list(node.Toutput_types)
 
     def run(*components: Any) -> Dataset:
@@ -171,7 +172,7 @@ class _Range(Walk):
 
 
 @range_dataset_op.kernel
-def range_dataset_kernel(node: Node) -> Any:
+def range_dataset_kernel(node: Node) -> Kernel:
     types = list(node.output_types)
 
     def run(*limits: Any) -> Dataset:
@@ -240,7 +241,7 @@ class _RandomWalk(Walk):
 
 
 @random_dataset_op.kernel
-def random_dataset_kernel(node: Node) -> Any:
+def random_dataset_kernel(node: Node) -> Kernel:
     types = list(node.output_types)
 
     def run(seed: Any, seed2: Any) -> Dataset:
@@ -251,7 +252,7 @@ def random_dataset_kernel(node: Node) -> Any:
 
 
 @sparse_tensor_slice_dataset_op.kernel
-def sparse_tensor_slice_dataset_kernel(node: Node) -> Any:
+def sparse_tensor_slice_dataset_kernel(node: Node) -> Kernel:
     types = [dtypes.int64, node.Tvalues, dtypes.int64]
 
     def run(indices: Any, values: Any, dense_shape: Any) -> Dataset:

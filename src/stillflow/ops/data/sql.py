@@ -13,6 +13,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.arrays import string_scalar
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -131,7 +132,7 @@ _KINDS = (
 
 
 @sql_dataset_op.kernel
-def sql_dataset_kernel(node: Node) -> Any:
+def sql_dataset_kernel(node: Node) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
     for dtype in types:
         if dtype not in _KINDS:

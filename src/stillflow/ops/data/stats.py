@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from stillflow.graph.arrays import string_scalar
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -179,7 +181,7 @@ stats_aggregator_summary_op.shape(lambda node: ())
 
 
 @stats_aggregator_handle_op.kernel
-def stats_aggregator_handle_kernel(node: Any) -> Any:
+def stats_aggregator_handle_kernel(node: Any) -> Kernel:
     return node.handle(node.resource(StatsAggregator, kind="stats aggregator", private=True))
 
 
@@ -187,13 +189,13 @@ stats_aggregator_handle_v2_op.shape(lambda node: ())
 
 
 @stats_aggregator_handle_v2_op.kernel
-def stats_aggregator_handle_v2_kernel(node: Any) -> Any:
+def stats_aggregator_handle_v2_kernel(node: Any) -> Kernel:
     kind = "writing stats aggregator"
     return node.handle(node.resource(WritingAggregator, kind=kind, private=True))
 
 
 @stats_aggregator_set_summary_writer_op.kernel
-def stats_aggregator_set_summary_writer_kernel(node: Node) -> Any:
+def stats_aggregator_set_summary_writer_kernel(node: Node) -> Kernel:
     def run(aggregator: Any, writer: Any) -> None:
         writer.writer()  # there has to be one
         if isinstance(aggregator, WritingAggregator):
@@ -203,7 +205,7 @@ def stats_aggregator_set_summary_writer_kernel(node: Node) -> Any:
 
 
 @stats_aggregator_summary_op.kernel
-def stats_aggregator_summary_kernel(node: Node) -> Any:
+def stats_aggregator_summary_kernel(node: Node) -> Kernel:
     return lambda aggregator: string_scalar(aggregator.summary())
 
 
@@ -227,7 +229,7 @@ class _Recorded(Walk):
 
 
 @set_stats_aggregator_dataset_op.kernel
-def set_stats_aggregator_dataset_kernel(node: Node) -> Any:
+def set_stats_aggregator_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, aggregator: Any, tag: Any, counter_prefix: Any) -> Dataset:
         source, name = as_dataset(value), scalar(tag).decode()
 
@@ -276,8 +278,8 @@ def _bytes(value: Any) -> int:
     return 0
 
 
-def _measured(kind: str, walk: type[_Measuring]) -> Any:
-    def kernel(node: Node) -> Any:
+def _measured(kind: str, walk: type[_Measuring]) -> Callable[..., Any]:
+    def kernel(node: Node) -> Callable[..., Any]:
         def run(value: Any, tag: Any) -> Dataset:
             source = as_dataset(value)
             if getattr(tag, "ndim", 0):

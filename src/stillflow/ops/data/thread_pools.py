@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -45,7 +46,7 @@ thread_pool_handle_op.shape(lambda node: ())
 
 
 @thread_pool_handle_op.kernel
-def thread_pool_handle_kernel(node: Any) -> Any:
+def thread_pool_handle_kernel(node: Any) -> Kernel:
     threads = node.num_threads
     if threads <= 0:
         raise invalid("`num_threads` must be greater than zero.")
@@ -60,12 +61,12 @@ def _limited(source: Dataset, name: str, threads: int) -> Dataset:
 
 
 @thread_pool_dataset_op.kernel
-def thread_pool_dataset_kernel(node: Node) -> Any:
+def thread_pool_dataset_kernel(node: Node) -> Kernel:
     return lambda value, pool: _limited(as_dataset(value), "ThreadPool", pool.threads)
 
 
 @private_thread_pool_dataset_op.kernel
-def private_thread_pool_dataset_kernel(node: Node) -> Any:
+def private_thread_pool_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, number: Any) -> Dataset:
         threads = int(scalar(number))
         if threads < 1:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.batching import batch_of
 from stillflow.ops.data.mapping import Mapping
 from stillflow.ops.data.pipeline import (
@@ -127,7 +128,7 @@ def _positive(**numbers: int) -> None:
 
 
 @window_dataset_op.kernel
-def window_dataset_kernel(node: Node) -> Any:
+def window_dataset_kernel(node: Node) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(value: Any, *numbers: Any) -> Dataset:
@@ -152,7 +153,7 @@ def window_dataset_kernel(node: Node) -> Any:
 
 
 @sliding_window_dataset_op.kernel
-def sliding_window_dataset_kernel(node: Node) -> Any:
+def sliding_window_dataset_kernel(node: Node) -> Kernel:
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(value: Any, *numbers: Any) -> Dataset:

@@ -14,6 +14,7 @@ from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops.data.as_graph import check_slack, has_graph, names_of
 from stillflow.ops.data.pipeline import (
     TYPED,
@@ -49,7 +50,7 @@ non_serializable_dataset_op.kernel(_same)
 
 
 @model_dataset_op.kernel
-def model_dataset_kernel(node: Node) -> Any:
+def model_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any) -> Dataset:
         source = as_dataset(value)
 
@@ -64,7 +65,7 @@ def model_dataset_kernel(node: Node) -> Any:
 
 
 @optimize_dataset_op.kernel
-def optimize_dataset_kernel(node: Node) -> Any:
+def optimize_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, optimizations: Any) -> Dataset:
         source = as_dataset(value)
         wanted = optimizations.tolist()
@@ -85,7 +86,7 @@ def optimize_dataset_kernel(node: Node) -> Any:
 
 
 @max_intra_op_parallelism_dataset_op.kernel
-def max_intra_op_parallelism_dataset_kernel(node: Node) -> Any:
+def max_intra_op_parallelism_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, number: Any) -> Dataset:
         if scalar(number) < 0:
             raise invalid("`max_intra_op_parallelism` must be >= 0")
@@ -95,7 +96,7 @@ def max_intra_op_parallelism_dataset_kernel(node: Node) -> Any:
 
 
 @assert_next_dataset_op.kernel
-def assert_next_dataset_kernel(node: Node) -> Any:
+def assert_next_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any, transformations: Any) -> Dataset:
         source, expected = as_dataset(value), [name.decode() for name in transformations.tolist()]
 
@@ -140,7 +141,7 @@ class _Tolerant(Walk):
 
 
 @ignore_errors_dataset_op.kernel
-def ignore_errors_dataset_kernel(node: Node) -> Any:
+def ignore_errors_dataset_kernel(node: Node) -> Kernel:
     def run(value: Any) -> Dataset:
         source = as_dataset(value)
 
@@ -170,7 +171,7 @@ dataset_to_single_element_op.shape(component_dims)
 
 
 @dataset_to_single_element_op.kernel
-def dataset_to_single_element_kernel(node: Any) -> Any:
+def dataset_to_single_element_kernel(node: Any) -> Kernel:
     waits, bare = node.waits(), len(node.outputs) == 1
 
     def run(value: Any) -> Any:

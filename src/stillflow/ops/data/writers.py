@@ -8,6 +8,7 @@ from stillflow.files.records import TFRecordWriter
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.data.pipeline import Context, as_dataset, invalid, scalar
 
 dataset_to_tf_record_op = op(
@@ -19,14 +20,14 @@ dataset_to_tf_record_op = op(
 
 
 @dataset_to_tf_record_op.shape
-def dataset_to_tf_record_shape(node: Node) -> Any:
+def dataset_to_tf_record_shape(node: Node) -> OutputDims:
     for place in range(3):
         dims.with_rank(node.dims(place), 0)
     return []
 
 
 @dataset_to_tf_record_op.kernel
-def dataset_to_tf_record_kernel(node: Any) -> Any:
+def dataset_to_tf_record_kernel(node: Any) -> Kernel:
     waits = node.waits()
 
     def run(value: Any, filename: Any, compression_type: Any) -> None:

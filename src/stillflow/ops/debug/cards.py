@@ -9,9 +9,11 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.debug import summaries
 from stillflow.ops.debug.dumps import DumpWriter
 from stillflow.ops.io.stored import to_stored
@@ -55,7 +57,7 @@ debug_numeric_summary_op = _debug_card("DebugNumericSummary", "double", _BOUNDS)
 # ---- copies
 
 
-def copy_kernel(node: Node) -> Any:
+def copy_kernel(node: Node) -> Callable[..., Any]:
     for spec in node.op.attrs["debug_ops_spec"]:
         if spec.count(b";") != 2:
             raise errors.internal(
@@ -64,7 +66,7 @@ def copy_kernel(node: Node) -> Any:
     return _copied
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Any) -> torch.Tensor | Array:
     """Return a copy of a value; the objects of handles are shared."""
     return copied(value) if isinstance(value, (torch.Tensor, np.ndarray)) else value
 
@@ -129,10 +131,10 @@ debug_identity_op.shape(lambda node: node.dims(0))
 
 
 @debug_identity_op.kernel
-def debug_identity_kernel(node: Node) -> Any:
+def debug_identity_kernel(node: Node) -> Kernel:
     publish, publishes = _publisher(node), bool(node.op.attrs["debug_urls"])
 
-    def run(value: Any) -> Any:
+    def run(value: Any) -> torch.Tensor | Array:
         if publishes:
             publish(to_stored(value))
         return _copied(value)
@@ -148,18 +150,18 @@ def _numbers(value: Any) -> np.ndarray:
 
 
 @debug_nan_count_op.shape
-def debug_nan_count_shape(node: Node) -> Any:
+def debug_nan_count_shape(node: Node) -> OutputDims:
     return (1,) if node.planning else ()  # graphs take it for a scalar
 
 
 @debug_nan_count_op.kernel
-def debug_nan_count_kernel(node: Node) -> Any:
+def debug_nan_count_kernel(node: Node) -> Kernel:
     dtype = node.dtype(0).base_dtype
     if not (dtype.is_integer or dtype.is_floating) or dtype.is_quantized:
         raise no_kernel(node)
     publish, device = _publisher(node), node.device
 
-    def run(value: Any) -> Any:
+    def run(value: Any) -> torch.Tensor:
         found = summaries.nan_count(_numbers(value))
         publish(found)
         return torch.from_numpy(found).to(device)
@@ -168,13 +170,13 @@ def debug_nan_count_kernel(node: Node) -> Any:
 
 
 @debug_numeric_summary_op.shape
-def debug_numeric_summary_shape(node: Node) -> Any:
+def debug_numeric_summary_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     return (14 + len(dims),) if node.planning and dims is not None else None
 
 
 @debug_numeric_summary_op.kernel
-def debug_numeric_summary_kernel(node: Node) -> Any:
+def debug_numeric_summary_kernel(node: Node) -> Kernel:
     dtype, mutes = node.dtype(0).base_dtype, node.mute_if_healthy
     numeric = dtype.is_integer and not dtype.is_quantized
     if not (numeric or dtype in (dtypes.bool, dtypes.float32, dtypes.float64)):
@@ -182,7 +184,7 @@ def debug_numeric_summary_kernel(node: Node) -> Any:
     publish, device = _publisher(node), node.device
     bounds = node.lower_bound, node.upper_bound
 
-    def run(value: Any) -> Any:
+    def run(value: Any) -> torch.Tensor:
         array = to_stored(value)
         found = summaries.numeric_summary(array, *bounds)
         if not mutes or summaries.numeric_summary(array, *bounds, mute_if_healthy=True) is not None:

@@ -14,6 +14,8 @@ from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.summarize import summarize
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.control_flow.identity_and_group import no_op
@@ -32,12 +34,12 @@ assert_op = op(
 
 
 @assert_op.shape
-def assert_shape(node: Node) -> Any:
+def assert_shape(node: Node) -> OutputDims:
     return []
 
 
 @assert_op.kernel
-def assert_kernel(node: Node) -> Any:
+def assert_kernel(node: Node) -> Kernel:
     limit = node.summarize
 
     def check(condition: Any, *data: Any) -> None:
@@ -62,7 +64,9 @@ def _array(value: Any) -> np.ndarray:
 
 
 @export("Assert", "debugging.Assert")
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Any:
+def Assert(
+    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+) -> Operation | None:
     """Return an operation that fails with `data` in its message unless `condition` holds.
 
     Args:
@@ -97,7 +101,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
             return assert_op(condition, data, summarize=summarize, name="Assert")
         condition = convert_to_tensor(condition, name="Condition")
 
-        def fail() -> Any:
+        def fail() -> Operation:
             return assert_op(condition, data, summarize=summarize, name="Assert")
 
         return cond(condition, no_op, fail, name="AssertGuard").op

@@ -12,7 +12,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.debugging.asserts import Assert
@@ -104,7 +104,7 @@ def assert_equal(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Operation | None:
     """Return an operation that fails unless x == y everywhere; see `assert_less`."""
     with name_scope(name, "assert_equal", [x, y, data]):
         if x is y:
@@ -124,7 +124,7 @@ def _signed(
         summarize: int | None = None,
         message: str | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Operation | None:
         with name_scope(name, op_name, [x, data]):
             x = convert_to_tensor(x, name="x")
             if data is None:

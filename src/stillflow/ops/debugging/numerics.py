@@ -18,6 +18,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.control_flow.identity_and_group import group, with_dependencies
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import is_finite
@@ -37,11 +38,11 @@ check_numerics_op = op(
 
 
 @check_numerics_op.shape
-def check_numerics_shape(node: Node) -> Any:
+def check_numerics_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
-def _check(x: Any, message: str) -> Any:
+def _check(x: Any, message: str) -> torch.Tensor:
     if is_finite(x) or bool(torch.isfinite(x).all()):
         return x
     found = " and ".join(
@@ -51,12 +52,12 @@ def _check(x: Any, message: str) -> Any:
 
 
 @check_numerics_op.kernel
-def check_numerics_kernel(node: Node) -> Any:
+def check_numerics_kernel(node: Node) -> Kernel:
     return node.call(_check, node.inputs[0], node.message.decode(errors="replace"))
 
 
 @check_numerics_op.gradient
-def check_numerics_gradient(node: Node, grad: Any) -> Any:
+def check_numerics_gradient(node: Node, grad: Any) -> Gradients:
     # The attribute is bytes, and is printed as such.
     message = node.op.get_attr("message")
     return check_numerics(

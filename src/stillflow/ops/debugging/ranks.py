@@ -9,6 +9,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.shape import rank as rank_of
 from stillflow.ops.arrays.shape import shape
@@ -31,7 +32,7 @@ def _check(
     condition: Callable[[Any], Any],
     data: Any,
     summarize: int | None,
-) -> Any:
+) -> Operation | None:
     from stillflow.ops.debugging.types import assert_type
 
     for rank in ranks:
@@ -61,7 +62,7 @@ def assert_rank(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Operation | None:
     """Return an operation that fails unless x has the given rank.
 
     Raises:
@@ -98,7 +99,7 @@ def _one(
     summarize: int | None,
     message: str | None,
     name: str | None,
-) -> Any:
+) -> Operation | None:
     op_name = "assert_rank_at_least" if words else "assert_rank"
     words = f" {words}" if words else ""
     with name_scope(name, op_name, (x, rank, *(data or ()))):
@@ -153,7 +154,7 @@ def assert_rank_in(
             ) from None
 
 
-def _any_rank(actual: Any, ranks: Sequence[Any]) -> Any:
+def _any_rank(actual: Any, ranks: Sequence[Any]) -> Tensor:
     if not ranks:
         return convert_to_tensor(False)
     result = comparison.equal(ranks[0], actual)
@@ -163,7 +164,7 @@ def _any_rank(actual: Any, ranks: Sequence[Any]) -> Any:
 
 
 @export("debugging.assert_scalar", "assert_scalar")
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Any:
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
     """Return the tensor, if it is known to be a scalar.
 
     Raises:

@@ -12,7 +12,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.slicing import strided_slice
@@ -65,7 +65,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 @export("debugging.assert_type", "assert_type")
 def assert_type(
     tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
-) -> Any:
+) -> Operation | None:
     """Return an operation that does nothing, if `tensor` is of type `tf_type`.
 
     Raises:

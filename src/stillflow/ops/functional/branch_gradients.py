@@ -92,7 +92,7 @@ class _GradientBranch(CondBranchFuncGraph):
         return optional
 
 
-def _branch_gradient(node: Node, *grads: Any) -> Any:
+def _branch_gradient(node: Node, *grads: Any) -> list[Tensor | IndexedSlices | None]:
     op = node.op
     kind = CASE if op.type == "Case" else COND
     branches = _branches(kind, op)

@@ -80,7 +80,7 @@ def cond(
 
 def indexed_case(
     branch_index: Any, branch_fns: Sequence[Callable[[], Any]], name: str = "indexed_case"
-) -> Any:
+) -> Tensor | dict[str, Tensor]:
     """`tf.switch_case` as a `Case` node; TypeError for a Python int, or branches that differ."""
     if isinstance(branch_index, int):
         raise TypeError("branch_index must not be a Python int", branch_index)

@@ -21,6 +21,7 @@ from stillflow.graph.functions import FunctionCard, call_parts, find_function
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.control_flow.gradients import zeros_dtype
 from stillflow.ops.functional.symbolic import gradient_body
@@ -130,12 +131,12 @@ fake_param_op = op("FakeParam() -> output: dtype; dtype: type; shape: shape")
 
 
 @fake_param_op.shape
-def fake_param_shape(node: Node) -> Any:
+def fake_param_shape(node: Node) -> OutputDims:
     return node.op.attrs["shape"]._dims
 
 
 @fake_param_op.kernel
-def fake_param_kernel(node: Node) -> Any:
+def fake_param_kernel(node: Node) -> Kernel:
     # Stands where a branch has no value; nothing reads it.
     if node.op.attrs["dtype"] == dtypes.string:
         return lambda: np.array(b"", object)
@@ -145,7 +146,7 @@ def fake_param_kernel(node: Node) -> Any:
 # ---- shapes
 
 
-def _stated_shapes(node: Node) -> Any:
+def _stated_shapes(node: Node) -> list[tuple[int | None, ...] | None]:
     """Return the shapes that the node itself states, as the builders of control flow leave them."""
     shapes = node.op.attrs.get("output_shapes") or ()
     if len(shapes) != len(node.outputs):
@@ -153,11 +154,11 @@ def _stated_shapes(node: Node) -> Any:
     return [shape._dims for shape in shapes]
 
 
-def _unknown(node: Node) -> Any:
+def _unknown(node: Node) -> list[None]:
     return [None] * len(node.outputs)
 
 
-def _loop_shapes(node: Node) -> Any:
+def _loop_shapes(node: Node) -> list[tuple[int | None, ...] | None]:
     if node.op.attrs.get("output_shapes"):
         return _stated_shapes(node)
     return [node.dims(index) for index in range(len(node.outputs))]
@@ -207,7 +208,7 @@ for _card in (partitioned_call_op, stateful_partitioned_call_op):
 
 
 @symbolic_gradient_op.shape
-def symbolic_gradient_shape(node: Node) -> Any:
+def symbolic_gradient_shape(node: Node) -> OutputDims:
     """Gradients have the shapes of the arguments, or of the variables that these stand for."""
     inputs = node.inputs[: len(node.outputs)]
     return [
@@ -219,7 +220,7 @@ def symbolic_gradient_shape(node: Node) -> Any:
 # ---- kernels
 
 
-def _bare(values: Sequence[Any]) -> Any:
+def _bare(values: Sequence[Any]) -> torch.Tensor | list[torch.Tensor]:
     return values[0] if len(values) == 1 else values
 
 
@@ -235,7 +236,7 @@ def _caller(node: Node, named: Any) -> Callable[..., Sequence[Any]]:
     return call
 
 
-def _call_kernel(node: Node) -> Any:
+def _call_kernel(node: Node) -> Callable[..., Any]:
     call = _caller(node, node.f)
     return lambda *values: _bare(call(*values))
 
@@ -245,13 +246,13 @@ for _card in (partitioned_call_op, stateful_partitioned_call_op):
 
 
 @remote_call_op.kernel
-def remote_call_kernel(node: Node) -> Any:
+def remote_call_kernel(node: Node) -> Kernel:
     call = _caller(node, node.f)
     return lambda target, *values: _bare(call(*values))
 
 
 @symbolic_gradient_op.kernel
-def symbolic_gradient_kernel(node: Node) -> Any:
+def symbolic_gradient_kernel(node: Node) -> Kernel:
     body: list[FuncGraph] = []
 
     def call(*values: Any) -> Any:
@@ -268,7 +269,7 @@ def _holds(value: Any) -> bool:
     return bool(value[()] if hasattr(value, "strides") else value)
 
 
-def _if_kernel(node: Node) -> Any:
+def _if_kernel(node: Node) -> Callable[..., Any]:
     branches = _caller(node, node.else_branch), _caller(node, node.then_branch)
     return lambda condition, *values: _bare(branches[_holds(condition)](*values))
 
@@ -278,7 +279,7 @@ for _card in (if_op, stateless_if_op, underscore_if_op):
 
 
 @case_op.kernel
-def case_kernel(node: Node) -> Any:
+def case_kernel(node: Node) -> Kernel:
     branches = [_caller(node, named) for named in node.branches]
 
     def call(index: Any, *values: Any) -> Any:
@@ -306,7 +307,7 @@ for _card in (while_op, stateless_while_op, underscore_while_op):
 
 
 @for_op.kernel
-def for_kernel(node: Node) -> Any:
+def for_kernel(node: Node) -> Kernel:
     body = _caller(node, node.body)
 
     def call(start: Any, limit: Any, delta: Any, *values: Any) -> Any:
@@ -318,7 +319,7 @@ def for_kernel(node: Node) -> Any:
     return call
 
 
-def _function_kernel(node: Node) -> Any:
+def _function_kernel(node: Node) -> Callable[..., Any]:
     call = _caller(node, node.op.type)
     return lambda *values: _bare(call(*values))
 
@@ -345,7 +346,7 @@ def symbolic(operation: Operation, name: str, grads: Sequence[Any]) -> list[Any]
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def _call_gradient(node: Node, *grads: Any) -> Any:
+def _call_gradient(node: Node, *grads: Any) -> list[Tensor]:
     function = find_function(node.op.graph, node.f.name)
     if function is not None and function.python_grad_func is not None:
         return function.python_grad_func(node.op, *grads)

@@ -146,7 +146,7 @@ class _GradientBody(WhileBodyFuncGraph):
         return accumulator
 
 
-def _loop_gradient(node: Node, *given: Any) -> Any:
+def _loop_gradient(node: Node, *given: Any) -> list[Tensor | None]:
     op = node.op
     forward = _Forward(op)
     grads = _trainable(forward, given)
@@ -197,7 +197,7 @@ def _flows(tensor: Tensor) -> bool:
 def _gradient_body(
     forward: _Forward, ys: Sequence[Tensor], xs: Sequence[Tensor], variables: Sequence[Tensor]
 ) -> _GradientBody:
-    def turn(counter: Any, limit: Any, total: Any, *grads: Any) -> Any:
+    def turn(counter: Any, limit: Any, total: Any, *grads: Any) -> list[Tensor]:
         made = differentiate(
             ys, xs, list(grads), source=forward.body,
             unconnected_gradients=UnconnectedGradients.ZERO,
@@ -235,10 +235,10 @@ def _captured(forward: _Forward, body: _GradientBody) -> list[Tensor]:
     ]
 
 
-def _gradient_loop(op: Operation, body: _GradientBody, variables: Sequence[Tensor]) -> Any:
+def _gradient_loop(op: Operation, body: _GradientBody, variables: Sequence[Tensor]) -> list[Tensor]:
     condition = WhileCondFuncGraph(gradient_name(op.attrs["cond"].name))
 
-    def turns(counter: Any, limit: Any, total: Any, *others: Any) -> Any:
+    def turns(counter: Any, limit: Any, total: Any, *others: Any) -> Tensor:
         return counter < total
 
     trace_body(condition, turns, _arguments(condition, variables), ordered=True)

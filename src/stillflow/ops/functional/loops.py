@@ -59,11 +59,11 @@ class _Signature:
         self.tensors: list[Tensor] = nest.flatten(values, expand_composites=True)
         self.shapes: list[TensorShape] = nest.flatten(shapes)
 
-    def pack(self, tensors: Sequence[Any]) -> Any:
+    def pack(self, tensors: Sequence[Any]) -> list[Any] | tuple[Any, ...]:
         return packed(self.structure, tensors)
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: Any) -> Tensor:
     return tensor_or_composite(flow_of(value), as_ref=False)
 
 
@@ -147,7 +147,7 @@ def _traced(
     trace_body(condition, holds, _arguments(condition, own, signature), ordered=ordered)
     turn = WhileBodyFuncGraph(names[1], collections)
 
-    def take(counter: Any, limit: Any, *args: Any) -> Any:
+    def take(counter: Any, limit: Any, *args: Any) -> list[Any]:
         for tensor in condition.captured_inputs:
             turn.capture(tensor)
         results = body(*signature.pack(args))

@@ -13,7 +13,7 @@ from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import VARIABLE_SCOPES, VARIABLE_STORE
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.scopes import control_element
+from stillflow.graph.scopes import ControlScope, control_element
 
 _SHARED = (
     "variables",
@@ -123,7 +123,7 @@ class TracedGraph(FuncGraph):
         if isinstance(self.outer_graph, TracedGraph):
             self.outer_graph.watch_variable(variable)
 
-    def control_dependencies(self, control_inputs: Any) -> Any:
+    def control_dependencies(self, control_inputs: Any) -> ControlScope:
         """Order inside the function as a graph does; outside operations are left to the calls."""
         if control_inputs is None:
             return super().control_dependencies(None)

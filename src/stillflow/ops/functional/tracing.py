@@ -33,7 +33,7 @@ def trace_body(
     """
     graph.orders_effects = ordered
 
-    def convert(value: Any) -> Any:
+    def convert(value: Any) -> Tensor | None:
         if value is None:
             return None
         if for_operations is not None and isinstance(value, Operation):

@@ -42,7 +42,7 @@ def aggregate(slots: list[Any] | None, op: Operation, method: int | None) -> lis
     return slots
 
 
-def _sum(grads: list[Any], op: Operation, method: int) -> Any:
+def _sum(grads: list[Any], op: Operation, method: int) -> Tensor | IndexedSlices | None:
     from stillflow.ops.math.reductions import accumulate_n, add_n
 
     if len(grads) < 2:
@@ -64,7 +64,7 @@ def _sum(grads: list[Any], op: Operation, method: int) -> Any:
     return total
 
 
-def _sum_by_device(grads: Sequence[Tensor]) -> Any:
+def _sum_by_device(grads: Sequence[Tensor]) -> Tensor:
     """Add the values of each device first, then the partial sums."""
     from stillflow.ops.math.reductions import add_n
 

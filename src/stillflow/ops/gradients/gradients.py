@@ -9,8 +9,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import enum
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -31,6 +31,10 @@ from stillflow.ops.control_flow.frames import is_loop_exit, is_loop_switch, is_s
 from stillflow.ops.control_flow.gradients import zeros_dtype, zeros_like_outside_loop
 from stillflow.ops.control_flow.identity_and_group import identity, tuple_
 from stillflow.ops.gradients.aggregation import aggregate
+
+if TYPE_CHECKING:
+    from stillflow.ops.control_flow.while_gradients import LoopState
+
 
 _TRAINABLE = (
     dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128,
@@ -438,7 +442,7 @@ class Backprop:
         return grad
 
 
-def _gradient_function(op: Operation) -> Any:
+def _gradient_function(op: Operation) -> Callable[..., Any] | None:
     try:
         return gradient_function(op)
     except LookupError:
@@ -481,7 +485,7 @@ def _in_loop(loops: Any, op: Operation, before: bool) -> Iterator[None]:
         loops.exit(op, before)
 
 
-def _loop_state(between: list[Operation], seen: set[Operation], colocate: bool) -> Any:
+def _loop_state(between: list[Operation], seen: set[Operation], colocate: bool) -> LoopState | None:
     """Return the state of the loops on the way, whose other results are added to `between`.
 
     Or None.

@@ -12,6 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.ops import native_calls
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.input_ranks import kernel_ranks
@@ -36,7 +37,7 @@ adjust_saturation_op = op("""
 """)
 
 
-def contrast_shape(node: Node) -> Any:
+def contrast_shape(node: Node) -> tuple[int | None, ...] | None:
     for index in range(1, len(node.inputs)):
         dims_lib.with_rank(node.dims(index), 0)
     return same_with_rank_at_least(node, 3)
@@ -57,7 +58,7 @@ adjust_saturation_op.shape(colour_shape)
 # ---- Contrast
 
 
-def _contrast(images: Any, factor: Any) -> Any:
+def _contrast(images: Any, factor: Any) -> torch.Tensor:
     values = images.to(torch.float32)
     if not values.numel():
         return values
@@ -65,7 +66,7 @@ def _contrast(images: Any, factor: Any) -> Any:
     return (values - mean) * factor + mean
 
 
-def _contrast_of_type(images: Any, factor: Any) -> Any:
+def _contrast_of_type(images: Any, factor: Any) -> torch.Tensor:
     result = _contrast(images, factor)
     return result.clone() if result is images else result.to(images.dtype)
 
@@ -75,12 +76,12 @@ def _clipped_contrast(images: Any, factor: Any, low: Any, high: Any) -> Any:
 
 
 @adjust_contrast_op.kernel
-def adjust_contrast_kernel(node: Node) -> Any:
+def adjust_contrast_kernel(node: Node) -> Kernel:
     return node.call(_clipped_contrast, *node.inputs)
 
 
 @adjust_contrastv2_op.kernel
-def adjust_contrastv2_kernel(node: Node) -> Any:
+def adjust_contrastv2_kernel(node: Node) -> Kernel:
     return node.call(_contrast_of_type, *node.inputs)
 
 
@@ -100,7 +101,7 @@ def _check(images: Any, what: str, number: Any) -> None:
         raise ValueError(f"input must have 3 channels but instead has {images.shape[-1]} channels.")
 
 
-def _by_loop(images: Any, is_hue: bool, number: Any, circles: int) -> Any:
+def _by_loop(images: Any, is_hue: bool, number: Any, circles: int) -> torch.Tensor | None:
     """Colours changed by the loop in C, None where there is none for them."""
     if not native_calls.take(images):
         return None
@@ -123,7 +124,7 @@ def _circles(turn: float) -> int:
     return int(abs(turn)) // 6 + 1
 
 
-def _around(hue: Any, turn: float) -> Any:
+def _around(hue: Any, turn: float) -> torch.Tensor:
     """Return hues in sixths of a circle, brought back to [0, 6) after a rotation by `turn`."""
     if not abs(turn) <= _FAR:
         return torch.remainder(hue, 6)
@@ -133,13 +134,13 @@ def _around(hue: Any, turn: float) -> Any:
     return hue
 
 
-def _pick(sixth: Any, parts: Any, wheel: Any) -> Any:
+def _pick(sixth: Any, parts: Any, wheel: Any) -> torch.Tensor:
     """Red, green and blue, chosen among `parts` [..., 3] by the sixth of the wheel."""
     table = torch.tensor(wheel, device=sixth.device)
     return torch.gather(parts, -1, table[sixth.clamp(0, len(wheel) - 1)])
 
 
-def _hue(images: Any, delta: Any) -> Any:
+def _hue(images: Any, delta: Any) -> torch.Tensor:
     _check(images, "delta", delta)
     turn = float(delta * 6)
     if abs(turn) <= _FAR and (found := _by_loop(images, True, turn, _circles(turn))) is not None:
@@ -163,7 +164,7 @@ def _hue(images: Any, delta: Any) -> Any:
     return _pick(sixth, parts, _WHEEL).to(images.dtype)
 
 
-def hue_of(red: Any, green: Any, blue: Any, largest: Any, spread: Any) -> Any:
+def hue_of(red: Any, green: Any, blue: Any, largest: Any, spread: Any) -> torch.Tensor:
     """Return hues as parts of a circle, [0, 1]."""
     norm = (1 / 6) / spread
     hue = torch.where(
@@ -175,7 +176,7 @@ def hue_of(red: Any, green: Any, blue: Any, largest: Any, spread: Any) -> Any:
     return torch.where(hue < 0, hue + 1, hue)
 
 
-def _saturation(images: Any, scale: Any) -> Any:
+def _saturation(images: Any, scale: Any) -> torch.Tensor:
     _check(images, "scale", scale)
     if (found := _by_loop(images, False, scale, 0)) is not None:
         return found
@@ -196,12 +197,12 @@ def _saturation(images: Any, scale: Any) -> Any:
 
 
 @adjust_hue_op.kernel
-def adjust_hue_kernel(node: Node) -> Any:
+def adjust_hue_kernel(node: Node) -> Kernel:
     return node.call(_hue, *node.inputs)
 
 
 @adjust_saturation_op.kernel
-def adjust_saturation_kernel(node: Node) -> Any:
+def adjust_saturation_kernel(node: Node) -> Kernel:
     return node.call(_saturation, *node.inputs)
 
 

@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util import binary_heap
 
@@ -28,7 +29,7 @@ bipartite_match_op = op(
 
 
 @bipartite_match_op.shape
-def bipartite_match_shape(node: Node) -> Any:
+def bipartite_match_shape(node: Node) -> OutputDims:
     rows, columns = dims_lib.with_rank(node.dims(0), 2)
     return [(rows,), (columns,)]
 
@@ -84,7 +85,7 @@ def _match(distances: Any, valid: Any, top: int) -> tuple[Any, Any]:
 
 
 @bipartite_match_op.kernel
-def bipartite_match_kernel(node: Node) -> Any:
+def bipartite_match_kernel(node: Node) -> Kernel:
     return node.call(_match, *node.inputs, node.top_k)
 
 

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops.arrays.stack import stack
 from stillflow.ops.image.adjusting import hue_of
 from stillflow.ops.math.binary import add
@@ -52,7 +53,7 @@ def colours_check(node: Node) -> None:
         )  # fmt: skip
 
 
-def colours_shape(node: Node) -> Any:
+def colours_shape(node: Node) -> tuple[int | None, ...] | None:
     image = dims_lib.with_rank_at_least(node.dims(0), 1)
     channels = dims_lib.with_value(dims_lib.dim(image, -1), 3)
     return dims_lib.replace_dim(image, -1, channels)
@@ -64,7 +65,7 @@ rgb_to_hsv_op.check(colours_check)
 hsv_to_rgb_op.check(colours_check)
 
 
-def _to_hsv(images: Any) -> Any:
+def _to_hsv(images: Any) -> torch.Tensor:
     red, green, blue = images.unbind(-1)
     value = torch.maximum(red, torch.maximum(green, blue))
     spread = value - torch.minimum(red, torch.minimum(green, blue))
@@ -72,7 +73,7 @@ def _to_hsv(images: Any) -> Any:
     return torch.stack([hue_of(red, green, blue, value, spread), saturation, value], -1)
 
 
-def _to_rgb(images: Any) -> Any:
+def _to_rgb(images: Any) -> torch.Tensor:
     hue, saturation, value = images.unbind(-1)
     around = hue * 6
     shares = (
@@ -85,12 +86,12 @@ def _to_rgb(images: Any) -> Any:
 
 
 @rgb_to_hsv_op.kernel
-def rgb_to_hsv_kernel(node: Node) -> Any:
+def rgb_to_hsv_kernel(node: Node) -> Kernel:
     return node.call(_to_hsv, node.inputs[0])
 
 
 @hsv_to_rgb_op.kernel
-def hsv_to_rgb_kernel(node: Node) -> Any:
+def hsv_to_rgb_kernel(node: Node) -> Kernel:
     return node.call(_to_rgb, node.inputs[0])
 
 
@@ -113,7 +114,7 @@ _HUE_PARTS = {
 }  # fmt: skip
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Any) -> Tensor:
     return div_no_nan(1.0, x)
 
 
@@ -137,18 +138,18 @@ class _Channels:
             "b": _mask((b <= r) & (b <= g)),
         }
 
-    def positive(self, one: str) -> Any:
+    def positive(self, one: str) -> Tensor:
         return _mask(self.of[one] > 0)
 
-    def difference(self, pair: str) -> Any:
+    def difference(self, pair: str) -> Tensor:
         return self.of[pair[0]] - self.of[pair[1]]
 
 
-def _mask(condition: Any) -> Any:
+def _mask(condition: Any) -> Tensor:
     return cast(condition, dtypes.float32)
 
 
-def _saturation_slope(channels: _Channels, one: str) -> Any:
+def _saturation_slope(channels: _Channels, one: str) -> Tensor:
     first, second = list(_OTHERS[one])
     of, biggest, smallest = channels.of, channels.biggest, channels.smallest
     return channels.positive(one) * add(
@@ -161,7 +162,7 @@ def _saturation_slope(channels: _Channels, one: str) -> Any:
     )
 
 
-def _hue_slope(channels: _Channels, one: str, saturation: Any, value: Any) -> Any:
+def _hue_slope(channels: _Channels, one: str, saturation: Any, value: Any) -> Tensor:
     biggest, smallest = channels.biggest, channels.smallest
     parts = [
         60
@@ -189,7 +190,7 @@ def _hue_slope(channels: _Channels, one: str, saturation: Any, value: Any) -> An
 
 
 @rgb_to_hsv_op.gradient
-def rgb_to_hsv_gradient(node: Node, grad: Any) -> Any:
+def rgb_to_hsv_gradient(node: Node, grad: Any) -> Gradients:
     channels = _Channels(node.inputs[0])
     saturation, value = node.outputs[0][..., 1], node.outputs[0][..., 2]
     channels.find()

@@ -11,6 +11,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image.suppression import corners, overlaps_with
 from stillflow.ops.samples import Bad, Sample
 
@@ -41,7 +42,7 @@ def _check_sizes(per_class: int | None, total: int | None, pad: bool) -> None:
 
 
 @combined_non_max_suppression_op.shape
-def combined_non_max_suppression_shape(node: Node) -> Any:
+def combined_non_max_suppression_shape(node: Node) -> OutputDims:
     boxes = dims_lib.with_rank(node.dims(0), 4)
     scores = dims_lib.with_rank(node.dims(1), 3)
     for index in range(2, 6):
@@ -99,7 +100,7 @@ def _of_image(boxes: np.ndarray, scores: np.ndarray, limit: int, iou: Any, lowes
 
 
 @combined_non_max_suppression_op.kernel
-def combined_non_max_suppression_kernel(node: Node) -> Any:
+def combined_non_max_suppression_kernel(node: Node) -> Kernel:
     pad, clip, device = node.pad_per_class, node.clip_boxes, node.device
 
     def run(boxes: Any, scores: Any, *numbers: Any) -> Any:

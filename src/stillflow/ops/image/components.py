@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import is_object
 from stillflow.ops.samples import Bad, Sample
 
@@ -23,7 +24,7 @@ image_connected_components_op = op(
 
 
 @image_connected_components_op.shape
-def image_connected_components_shape(node: Node) -> Any:
+def image_connected_components_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
@@ -47,7 +48,7 @@ def _joined(images: np.ndarray) -> np.ndarray:
     return root
 
 
-def _components(images: np.ndarray) -> Any:
+def _components(images: np.ndarray) -> torch.Tensor:
     if images.ndim != 3:
         raise ValueError("Input images must have rank 3")
     zero = b"" if images.dtype == object else 0
@@ -57,7 +58,7 @@ def _components(images: np.ndarray) -> Any:
 
 
 @image_connected_components_op.kernel
-def image_connected_components_kernel(node: Node) -> Any:
+def image_connected_components_kernel(node: Node) -> Kernel:
     if is_object(node):
         return node.call(_components, node.inputs[0])
     return lambda images: _components(images.cpu().numpy()).to(images.device)

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image import native_kernels
 from stillflow.ops.image.sizes import sized
@@ -59,7 +60,7 @@ crop_and_resize_grad_boxes_op = op(
 
 
 @crop_and_resize_op.shape
-def crop_and_resize_shape(node: Node) -> Any:
+def crop_and_resize_shape(node: Node) -> OutputDims:
     image = dims_lib.with_rank(node.dims(0), 4)
     boxes = dims_lib.with_rank(node.dims(1), 2)
     (indices,) = dims_lib.with_rank(node.dims(2), 1)
@@ -73,13 +74,13 @@ def crop_and_resize_shape(node: Node) -> Any:
 
 
 @crop_and_resize_grad_image_op.shape
-def crop_and_resize_grad_image_shape(node: Node) -> Any:
+def crop_and_resize_grad_image_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(3), 1)
     return dims_lib.with_rank(node.shape_value(3), 4)
 
 
 @crop_and_resize_grad_boxes_op.shape
-def crop_and_resize_grad_boxes_shape(node: Node) -> Any:
+def crop_and_resize_grad_boxes_shape(node: Node) -> OutputDims:
     return node.dims(2)
 
 
@@ -137,7 +138,7 @@ def _grid(start: Any, end: Any, size: int, wanted: int, divide_first: bool = Fal
     return Grid(safe, inside, lower, upper, safe - floor)
 
 
-def _nearest(grid: Grid) -> Any:
+def _nearest(grid: Grid) -> torch.Tensor:
     """Return the places rounded, halves up."""
     return torch.where(grid.fraction >= 0.5, grid.upper, grid.lower)
 
@@ -168,7 +169,9 @@ def _corners(image: Any, batch: Any, rows: Grid, columns: Grid) -> list[Any]:
     ]
 
 
-def _crop(image: Any, boxes: Any, indices: Any, size: Any, method: bytes, outside: float) -> Any:
+def _crop(
+    image: Any, boxes: Any, indices: Any, size: Any, method: bytes, outside: float
+) -> torch.Tensor:
     height, width = size.tolist()
     if image.shape[0] and min(image.shape[1:3]) <= 0:
         raise ValueError("image dimensions must be positive")
@@ -190,7 +193,7 @@ def _crop(image: Any, boxes: Any, indices: Any, size: Any, method: bytes, outsid
     return crops if inside.all() else crops.masked_fill_(~inside, outside)
 
 
-def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> Any:
+def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> torch.Tensor:
     """Return the crops before the outside of the image is filled in."""
     if image.is_cpu and (library := native.library()) is not None:
         return interpolate_by(library, image, rows.weights(), columns.weights(), indices)
@@ -202,7 +205,7 @@ def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> Any:
 
 
 @crop_and_resize_op.kernel
-def crop_and_resize_kernel(node: Node) -> Any:
+def crop_and_resize_kernel(node: Node) -> Kernel:
     return node.call(_crop, *node.inputs, node.method, node.extrapolation_value)
 
 
@@ -225,7 +228,9 @@ def _shares(rows: Grid, columns: Grid, method: bytes) -> Iterator[tuple[Any, Any
             yield row, column, (down[:, :, None] * across[:, None, :])[..., None]
 
 
-def _grad_image(grads: Any, boxes: Any, indices: Any, size: Any, method: bytes, dtype: Any) -> Any:
+def _grad_image(
+    grads: Any, boxes: Any, indices: Any, size: Any, method: bytes, dtype: Any
+) -> torch.Tensor:
     if len(size) != 4:
         raise ValueError(f"image_size must have 4 elements[{len(size)}]")
     batch, height, width, depth = size.tolist()
@@ -254,7 +259,7 @@ def _grad_image(grads: Any, boxes: Any, indices: Any, size: Any, method: bytes, 
 
 
 @crop_and_resize_grad_image_op.kernel
-def crop_and_resize_grad_image_kernel(node: Node) -> Any:
+def crop_and_resize_grad_image_kernel(node: Node) -> Kernel:
     return node.call(_grad_image, *node.inputs, node.method, torch_type(node.T))
 
 
@@ -268,7 +273,7 @@ def _slopes(slope: Any, size: int, wanted: int) -> tuple[Any, Any]:
     return (slope * (size - 1 - reached)).sum(1), (slope * reached).sum(1)
 
 
-def _grad_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
+def _grad_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> torch.Tensor:
     _check_image(*image.shape[1:3])
     if image.shape[3] != grads.shape[3]:
         raise ValueError("image, grads depth differ")
@@ -295,12 +300,12 @@ def _grad_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
 
 
 @crop_and_resize_grad_boxes_op.kernel
-def crop_and_resize_grad_boxes_kernel(node: Node) -> Any:
+def crop_and_resize_grad_boxes_kernel(node: Node) -> Kernel:
     return node.call(_grad_boxes, *node.inputs)
 
 
 @crop_and_resize_op.gradient
-def crop_and_resize_gradient(node: Node, grad: Any) -> Any:
+def crop_and_resize_gradient(node: Node, grad: Any) -> Gradients:
     image, boxes, indices, _ = node.inputs
     known = image.get_shape()
     size = known.as_list() if known.is_fully_defined() else shape_of(image)

@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops import native_calls
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.samples import Bad, Sample
@@ -43,7 +44,7 @@ _DEPTHS = "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)"
 
 
 @draw_bounding_boxes_op.shape
-def draw_bounding_boxes_shape(node: Node) -> Any:
+def draw_bounding_boxes_shape(node: Node) -> OutputDims:
     images = dims_lib.with_rank(node.dims(0), 4)
     if images[3] not in (None, 1, 3, 4):
         raise ValueError(_DEPTHS)
@@ -53,7 +54,7 @@ def draw_bounding_boxes_shape(node: Node) -> Any:
 
 
 @draw_bounding_boxes_v2_op.shape
-def draw_bounding_boxes_v2_shape(node: Node) -> Any:
+def draw_bounding_boxes_v2_shape(node: Node) -> OutputDims:
     return same_with_rank_at_least(node, 3)
 
 
@@ -81,7 +82,7 @@ def _check(images: Any, boxes: Any, colours: Any) -> None:
             )
 
 
-def _table(depth: int, colours: Any, like: Any) -> Any:
+def _table(depth: int, colours: Any, like: Any) -> torch.Tensor:
     if colours is not None and colours.numel():
         return colours[:, :depth].to(like.device, like.dtype)
     table = torch.tensor(_COLOURS, device=like.device, dtype=like.dtype)
@@ -90,7 +91,7 @@ def _table(depth: int, colours: Any, like: Any) -> Any:
     return table[:, :depth]
 
 
-def _draw(images: Any, boxes: Any, colours: Any = None) -> Any:
+def _draw(images: Any, boxes: Any, colours: Any = None) -> torch.Tensor:
     _check(images, boxes, colours)
     canvas = images.clone(memory_format=torch.contiguous_format)
     height, width, depth = images.shape[1:]
@@ -134,12 +135,12 @@ def _draw_one(picture: Any, edge: list[int], colour: Any) -> None:
 
 
 @draw_bounding_boxes_op.kernel
-def draw_bounding_boxes_kernel(node: Node) -> Any:
+def draw_bounding_boxes_kernel(node: Node) -> Kernel:
     return node.call(_draw, *node.inputs)
 
 
 @draw_bounding_boxes_v2_op.kernel
-def draw_bounding_boxes_v2_kernel(node: Node) -> Any:
+def draw_bounding_boxes_v2_kernel(node: Node) -> Kernel:
     return node.call(_draw, *node.inputs)
 
 

@@ -21,7 +21,7 @@ contents_rank = kernel_ranks((0, 0, "contents must be scalar, got shape {}"))
 image_rank = kernel_ranks((0, 3, "image must be 3-dimensional{}"))
 
 
-def decoded_shape(node: Node) -> Any:
+def decoded_shape(node: Node) -> tuple[int | None, ...]:
     """[height, width, channels], of which channels may be known."""
     dims_lib.with_rank(node.dims(0), 0)
     if node.channels < 0:

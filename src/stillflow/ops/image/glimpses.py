@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.samples import Bad, Sample
 
@@ -30,7 +31,7 @@ extract_glimpse_op = op(
 
 
 @extract_glimpse_op.shape
-def extract_glimpse_shape(node: Node) -> Any:
+def extract_glimpse_shape(node: Node) -> OutputDims:
     image = dims_lib.with_rank(node.dims(0), 4)
     offsets = dims_lib.with_rank(node.dims(2), 2)
     batch = dims_lib.merge_dim(image[0], offsets[0])
@@ -40,7 +41,7 @@ def extract_glimpse_shape(node: Node) -> Any:
     return sized(node, batch, 1, image[3])
 
 
-def _noise(kind: bytes, images: Any, height: int, width: int) -> Any:
+def _noise(kind: bytes, images: Any, height: int, width: int) -> torch.Tensor:
     """Return the filling of glimpses outside of the image; like TF's, a new one every time."""
     sizes = (len(images), height, width, images.shape[-1])
     if kind == b"zero":
@@ -73,7 +74,7 @@ def _starts(
 
 def _glimpses(
     images: Any, size: Any, offsets: Any, normalized: bool, centered: bool, noise: bytes
-) -> Any:
+) -> torch.Tensor:
     height, width = size.tolist()
     if height < 0 or width < 0:
         raise ValueError(f"Dimension size must be non-negative, got {min(height, width)}")
@@ -101,7 +102,7 @@ def _glimpses(
 
 
 @extract_glimpse_op.kernel
-def extract_glimpse_kernel(node: Node) -> Any:
+def extract_glimpse_kernel(node: Node) -> Kernel:
     noise = node.noise or (b"uniform" if node.uniform_noise else b"gaussian")
     if noise not in (b"uniform", b"gaussian", b"zero"):
         raise ValueError(

@@ -10,12 +10,14 @@ import numpy as np
 from stillflow.files import jpeg
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image import formats
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.samples import Bad, Sample
@@ -65,7 +67,7 @@ encode_jpeg_variable_quality_op.shape(formats.encoded_shape)
 
 
 @decode_and_crop_jpeg_op.shape
-def decode_and_crop_jpeg_shape(node: Node) -> Any:
+def decode_and_crop_jpeg_shape(node: Node) -> OutputDims:
     _, _, channels = formats.decoded_shape(node)
     (count,) = dims_lib.with_rank(node.dims(1), 1)
     dims_lib.with_value(count, 4)
@@ -78,7 +80,7 @@ def decode_and_crop_jpeg_shape(node: Node) -> Any:
 
 
 @extract_jpeg_shape_op.shape
-def extract_jpeg_shape_shape(node: Node) -> Any:
+def extract_jpeg_shape_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     return (3,)
 
@@ -101,10 +103,10 @@ def _how(node: Node) -> dict[str, Any]:
 
 
 @decode_jpeg_op.kernel
-def decode_jpeg_kernel(node: Node) -> Any:
+def decode_jpeg_kernel(node: Node) -> Kernel:
     how, channels, device = _how(node), node.channels, node.device
 
-    def run(contents: Any) -> Any:
+    def run(contents: Any) -> torch.Tensor:
         data = formats.content(contents)
         kind = formats.kind_of(data)
         if kind == "PNG":
@@ -119,10 +121,10 @@ def decode_jpeg_kernel(node: Node) -> Any:
 
 
 @decode_and_crop_jpeg_op.kernel
-def decode_and_crop_jpeg_kernel(node: Node) -> Any:
+def decode_and_crop_jpeg_kernel(node: Node) -> Kernel:
     how, channels, device = _how(node), node.channels, node.device
 
-    def run(contents: Any, window: Any) -> Any:
+    def run(contents: Any, window: Any) -> torch.Tensor:
         data = formats.content(contents)
         if formats.kind_of(data) != "JPEG":
             raise ValueError("Expected image (JPEG), got another format")
@@ -133,10 +135,10 @@ def decode_and_crop_jpeg_kernel(node: Node) -> Any:
 
 
 @extract_jpeg_shape_op.kernel
-def extract_jpeg_shape_kernel(node: Node) -> Any:
+def extract_jpeg_shape_kernel(node: Node) -> Kernel:
     dtype, device = torch_type(node.output_type), node.device
 
-    def run(contents: Any) -> Any:
+    def run(contents: Any) -> torch.Tensor:
         data = formats.content(contents)
         try:
             found = jpeg.header(data)
@@ -148,7 +150,7 @@ def extract_jpeg_shape_kernel(node: Node) -> Any:
     return run
 
 
-def _encode(image: np.ndarray, **options: Any) -> Any:
+def _encode(image: np.ndarray, **options: Any) -> Array:
     if image.shape[2] not in (1, 3):
         raise ValueError(f"image must have 1 or 3 channels, got {shape_text(image.shape)}")
     # JPEG holds sizes in 16 bits, of which libjpeg uses a little less.
@@ -160,7 +162,7 @@ def _encode(image: np.ndarray, **options: Any) -> Any:
 
 
 @encode_jpeg_op.kernel
-def encode_jpeg_kernel(node: Node) -> Any:
+def encode_jpeg_kernel(node: Node) -> Kernel:
     if not 0 <= node.quality <= 100:
         raise ValueError(f"quality must be in [0,100], got {node.quality}")
     name = node.format.decode()
@@ -172,7 +174,7 @@ def encode_jpeg_kernel(node: Node) -> Any:
         "density": (node.x_density, node.y_density),
     }  # fmt: skip
 
-    def run(image: Any) -> Any:
+    def run(image: Any) -> Array:
         if expected is not None and image.shape[2] != expected:
             raise ValueError(
                 f"format {name} expects {expected} channels, got {shape_text(image.shape)}"
@@ -183,8 +185,8 @@ def encode_jpeg_kernel(node: Node) -> Any:
 
 
 @encode_jpeg_variable_quality_op.kernel
-def encode_jpeg_variable_quality_kernel(node: Node) -> Any:
-    def run(image: Any, quality: Any) -> Any:
+def encode_jpeg_variable_quality_kernel(node: Node) -> Kernel:
+    def run(image: Any, quality: Any) -> Array:
         if quality.dim() != 0:
             raise ValueError(f"quality must be scalar: {shape_text(quality.shape)}")
         return _encode(image.cpu().numpy(), quality=min(max(int(quality), 1), 100))

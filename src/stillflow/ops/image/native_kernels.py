@@ -17,7 +17,9 @@ class Places(Protocol):
         """Return their neighbours, a row for each box; the lower one is -1 outside."""
 
 
-def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns: Places) -> Any:
+def of_images(
+    grads: Any, indices: Any, sizes: list[int], rows: Places, columns: Places
+) -> torch.Tensor | None:
     """Return the gradient of images from that of crops; None without a native loop.
 
     `grads` are float32 [boxes, rows, columns, channels], `sizes` [batch, height, width, channels],
@@ -36,7 +38,9 @@ def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns:
     return result
 
 
-def of_boxes(grads: Any, images: Any, indices: Any, rows: Places, columns: Places) -> Any:
+def of_boxes(
+    grads: Any, images: Any, indices: Any, rows: Places, columns: Places
+) -> torch.Tensor | None:
     """Return the gradient of the boxes of any images; None without a loop. See `of_images`."""
     if not native_calls.take(grads) or not native_calls.reach(images):
         return None

@@ -15,7 +15,7 @@ from stillflow.ops.image.sizes import check_resize
 from stillflow.ops.kernels import as_signed
 
 
-def resize(image: Any, size: Any, align: bool, centers: bool) -> Any:
+def resize(image: Any, size: Any, align: bool, centers: bool) -> torch.Tensor:
     """Run ResizeNearestNeighbor."""
     wanted = size.tolist()
     dtype = dtypes.as_dtype(str(image.dtype).removeprefix("torch."))
@@ -36,7 +36,7 @@ def resize(image: Any, size: Any, align: bool, centers: bool) -> Any:
     return found.view(image.dtype).view(batch, *wanted, channels)
 
 
-def gradient(grad: Any, size: Any, align: bool, centers: bool) -> Any:
+def gradient(grad: Any, size: Any, align: bool, centers: bool) -> torch.Tensor:
     """Run ResizeNearestNeighborGrad; `size` is that of the images that were resized."""
     wanted = size.tolist()
     if min(wanted) <= 0:

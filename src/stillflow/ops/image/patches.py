@@ -15,8 +15,9 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays import native_kernels
 from stillflow.ops.arrays.concat import concat
@@ -86,7 +87,7 @@ def _check_running(node: Node, spatial: int) -> None:
     checked_rank(node, 0, spatial + 2, f"input must be {spatial + 2}-dimensional")
 
 
-def patches_shape(node: Node) -> Any:
+def patches_shape(node: Node) -> tuple[int | None, ...]:
     spatial = 2 if node.op.type == "ExtractImagePatches" else 3
     if node.planning:
         _check_running(node, spatial)
@@ -111,7 +112,7 @@ def patches_shape(node: Node) -> Any:
 
 def extract(
     x: Any, sizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: bytes
-) -> Any:
+) -> torch.Tensor:
     """Return the patches of `[batch, spatial..., depth]`.
 
     Each argument has one entry a spatial axis.
@@ -136,7 +137,7 @@ def extract(
     return torch.cat(parts, -1)
 
 
-def patches_kernel(node: Node) -> Any:
+def patches_kernel(node: Node) -> Call:
     inner = [list(given)[1:-1] for given in (node.ksizes, node.strides, _rates(node))]
     return node.call(extract, node.inputs[0], *inner, node.padding)
 
@@ -190,7 +191,7 @@ def _jacobian_product(
 
 
 @extract_image_patches_op.gradient
-def extract_image_patches_gradient(node: Node, grad: Any) -> Any:
+def extract_image_patches_gradient(node: Node, grad: Any) -> Gradients:
     sizes = shape(node.inputs[0], out_type=dtypes.int64)
     batch, rows, columns, channels = [slice_helper(sizes, index) for index in range(4)]
     total: Any = 1 + rows * columns
@@ -207,7 +208,7 @@ def extract_image_patches_gradient(node: Node, grad: Any) -> Any:
 
 
 @extract_volume_patches_op.gradient
-def extract_volume_patches_gradient(node: Node, grad: Any) -> Any:
+def extract_volume_patches_gradient(node: Node, grad: Any) -> Gradients:
     _, planes, rows, columns, _ = node.inputs[0]._dims or ()
     sizes = shape(node.inputs[0])
     batch, channels = slice_helper(sizes, 0), slice_helper(sizes, 4)

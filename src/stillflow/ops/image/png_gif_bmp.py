@@ -10,10 +10,13 @@ import numpy as np
 from stillflow.files import bmp, png
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image import formats
 from stillflow.ops.samples import Bad, Sample
 
@@ -44,19 +47,19 @@ for _card in (decode_png_op, decode_bmp_op, decode_gif_op):
 
 
 @decode_gif_op.shape
-def decode_gif_shape(node: Node) -> Any:
+def decode_gif_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     return (None, None, None, 3)
 
 
 @decode_png_op.kernel
-def decode_png_kernel(node: Node) -> Any:
+def decode_png_kernel(node: Node) -> Kernel:
     channels, device = node.channels, node.device
     # The node's own `dtype` is a method; this is the attribute.
     bits = 16 if node.op.attrs["dtype"] == dtypes.uint16 else 8
     formats.check_channels(channels)
 
-    def run(contents: Any) -> Any:
+    def run(contents: Any) -> torch.Tensor:
         data = formats.content(contents)
         kind = formats.kind_of(data)
         if kind != "PNG" and bits == 16:
@@ -73,10 +76,10 @@ def decode_png_kernel(node: Node) -> Any:
 
 
 @decode_gif_op.kernel
-def decode_gif_kernel(node: Node) -> Any:
+def decode_gif_kernel(node: Node) -> Kernel:
     device = node.device
 
-    def run(contents: Any) -> Any:
+    def run(contents: Any) -> torch.Tensor:
         data = formats.content(contents)
         kind = formats.kind_of(data)
         if kind == "GIF":
@@ -91,7 +94,7 @@ def decode_gif_kernel(node: Node) -> Any:
 
 
 @decode_bmp_op.kernel
-def decode_bmp_kernel(node: Node) -> Any:
+def decode_bmp_kernel(node: Node) -> Kernel:
     channels, device = node.channels, node.device
     if channels not in (0, 1, 3, 4):
         raise ValueError(f"channels must be 0, 1, 3 or 4, got {channels}")
@@ -99,12 +102,12 @@ def decode_bmp_kernel(node: Node) -> Any:
 
 
 @encode_png_op.kernel
-def encode_png_kernel(node: Node) -> Any:
+def encode_png_kernel(node: Node) -> Kernel:
     level = node.compression
     if not -1 <= level <= 9:
         raise ValueError(f"compression should be in [-1,9], got {level}")
 
-    def run(image: Any) -> Any:
+    def run(image: Any) -> Array:
         array = image.cpu().numpy()
         if not 1 <= array.shape[2] <= 4:
             raise ValueError(f"image must have 1, 2, 3, or 4 channels, got {array.shape[2]}")

@@ -10,8 +10,9 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.image.transform_matrices import (
@@ -42,12 +43,12 @@ image_projective_transform_v2_op = op(
 
 
 @image_projective_transform_op.shape
-def image_projective_transform_shape(node: Node) -> Any:
+def image_projective_transform_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @image_projective_transform_v2_op.shape
-def image_projective_transform_v2_shape(node: Node) -> Any:
+def image_projective_transform_v2_shape(node: Node) -> OutputDims:
     image = dims_lib.with_rank(node.dims(0), 4)
     return sized(node, image[0], 2, image[3])
 
@@ -72,7 +73,7 @@ def _places(transforms: Any, height: int, width: int) -> tuple[Any, Any]:
     return (b0 * x + b1 * y + b2) / depth, (a0 * x + a1 * y + a2) / depth
 
 
-def _read(images: Any, y: Any, x: Any) -> Any:
+def _read(images: Any, y: Any, x: Any) -> torch.Tensor:
     """Return the pixels at whole-numbered places, 0 outside."""
     batch, height, width, _ = images.shape
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -82,22 +83,22 @@ def _read(images: Any, y: Any, x: Any) -> Any:
     return torch.where(inside[..., None], found, images.new_zeros(()))
 
 
-def _nearest(images: Any, y: Any, x: Any) -> Any:
+def _nearest(images: Any, y: Any, x: Any) -> torch.Tensor:
     # Halves go away from zero; double precision keeps the sum from rounding up to one.
     half = _half().to(images.device)
     wide = (place.to(torch.float64) for place in (y, x))
     return _read(images, *(torch.trunc(place + torch.copysign(half, place)) for place in wide))
 
 
-def _half() -> Any:
+def _half() -> torch.Tensor:
     return torch.tensor(0.5, dtype=torch.float64)
 
 
-def _bilinear(images: Any, y: Any, x: Any) -> Any:
+def _bilinear(images: Any, y: Any, x: Any) -> torch.Tensor:
     top, left = torch.floor(y), torch.floor(x)
     bottom, right = top + 1, left + 1
 
-    def across(row: Any) -> Any:
+    def across(row: Any) -> torch.Tensor:
         first, second = (_read(images, row, column).to(torch.float32) for column in (left, right))
         return (right - x)[..., None] * first + (x - left)[..., None] * second
 
@@ -107,7 +108,7 @@ def _bilinear(images: Any, y: Any, x: Any) -> Any:
     return torch.where(known, mixed, 0.0).to(images.dtype)
 
 
-def _transformed(images: Any, transforms: Any, size: Any, interpolation: bytes) -> Any:
+def _transformed(images: Any, transforms: Any, size: Any, interpolation: bytes) -> torch.Tensor:
     height, width = images.shape[1:3] if size is None else size.tolist()
     _check(images, transforms, (height, width) if size is not None else (1, 1))
     if images.numel() == 0:
@@ -117,7 +118,7 @@ def _transformed(images: Any, transforms: Any, size: Any, interpolation: bytes) 
     return read(images, y, x)
 
 
-def projective_kernel(node: Node) -> Any:
+def projective_kernel(node: Node) -> Call:
     if node.interpolation not in _INTERPOLATIONS:
         raise ValueError(
             f"Invalid interpolation {node.interpolation.decode('latin-1')}. "
@@ -133,7 +134,7 @@ for _card in (image_projective_transform_op, image_projective_transform_v2_op):
 
 
 @image_projective_transform_v2_op.gradient
-def image_projective_transform_v2_gradient(node: Node, grad: Tensor) -> Any:
+def image_projective_transform_v2_gradient(node: Node, grad: Tensor) -> Gradients:
     """Return the gradient seen through the inverse transforms; TensorFlow's is as approximate."""
     images, transforms, _ = node.inputs
     inverse = matrix_inverse(flat_transforms_to_matrices(transforms))

@@ -18,6 +18,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops import native_calls
 from stillflow.ops.samples import Bad, Sample
 
@@ -35,7 +36,7 @@ resampler_grad_op = op(
 
 
 @resampler_op.shape
-def resampler_shape(node: Node) -> Any:
+def resampler_shape(node: Node) -> OutputDims:
     data = dims_lib.with_rank_at_least(node.dims(0), 1)
     warp = dims_lib.with_rank_at_least(node.dims(1), 1)
     if warp is None:
@@ -44,7 +45,7 @@ def resampler_shape(node: Node) -> Any:
 
 
 @resampler_grad_op.shape
-def resampler_grad_shape(node: Node) -> Any:
+def resampler_grad_shape(node: Node) -> OutputDims:
     return [node.dims(0), node.dims(1)]
 
 
@@ -118,7 +119,7 @@ class _Corners:
         seen = self.inside & (x >= 0) & (y >= 0) & (x < width) & (y < height)
         return torch.where(seen, y, 0), torch.where(seen, x, 0), seen[..., None]
 
-    def pixel(self, right: int, down: int) -> Any:
+    def pixel(self, right: int, down: int) -> torch.Tensor:
         """[batch, places, channels], zeros outside."""
         rows, columns, seen = self._place(right, down)
         found = self._data[self._image, rows, columns]
@@ -149,7 +150,7 @@ def _sizes(data: Any, warp: Any) -> tuple[int, ...]:
     return data.data_ptr(), *data.shape, warp.data_ptr(), warp[0].numel() // 2
 
 
-def _resampled(data: Any, warp: Any) -> Any:
+def _resampled(data: Any, warp: Any) -> torch.Tensor:
     _check(data, warp)
     shape = (*warp.shape[:-1], data.shape[3])
     if warp.numel() == 0 or data.numel() == 0:
@@ -191,17 +192,17 @@ def _gradients(data: Any, warp: Any, grad: Any) -> tuple[Any, Any]:
 
 
 @resampler_op.kernel
-def resampler_kernel(node: Node) -> Any:
+def resampler_kernel(node: Node) -> Kernel:
     return node.call(_resampled, *node.inputs)
 
 
 @resampler_grad_op.kernel
-def resampler_grad_kernel(node: Node) -> Any:
+def resampler_grad_kernel(node: Node) -> Kernel:
     return node.call(_gradients, *node.inputs)
 
 
 @resampler_op.gradient
-def resampler_gradient(node: Node, grad: Tensor) -> Any:
+def resampler_gradient(node: Node, grad: Tensor) -> Gradients:
     data, warp = node.inputs
     return list(resampler_grad_op(data, warp, convert_to_tensor(grad, name="grad_output")))
 
@@ -225,7 +226,7 @@ def resampler_grad_samples() -> Iterator[Any]:
 
 
 @export("contrib.resampler.resampler")
-def resampler(data: Any, warp: Any, name: str | None = "resampler") -> Any:
+def resampler(data: Any, warp: Any, name: str | None = "resampler") -> Tensor:
     """Interpolate images linearly between their pixels, with zeros around images.
 
     Args:

@@ -13,7 +13,9 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image import nearest, taps
@@ -94,7 +96,7 @@ RESIZERS = {
 # ---- Shapes and checks
 
 
-def resize_shape(node: Node) -> Any:
+def resize_shape(node: Node) -> tuple[int | None, ...]:
     image = dims_lib.with_rank(node.dims(0), 4)
     return sized(node, image[0], 1, image[3])
 
@@ -127,7 +129,7 @@ def _centers(node: Node) -> bool:
 # ---- Kernels
 
 
-def _bilinear(image: Any, size: Any, align: bool, centers: bool) -> Any:
+def _bilinear(image: Any, size: Any, align: bool, centers: bool) -> torch.Tensor:
     wanted = size.tolist()
     check_resize(align, centers, image.shape, wanted)
     if wanted == list(image.shape[1:3]):
@@ -144,7 +146,7 @@ def _weights(image: Any, wanted: Any, align: bool, centers: bool) -> tuple[Weigh
     return rows, columns
 
 
-def _bicubic(image: Any, size: Any, align: bool, centers: bool) -> Any:
+def _bicubic(image: Any, size: Any, align: bool, centers: bool) -> torch.Tensor:
     wanted = size.tolist()
     check_resize(align, centers, image.shape, wanted)
     result = image
@@ -153,7 +155,7 @@ def _bicubic(image: Any, size: Any, align: bool, centers: bool) -> Any:
     return result
 
 
-def _area(image: Any, size: Any, align: bool, centers: bool) -> Any:
+def _area(image: Any, size: Any, align: bool, centers: bool) -> torch.Tensor:
     wanted = size.tolist()
     check_resize(align, False, image.shape, wanted)
     scales = [taps.scale_of(image.shape[a + 1], wanted[a], align) for a in range(2)]
@@ -169,7 +171,7 @@ _RESIZE = {
 }  # fmt: skip
 
 
-def resize_kernel(node: Node) -> Any:
+def resize_kernel(node: Node) -> Call:
     align = bool(node.align_corners)
     return node.call(_RESIZE[node.op.type], *node.inputs, align, _centers(node))
 
@@ -178,7 +180,9 @@ for _card in RESIZERS.values():
     _card.kernel(resize_kernel)
 
 
-def _spread(grad: Any, original: Any, align: bool, centers: bool, find: Any, dtype: Any) -> Any:
+def _spread(
+    grad: Any, original: Any, align: bool, centers: bool, find: Any, dtype: Any
+) -> torch.Tensor:
     check_resize_gradient(align, centers, grad.shape, original.shape)
     library = native.library()
     if find is taps.linear and dtype == torch.float32 and grad.is_cpu and library is not None:
@@ -192,7 +196,7 @@ def _spread(grad: Any, original: Any, align: bool, centers: bool, find: Any, dty
     return result.to(dtype)
 
 
-def resize_grad_kernel(node: Node) -> Any:
+def resize_grad_kernel(node: Node) -> Call:
     find = taps.linear if node.op.type == "ResizeBilinearGrad" else taps.cubic
     align = bool(node.align_corners)
     dtype = torch_type(node.T)
@@ -204,7 +208,7 @@ for _card in (resize_bilinear_grad_op, resize_bicubic_grad_op):
 
 
 @resize_nearest_neighbor_grad_op.kernel
-def resize_nearest_neighbor_grad_kernel(node: Node) -> Any:
+def resize_nearest_neighbor_grad_kernel(node: Node) -> Kernel:
     align = bool(node.align_corners)
     return node.call(nearest.gradient, *node.inputs, align, _centers(node))
 
@@ -212,7 +216,7 @@ def resize_nearest_neighbor_grad_kernel(node: Node) -> Any:
 # ---- Gradients
 
 
-def _resize_gradient(card: Any, node: Node, grad: Any) -> Any:
+def _resize_gradient(card: Any, node: Node, grad: Any) -> list[Tensor | None]:
     image = node.inputs[0]
     if card is resize_bicubic_grad_op and image.dtype not in (dtypes.float32, dtypes.float64):
         return [None, None]
@@ -225,7 +229,7 @@ resize_bicubic_op.gradient(partial(_resize_gradient, resize_bicubic_grad_op))
 
 
 @resize_nearest_neighbor_op.gradient
-def resize_nearest_neighbor_gradient(node: Node, grad: Any) -> Any:
+def resize_nearest_neighbor_gradient(node: Node, grad: Any) -> Gradients:
     image = node.inputs[0]
     size: Any = image.get_shape()[1:3]
     if not size.is_fully_defined():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ def sample_distorted_bounding_box_check(node: Node) -> None:
         kernel_ranks((2, 0, "min_object_covered must be 0-D, got shape {}"))(node)
 
 
-def sample_distorted_bounding_box_shape(node: Node) -> Any:
+def sample_distorted_bounding_box_shape(node: Node) -> list[tuple[int, ...]]:
     (length,) = dims_lib.with_rank(node.dims(0), 1)
     boxes = dims_lib.with_rank(node.dims(1), 3)
     if len(node.inputs) == 3:
@@ -218,12 +218,14 @@ def _sizes(image_size: Any) -> tuple[int, int]:
     return height, width
 
 
-def sample_distorted_bounding_box_kernel(node: Node) -> Any:
+def sample_distorted_bounding_box_kernel(node: Node) -> Callable[..., Any]:
     limits, stream = _limits(node), op_stream(node)
     fixed = node.min_object_covered if len(node.inputs) == 2 else None
     or_image, dtype, device = node.use_image_if_no_bounding_boxes, torch_type(node.T), node.device
 
-    def run(image_size: Any, boxes: Any, covered: Any = None) -> Any:
+    def run(
+        image_size: Any, boxes: Any, covered: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         height, width = _sizes(image_size)
         least = np.float32(fixed if covered is None else float(covered))
         if not least >= 0:

@@ -9,8 +9,10 @@ import numpy as np
 
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops.image import taps
 from stillflow.ops.image.resizing import image_rank, original_shape, resize_shape
 from stillflow.ops.image.sampling_kernels import KERNELS, sampled
@@ -68,7 +70,7 @@ def _amounts(scale: Any, translation: Any) -> list[tuple[float, float]]:
 
 def _scaled(
     images: Any, size: Any, scale: Any, translation: Any, kernel: str, antialias: bool
-) -> Any:
+) -> torch.Tensor:
     wanted = size.tolist()
     if min(wanted) <= 0:
         raise ValueError("output dimensions must be positive")
@@ -84,13 +86,13 @@ def _scaled(
 
 
 @scale_and_translate_op.kernel
-def scale_and_translate_kernel(node: Node) -> Any:
+def scale_and_translate_kernel(node: Node) -> Kernel:
     return node.call(_scaled, *node.inputs, _kernel_name(node), node.antialias)
 
 
 def _spread(
     grad: Any, original: Any, scale: Any, translation: Any, kernel: str, antialias: bool
-) -> Any:
+) -> torch.Tensor:
     for name, image in (("input_grad", grad), ("original_image", original)):
         if image.dim() != 4:
             raise ValueError(f"{name} must be 4-dimensional{shape_text(image.shape)}")
@@ -103,12 +105,12 @@ def _spread(
 
 
 @scale_and_translate_grad_op.kernel
-def scale_and_translate_grad_kernel(node: Node) -> Any:
+def scale_and_translate_grad_kernel(node: Node) -> Kernel:
     return node.call(_spread, *node.inputs, _kernel_name(node), node.antialias)
 
 
 @scale_and_translate_op.gradient
-def scale_and_translate_gradient(node: Node, grad: Tensor) -> Any:
+def scale_and_translate_gradient(node: Node, grad: Tensor) -> Gradients:
     images, _, scale, translation = node.inputs
     back = scale_and_translate_grad_op(
         grad, images, scale, translation, kernel_type=node.kernel_type, antialias=node.antialias

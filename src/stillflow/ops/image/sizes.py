@@ -65,6 +65,6 @@ def check_resize_gradient(
         raise ValueError("original dimensions must be positive")
 
 
-def same_with_rank_at_least(node: Node, rank: int) -> Any:
+def same_with_rank_at_least(node: Node, rank: int) -> tuple[int | None, ...] | None:
     """Return the shape of the first input, which has at least `rank` dimensions."""
     return dims_lib.with_rank_at_least(node.dims(0), rank)

@@ -18,6 +18,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 
 single_image_random_dot_stereograms_op = op(
@@ -44,7 +45,7 @@ _PALETTE = 256  # more colours than that make three channels
 
 
 @single_image_random_dot_stereograms_op.shape
-def single_image_random_dot_stereograms_shape(node: Node) -> Any:
+def single_image_random_dot_stereograms_shape(node: Node) -> OutputDims:
     wanted = node.output_image_shape.as_list()
     channels = 3 if node.number_colors > _PALETTE else 1
     return (wanted[1], wanted[0], channels)
@@ -196,13 +197,13 @@ def _draw_dots(image: np.ndarray, plan: _Plan, size: int) -> None:
 
 
 @single_image_random_dot_stereograms_op.kernel
-def single_image_random_dot_stereograms_kernel(node: Node) -> Any:
+def single_image_random_dot_stereograms_kernel(node: Node) -> Kernel:
     plan, generator = _plan(node), node.own_state(CRandom)
     border, dots = float(np.float32(node.border_level)), node.convergence_dots_size
     if not (plan.eyes > 0 and math.isfinite(plan.mu) and plan.mu > 0):
         raise ValueError("eye_separation, dots_per_inch and mu must be positive")
 
-    def stereogram(depths: Any) -> Any:
+    def stereogram(depths: Any) -> torch.Tensor:
         if depths.dim() != 2 or depths.numel() == 0:
             raise ValueError("depth_values must be a matrix that is not empty")
         depth = _seen(_levels(depths.cpu().numpy(), node), plan, border)

@@ -103,7 +103,7 @@ def suppression_check(node: Node) -> None:
         raise ValueError("scores has incompatible shape")
 
 
-def suppression_shape(node: Node) -> Any:
+def suppression_shape(node: Node) -> list[tuple[int | None, ...]] | tuple[int | None, ...]:
     boxes = dims_lib.with_rank(node.dims(0), 2)
     (scores,) = dims_lib.with_rank(node.dims(1), 1)
     for index in range(2, len(node.inputs)):
@@ -282,20 +282,22 @@ def _given(overlaps: np.ndarray) -> Callable[..., np.ndarray]:
     return lambda one, others: overlaps[one, others]
 
 
-def _padded(values: Any, dtype: Any, limit: int, pad: bool) -> Any:
+def _padded(values: Any, dtype: Any, limit: int, pad: bool) -> torch.Tensor:
     array = np.asarray(values, dtype)
     if pad:
         array = np.concatenate([array, np.zeros(limit - len(array), dtype)])
     return torch.from_numpy(array)
 
 
-def suppression_kernel(node: Node) -> Any:
+def suppression_kernel(node: Node) -> Callable[..., Any]:
     kind, pad = node.op.type, bool(node.op.attrs.get("pad_to_max_output_size"))
     fixed = node.iou_threshold if kind == "NonMaxSuppression" else None
     device = node.device
     with_overlaps = kind == "NonMaxSuppressionWithOverlaps"
 
-    def run(boxes: Any, scores: Any, size: Any, *given: Any) -> Any:
+    def run(
+        boxes: Any, scores: Any, size: Any, *given: Any
+    ) -> torch.Tensor | tuple[torch.Tensor, ...]:
         values, boxes_array = _numpy(scores), _numpy(boxes)
         numbers = [_numpy(number)[()] for number in given]
         threshold = fixed if fixed is not None else numbers[0]

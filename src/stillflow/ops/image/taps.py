@@ -112,7 +112,7 @@ def area(size: int, wanted: int, align_corners: bool) -> Taps:
     return Taps(np.clip(wished, 0, size - 1), shares)
 
 
-def gather(x: Any, taps: Taps, axis: int) -> Any:
+def gather(x: Any, taps: Taps, axis: int) -> torch.Tensor:
     """Return weighted sums along an axis of [batch, height, width, channels], float32."""
     library = native.library()
     if library is not None and x.is_cpu:
@@ -131,7 +131,7 @@ def gather(x: Any, taps: Taps, axis: int) -> Any:
     return total
 
 
-def _gather_by(library: Any, x: Any, taps: Taps, axis: int) -> Any:
+def _gather_by(library: Any, x: Any, taps: Taps, axis: int) -> torch.Tensor:
     """Return the same by the loop in C."""
     if x.dtype is not torch.uint8:
         x = x.to(torch.float32)
@@ -149,14 +149,14 @@ def _gather_by(library: Any, x: Any, taps: Taps, axis: int) -> Any:
     return result
 
 
-def _gather_many(x: Any, places: Any, shares: Any, axis: int) -> Any:
+def _gather_many(x: Any, places: Any, shares: Any, axis: int) -> torch.Tensor:
     matrix = torch.zeros(places.shape[1], x.shape[axis], dtype=x.dtype, device=x.device)
     rows = torch.arange(places.shape[1], device=x.device).expand_as(places)
     matrix.index_put_((rows, places), shares, accumulate=True)
     return torch.movedim(torch.tensordot(matrix, x, ([1], [axis])), 0, axis)
 
 
-def scatter(grad: Any, taps: Taps, axis: int, size: int) -> Any:
+def scatter(grad: Any, taps: Taps, axis: int, size: int) -> torch.Tensor:
     """Return the transpose of `gather`: gradients of `size` inputs from those of the outputs."""
     places = torch.from_numpy(taps.places).to(grad.device)
     shares = torch.from_numpy(taps.shares).to(grad.device, grad.dtype)

@@ -11,6 +11,7 @@ import numpy as np
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.samples import Bad, Sample
 
@@ -29,11 +30,11 @@ _FROM_YIQ = np.array(
 
 
 @adjust_hsv_in_yiq_op.shape
-def adjust_hsv_in_yiq_shape(node: Node) -> Any:
+def adjust_hsv_in_yiq_shape(node: Node) -> OutputDims:
     return same_with_rank_at_least(node, 3)
 
 
-def _adjust(images: Any, turn: Any, saturation: Any, value: Any) -> Any:
+def _adjust(images: Any, turn: Any, saturation: Any, value: Any) -> torch.Tensor:
     for name, number in (("delta_h", turn), ("scale_s", saturation), ("scale_v", value)):
         if number.dim() != 0:
             raise ValueError(f"{name} must be scalar: {list(number.shape)}")
@@ -47,7 +48,7 @@ def _adjust(images: Any, turn: Any, saturation: Any, value: Any) -> Any:
 
 
 @adjust_hsv_in_yiq_op.kernel
-def adjust_hsv_in_yiq_kernel(node: Node) -> Any:
+def adjust_hsv_in_yiq_kernel(node: Node) -> Kernel:
     return node.call(_adjust, *node.inputs)
 
 

@@ -20,6 +20,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io import restoring
 from stillflow.ops.io.stored import from_stored, path_in, to_stored
 from stillflow.ops.io.variants import decode_array, encode_array
@@ -41,7 +42,7 @@ save_v2_op = op(
 
 
 @save_v2_op.shape
-def save_v2_shape(node: Node) -> Any:
+def save_v2_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     for index in (1, 2):
         (size,) = dims_lib.with_rank(node.dims(index), 1)
@@ -50,7 +51,7 @@ def save_v2_shape(node: Node) -> Any:
 
 
 @save_v2_op.kernel
-def save_v2_kernel(node: Node) -> Any:
+def save_v2_kernel(node: Node) -> Kernel:
     numbers = [tensor.dtype.base_dtype.as_datatype_enum for tensor in node.inputs[3:]]
 
     def save(prefix: Any, names: Any, specs: Any, *tensors: Any) -> None:
@@ -142,7 +143,7 @@ restore_v2_op = op(
 
 
 @restore_v2_op.shape
-def restore_v2_shape(node: Node) -> Any:
+def restore_v2_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     dims_lib.merge(dims_lib.with_rank(node.dims(1), 1), dims_lib.with_rank(node.dims(2), 1))
     specs = node.value(2)
@@ -154,7 +155,7 @@ def restore_v2_shape(node: Node) -> Any:
     return [slice_dims(spec) for spec in specs.reshape(-1)]
 
 
-def slice_dims(spec: bytes) -> Any:
+def slice_dims(spec: bytes) -> tuple[int, ...] | None:
     """Return the shape of a part of a tensor; not known if no part is named."""
     try:
         return parse_shape_and_slice(spec.decode())[2] if spec else None
@@ -163,7 +164,7 @@ def slice_dims(spec: bytes) -> Any:
 
 
 @restore_v2_op.kernel
-def restore_v2_kernel(node: Any) -> Any:
+def restore_v2_kernel(node: Any) -> Kernel:
     return Restore(list(node.dtypes), node.device)
 
 
@@ -264,14 +265,14 @@ merge_v2_checkpoints_op = op(
 
 
 @merge_v2_checkpoints_op.shape
-def merge_v2_checkpoints_shape(node: Node) -> Any:
+def merge_v2_checkpoints_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 1)
     dims_lib.with_rank(node.dims(1), 0)
     return []
 
 
 @merge_v2_checkpoints_op.kernel
-def merge_v2_checkpoints_kernel(node: Node) -> Any:
+def merge_v2_checkpoints_kernel(node: Node) -> Kernel:
     delete = node.delete_old_dirs
 
     def run(prefixes: Any, destination: Any) -> None:

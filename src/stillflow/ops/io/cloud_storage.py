@@ -9,6 +9,7 @@ from stillflow import errors
 from stillflow.files.filesystem import configure
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 
 _FIELDS = {"private_key", "refresh_token"}
 
@@ -24,7 +25,7 @@ gcs_configure_block_cache_op = op(
 
 
 @gcs_configure_credentials_op.kernel
-def gcs_configure_credentials_kernel(node: Node) -> Any:
+def gcs_configure_credentials_kernel(node: Node) -> Kernel:
     def run(text: Any) -> None:
         try:
             found = json.loads(text.item())
@@ -40,7 +41,7 @@ def gcs_configure_credentials_kernel(node: Node) -> Any:
 
 
 @gcs_configure_block_cache_op.kernel
-def gcs_configure_block_cache_kernel(node: Node) -> Any:
+def gcs_configure_block_cache_kernel(node: Node) -> Kernel:
     def run(most: Any, size: Any, staleness: Any) -> None:
         # fsspec has a cache for each open file, which ends with it: only the size is for us to say.
         configure("gcs", block_size=int(size))

@@ -14,6 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import to_string
 from stillflow.graph.dtypes import as_dtype, cpp_name
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.constants import const_array
 from stillflow.ops.io.stored import from_stored
 
@@ -34,12 +35,12 @@ host_const_op = op("""
 
 
 @immutable_const_op.shape
-def immutable_const_shape(node: Node) -> Any:
+def immutable_const_shape(node: Node) -> OutputDims:
     return node.op.attrs["shape"]._dims
 
 
 @immutable_const_op.kernel
-def immutable_const_kernel(node: Node) -> Any:
+def immutable_const_kernel(node: Node) -> Kernel:
     dtype, path = node.op.attrs["dtype"], node.memory_region_name.decode()
     dims, device = node.op.attrs["shape"]._dims or (), node.device
     if None in dims:
@@ -63,12 +64,12 @@ def immutable_const_kernel(node: Node) -> Any:
 
 
 @host_const_op.shape
-def host_const_shape(node: Node) -> Any:
+def host_const_shape(node: Node) -> OutputDims:
     return None
 
 
 @host_const_op.kernel
-def host_const_kernel(node: Node) -> Any:
+def host_const_kernel(node: Node) -> Kernel:
     value, dtype, device = node.op.attrs["value"], node.op.attrs["dtype"], node.device
     given = as_dtype(value.dtype)
     if given != dtype:

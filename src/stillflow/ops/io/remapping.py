@@ -19,6 +19,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.stored import path_in
 
 generate_vocab_remapping_op = op(
@@ -35,7 +36,7 @@ generate_vocab_remapping_op = op(
 
 
 @generate_vocab_remapping_op.shape
-def generate_vocab_remapping_shape(node: Node) -> Any:
+def generate_vocab_remapping_shape(node: Node) -> OutputDims:
     if not node.planning:
         dims_lib.with_rank(node.dims(0), 0)
         dims_lib.with_rank(node.dims(1), 0)
@@ -43,10 +44,10 @@ def generate_vocab_remapping_shape(node: Node) -> Any:
 
 
 @generate_vocab_remapping_op.kernel
-def generate_vocab_remapping_kernel(node: Node) -> Any:
+def generate_vocab_remapping_kernel(node: Node) -> Kernel:
     first, count, old_size = node.new_vocab_offset, node.num_new_vocab, node.old_vocab_size
 
-    def remap(new_file: Any, old_file: Any) -> Any:
+    def remap(new_file: Any, old_file: Any) -> tuple[torch.Tensor, torch.Tensor]:
         new = _words(_file_name(new_file, "new_vocab_file"))
         if first + count > len(new):
             raise errors.invalid_argument(
@@ -124,17 +125,17 @@ load_and_remap_matrix_op = op(
 
 
 @load_and_remap_matrix_op.shape
-def load_and_remap_matrix_shape(node: Node) -> Any:
+def load_and_remap_matrix_shape(node: Node) -> OutputDims:
     if not node.planning:
         dims_lib.with_rank(node.dims(1), 0)
     return (node.num_rows, node.num_cols)
 
 
 @load_and_remap_matrix_op.kernel
-def load_and_remap_matrix_kernel(node: Node) -> Any:
+def load_and_remap_matrix_kernel(node: Node) -> Kernel:
     rows, columns, at_once = node.num_rows, node.num_cols, node.max_rows_in_memory
 
-    def load(path: Any, name: Any, row_ids: Any, column_ids: Any, initial: Any) -> Any:
+    def load(path: Any, name: Any, row_ids: Any, column_ids: Any, initial: Any) -> torch.Tensor:
         row_ids, column_ids = row_ids.cpu().numpy(), column_ids.cpu().numpy()
         if row_ids.size != rows:
             raise errors.invalid_argument(

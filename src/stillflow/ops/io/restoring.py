@@ -68,7 +68,7 @@ def _fit(
     )
 
 
-def _torch_type(number: int) -> Any:
+def _torch_type(number: int) -> torch.dtype:
     """Return the torch type with the stored bits; else None."""
     if number in tensor_types.OF_BYTES or number not in tensor_types.STORAGE:
         return None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.files import tensor_types
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 
@@ -20,7 +21,7 @@ def to_stored(value: Any) -> np.ndarray:
     return value.numpy(force=True)
 
 
-def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
+def from_stored(array: np.ndarray, dtype: DType, device: Any) -> torch.Tensor | Array:
     """Return the value for stored elements. It shares the array's memory if that is its own."""
     if dtype.torch_name is None:
         return array

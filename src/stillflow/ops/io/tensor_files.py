@@ -12,6 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.bundles import check_slice, slice_dims
 from stillflow.ops.io.stored import from_stored, path_in, to_stored
 
@@ -41,7 +42,7 @@ def _fixed_inputs(node: Node) -> int:
 
 @save_op.shape
 @save_slices_op.shape
-def save_shape(node: Node) -> Any:
+def save_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     fixed = _fixed_inputs(node)
     for index in range(1, fixed):
@@ -52,7 +53,7 @@ def save_shape(node: Node) -> Any:
 
 @save_op.kernel
 @save_slices_op.kernel
-def save_kernel(node: Node) -> Any:
+def save_kernel(node: Node) -> Kernel:
     fixed = _fixed_inputs(node)
     numbers = [tensor.dtype.base_dtype.as_datatype_enum for tensor in node.inputs[fixed:]]
 
@@ -120,7 +121,7 @@ restore_slice_op = op(
 
 @restore_op.shape
 @restore_slice_op.shape
-def restore_shape(node: Node) -> Any:
+def restore_shape(node: Node) -> OutputDims:
     for index in range(len(node.inputs)):
         dims_lib.with_rank(node.dims(index), 0)
     spec = node.value(2) if len(node.inputs) == 3 else None
@@ -129,7 +130,7 @@ def restore_shape(node: Node) -> Any:
 
 @restore_op.kernel
 @restore_slice_op.kernel
-def restore_kernel(node: Any) -> Any:
+def restore_kernel(node: Any) -> Kernel:
     dtype, device = node.dt, node.device
 
     def restore(pattern: Any, name: Any, spec: Any = None) -> Any:
@@ -162,7 +163,7 @@ sharded_filespec_op = op(
 
 @sharded_filename_op.shape
 @sharded_filespec_op.shape
-def sharded_shape(node: Node) -> Any:
+def sharded_shape(node: Node) -> OutputDims:
     if not node.planning:  # the kernel has words of its own
         for index in range(len(node.inputs)):
             dims_lib.with_rank(node.dims(index), 0)
@@ -171,7 +172,7 @@ def sharded_shape(node: Node) -> Any:
 
 @sharded_filename_op.kernel
 @sharded_filespec_op.kernel
-def sharded_kernel(node: Node) -> Any:
+def sharded_kernel(node: Node) -> Kernel:
     with_shard = node.op.type == "ShardedFilename"
     arguments = ("basename", "shard", "num_shards") if with_shard else ("basename", "num_shards")
 

@@ -12,11 +12,13 @@ from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
 from stillflow.files.matching import matching
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.stored import path_in
 from stillflow.ops.strings.kernels import strings_of
 
@@ -46,14 +48,14 @@ def _scalar(value: Any, what: str) -> None:
 
 
 @read_file_op.shape
-def read_file_shape(node: Node) -> Any:
+def read_file_shape(node: Node) -> OutputDims:
     if not node.planning:
         dims_lib.with_rank(node.dims(0), 0)
     return ()
 
 
 @read_file_op.kernel
-def read_file_kernel(node: Node) -> Any:
+def read_file_kernel(node: Node) -> Kernel:
     def read(filename: Any) -> Any:
         _scalar(filename, "Input filename")
         path = path_in(filename)
@@ -64,7 +66,7 @@ def read_file_kernel(node: Node) -> Any:
 
 
 @write_file_op.shape
-def write_file_shape(node: Node) -> Any:
+def write_file_shape(node: Node) -> OutputDims:
     if not node.planning:
         dims_lib.with_rank(node.dims(0), 0)
         dims_lib.with_rank(node.dims(1), 0)
@@ -72,7 +74,7 @@ def write_file_shape(node: Node) -> Any:
 
 
 @write_file_op.kernel
-def write_file_kernel(node: Node) -> Any:
+def write_file_kernel(node: Node) -> Kernel:
     def write(filename: Any, contents: Any) -> None:
         _scalar(filename, "Input filename")
         _scalar(contents, "Contents")
@@ -86,15 +88,15 @@ def write_file_kernel(node: Node) -> Any:
 
 
 @matching_files_op.shape
-def matching_files_shape(node: Node) -> Any:
+def matching_files_shape(node: Node) -> OutputDims:
     if not node.planning:
         dims_lib.with_rank_at_most(node.dims(0), 1)
     return (None,)
 
 
 @matching_files_op.kernel
-def matching_files_kernel(node: Node) -> Any:
-    def match(pattern: Any) -> Any:
+def matching_files_kernel(node: Node) -> Kernel:
+    def match(pattern: Any) -> Array:
         if pattern.ndim > 1:
             raise errors.invalid_argument(
                 "Input patterns tensor must be scalar or vector, but had shape: "

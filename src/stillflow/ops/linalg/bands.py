@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import moving
 from stillflow.ops.linalg.operands import scalar_words
 from stillflow.ops.samples import Bad, Sample
@@ -48,16 +49,16 @@ def matrix_band_part_check(node: Node) -> None:
 
 
 @matrix_band_part_op.shape
-def matrix_band_part_shape(node: Node) -> Any:
+def matrix_band_part_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @matrix_band_part_op.kernel
-def matrix_band_part_kernel(node: Node) -> Any:
+def matrix_band_part_kernel(node: Node) -> Kernel:
     return moving(node.T, _band_part)
 
 
-def _band_part(matrix: Any, lower: Any, upper: Any) -> Any:
+def _band_part(matrix: Any, lower: Any, upper: Any) -> torch.Tensor:
     """Zero outside of the band; a negative width keeps the whole triangle."""
     below, above = int(lower), int(upper)
     rows, columns = matrix.shape[-2:]
@@ -80,13 +81,13 @@ def _band_part(matrix: Any, lower: Any, upper: Any) -> Any:
 
 
 @matrix_band_part_op.gradient
-def matrix_band_part_gradient(node: Node, grad: Tensor) -> Any:
+def matrix_band_part_gradient(node: Node, grad: Tensor) -> Gradients:
     lower, upper = node.inputs[1], node.inputs[2]
     return [matrix_band_part_op(grad, lower, upper), None, None]
 
 
 @matrix_band_part_op.samples
-def matrix_band_part_samples() -> Any:
+def matrix_band_part_samples() -> None:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     for lower, upper in ((0, 0), (1, 0), (-1, 1), (-1, -1), (0, -1)):
         yield Sample(x, lower, upper, fixed=(1, 2))

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros_like
@@ -32,7 +33,7 @@ from stillflow.ops.samples import Bad, Sample
 _FIELD = "T: {double, float, half, complex64, complex128}"
 
 
-def square_shape(node: Node) -> Any:
+def square_shape(node: Node) -> tuple[int | None, ...] | None:
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     if matrix is None:
         return None
@@ -40,7 +41,7 @@ def square_shape(node: Node) -> Any:
     return (*matrix[:-2], size, size)
 
 
-def _scalars_shape(node: Node) -> Any:
+def _scalars_shape(node: Node) -> tuple[int | None, ...] | None:
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     if matrix is None:
         return None
@@ -84,17 +85,17 @@ cholesky_op.check(square_matrix)
 
 
 @cholesky_op.kernel
-def cholesky_kernel(node: Node) -> Any:
+def cholesky_kernel(node: Node) -> Kernel:
     return in_float32(_cholesky)
 
 
-def _cholesky(matrix: Any) -> Any:
+def _cholesky(matrix: Any) -> torch.Tensor:
     return cholesky_factor(
         matrix, "Cholesky decomposition was not successful. The input might not be valid."
     )
 
 
-def cholesky_factor(matrix: Any, refusal: str) -> Any:
+def cholesky_factor(matrix: Any, refusal: str) -> torch.Tensor:
     """Return Cholesky factors of lower triangles; InvalidArgumentError unless pivots are positive.
 
     NaN passes, and fills all later elements.
@@ -107,7 +108,7 @@ def cholesky_factor(matrix: Any, refusal: str) -> Any:
     return result
 
 
-def _column_by_column(matrix: Any, refusal: str) -> Any:
+def _column_by_column(matrix: Any, refusal: str) -> torch.Tensor:
     """One factor, going on behind pivots that are NaN as torch does not."""
     factor = torch.zeros_like(matrix)
     for k in range(matrix.shape[-1]):
@@ -125,7 +126,7 @@ def _column_by_column(matrix: Any, refusal: str) -> Any:
 
 
 @cholesky_op.gradient
-def cholesky_gradient(node: Node, grad: Tensor) -> Any:
+def cholesky_gradient(node: Node, grad: Tensor) -> Gradients:
     from stillflow.ops.linalg.solvers import matrix_triangular_solve
 
     factor: Any = node.outputs[0]
@@ -141,7 +142,7 @@ def cholesky_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @cholesky_op.samples
-def cholesky_samples() -> Any:
+def cholesky_samples() -> None:
     yield Sample(_spd(), grad=False)
     yield _BAD
 
@@ -156,7 +157,7 @@ matrix_determinant_op.shape(_scalars_shape)
 matrix_determinant_op.check(square_matrix)
 
 
-def _sign_and_logarithm(matrix: Any) -> Any:
+def _sign_and_logarithm(matrix: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a determinant's sign and logarithm; the sign is 0 if the logarithm is not finite."""
     sign, value = torch.linalg.slogdet(matrix)
     odd = ~value.isfinite()
@@ -165,8 +166,8 @@ def _sign_and_logarithm(matrix: Any) -> Any:
 
 
 @matrix_determinant_op.kernel
-def matrix_determinant_kernel(node: Node) -> Any:
-    def run(matrix: Any) -> Any:
+def matrix_determinant_kernel(node: Node) -> Kernel:
+    def run(matrix: Any) -> torch.Tensor:
         value = torch.linalg.det(matrix)
         if bool(value.isfinite().all()):
             return value
@@ -177,14 +178,14 @@ def matrix_determinant_kernel(node: Node) -> Any:
 
 
 @matrix_determinant_op.gradient
-def matrix_determinant_gradient(node: Node, grad: Any) -> Any:
+def matrix_determinant_gradient(node: Node, grad: Any) -> Gradients:
     inverse: Any = matrix_inverse(node.inputs[0], adjoint=True)
     value: Any = node.outputs[0]
     return reshape(grad * value, concat([shape(value), [1, 1]], 0)) * inverse
 
 
 @matrix_determinant_op.samples
-def matrix_determinant_samples() -> Any:
+def matrix_determinant_samples() -> None:
     yield Sample(_SQUARE)
     yield _BAD
 
@@ -200,13 +201,13 @@ log_matrix_determinant_op.check(square_matrix)
 
 
 @log_matrix_determinant_op.shape
-def log_matrix_determinant_shape(node: Node) -> Any:
+def log_matrix_determinant_shape(node: Node) -> OutputDims:
     return [_scalars_shape(node)] * 2
 
 
 @log_matrix_determinant_op.kernel
-def log_matrix_determinant_kernel(node: Node) -> Any:
-    def run(matrix: Any) -> Any:
+def log_matrix_determinant_kernel(node: Node) -> Kernel:
+    def run(matrix: Any) -> tuple[torch.Tensor, torch.Tensor]:
         sign, value = _sign_and_logarithm(matrix)
         return sign, value.to(matrix.dtype)
 
@@ -214,14 +215,14 @@ def log_matrix_determinant_kernel(node: Node) -> Any:
 
 
 @log_matrix_determinant_op.gradient
-def log_matrix_determinant_gradient(node: Node, _: Any, grad: Any) -> Any:
+def log_matrix_determinant_gradient(node: Node, _: Any, grad: Any) -> Gradients:
     inverse: Any = matrix_inverse(node.inputs[0], adjoint=True)
     factors: Any = reshape(grad, concat([shape(node.outputs[1]), [1, 1]], 0))
     return factors * inverse
 
 
 @log_matrix_determinant_op.samples
-def log_matrix_determinant_samples() -> Any:
+def log_matrix_determinant_samples() -> None:
     yield Sample(_SQUARE, grad=False)
 
 
@@ -247,10 +248,10 @@ def check_pivots(matrix: Any, result: Any, what: str = "Input") -> None:
 
 
 @matrix_inverse_op.kernel
-def matrix_inverse_kernel(node: Node) -> Any:
+def matrix_inverse_kernel(node: Node) -> Kernel:
     transposed = node.adjoint
 
-    def inverse(matrix: Any) -> Any:
+    def inverse(matrix: Any) -> torch.Tensor:
         matrix = matrix.mH if transposed else matrix
         result, info = torch.linalg.inv_ex(matrix)
         check_invertible(info, matrix.numel())
@@ -261,14 +262,14 @@ def matrix_inverse_kernel(node: Node) -> Any:
 
 
 @matrix_inverse_op.gradient
-def matrix_inverse_gradient(node: Node, grad: Tensor) -> Any:
+def matrix_inverse_gradient(node: Node, grad: Tensor) -> Gradients:
     inverse = node.outputs[0]
     product: Any = matmul(inverse, matmul(grad, inverse, adjoint_b=True), adjoint_a=True)
     return -product
 
 
 @matrix_inverse_op.samples
-def matrix_inverse_samples() -> Any:
+def matrix_inverse_samples() -> None:
     yield Sample(_SQUARE)
     yield Sample(_SQUARE, adjoint=True, grad=False)
     yield _BAD
@@ -282,7 +283,7 @@ qr_op.check(one_matrix)
 
 
 @qr_op.shape
-def qr_shape(node: Node) -> Any:
+def qr_shape(node: Node) -> OutputDims:
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     if matrix is None:
         return [None, None]
@@ -292,13 +293,13 @@ def qr_shape(node: Node) -> Any:
 
 
 @qr_op.kernel
-def qr_kernel(node: Node) -> Any:
+def qr_kernel(node: Node) -> Kernel:
     mode = "complete" if node.full_matrices else "reduced"
     return in_float32(lambda matrix: [m.contiguous() for m in torch.linalg.qr(matrix, mode)])
 
 
 @qr_op.gradient
-def qr_gradient(node: Node, dq: Any, dr: Any) -> Any:
+def qr_gradient(node: Node, dq: Any, dr: Any) -> Gradients:
     from stillflow.ops.linalg.solvers import matrix_triangular_solve
 
     q, r = node.outputs
@@ -312,7 +313,7 @@ def qr_gradient(node: Node, dq: Any, dr: Any) -> Any:
             "QrGrad not implemented when ncols > nrows or full_matrices is true and ncols != nrows."
         )
 
-    def solve(x: Any) -> Any:
+    def solve(x: Any) -> Tensor:
         return adjoint(matrix_triangular_solve(r, adjoint(x), lower=False, adjoint=False))
 
     qdq: Any = matmul(q, dq, adjoint_a=True)
@@ -325,7 +326,7 @@ def qr_gradient(node: Node, dq: Any, dr: Any) -> Any:
 
 
 @qr_op.samples
-def qr_samples() -> Any:
+def qr_samples() -> None:
     yield Sample(_SQUARE, grad=False)
     yield Sample(_SQUARE[:, :2], full_matrices=True, grad=False)
 
@@ -340,7 +341,7 @@ self_adjoint_eig_v2_op.check(square_matrix)
 
 
 @self_adjoint_eig_v2_op.shape
-def self_adjoint_eig_v2_shape(node: Node) -> Any:
+def self_adjoint_eig_v2_shape(node: Node) -> OutputDims:
     matrix = square_shape(node)
     values = None if matrix is None else matrix[:-1]
     return [values, matrix if node.compute_v else _left_out(node)]
@@ -352,10 +353,10 @@ def _left_out(node: Node) -> tuple[int, ...]:
 
 
 @self_adjoint_eig_v2_op.kernel
-def self_adjoint_eig_v2_kernel(node: Node) -> Any:
+def self_adjoint_eig_v2_kernel(node: Node) -> Kernel:
     compute = node.compute_v
 
-    def run(matrix: Any) -> Any:
+    def run(matrix: Any) -> tuple[torch.Tensor, torch.Tensor]:
         values, vectors = _eigenvalues(matrix, compute)
         if vectors is None:
             vectors = matrix.new_zeros(())
@@ -374,7 +375,7 @@ def _eigenvalues(matrix: Any, compute: bool) -> Any:
     return torch.linalg.eigh(matrix)
 
 
-def _odd_eigenvalues(matrix: Any, odd: Any, compute: bool) -> Any:
+def _odd_eigenvalues(matrix: Any, odd: Any, compute: bool) -> tuple[torch.Tensor, None]:
     """Infinite numbers on the diagonal leave the vectors as they are; others find no end."""
     size = matrix.shape[-1]
     identity = torch.eye(size, dtype=matrix.dtype, device=matrix.device)
@@ -390,7 +391,7 @@ def _odd_eigenvalues(matrix: Any, odd: Any, compute: bool) -> Any:
 
 
 @self_adjoint_eig_v2_op.gradient
-def self_adjoint_eig_v2_gradient(node: Node, grad_e: Any, grad_v: Any) -> Any:
+def self_adjoint_eig_v2_gradient(node: Node, grad_e: Any, grad_v: Any) -> Gradients:
     e: Any = node.outputs[0]
     with control_dependencies([grad_e, grad_v]):
         if node.compute_v:
@@ -407,7 +408,7 @@ def self_adjoint_eig_v2_gradient(node: Node, grad_e: Any, grad_v: Any) -> Any:
 
 
 @self_adjoint_eig_v2_op.samples
-def self_adjoint_eig_v2_samples() -> Any:
+def self_adjoint_eig_v2_samples() -> None:
     yield Sample(_spd(), grad=False)
     yield Sample(_spd(), compute_v=False, grad=False)
 
@@ -424,7 +425,7 @@ svd_op.check(one_matrix)
 
 
 @svd_op.shape
-def svd_shape(node: Node) -> Any:
+def svd_shape(node: Node) -> OutputDims:
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     if matrix is None:
         return [None] * 3 if node.compute_uv else [None, _left_out(node), _left_out(node)]
@@ -437,10 +438,10 @@ def svd_shape(node: Node) -> Any:
 
 
 @svd_op.kernel
-def svd_kernel(node: Node) -> Any:
+def svd_kernel(node: Node) -> Kernel:
     compute, full = node.compute_uv, node.full_matrices
 
-    def run(matrix: Any) -> Any:
+    def run(matrix: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         odd = ~matrix.isfinite().flatten(-2).all(-1)[..., None]
         if bool(odd.any()):
             matrix = matrix.masked_fill(odd[..., None], 0)
@@ -456,14 +457,14 @@ def svd_kernel(node: Node) -> Any:
 
 
 @svd_op.gradient
-def svd_gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Any:
+def svd_gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Gradients:
     from stillflow.ops.linalg.svd_gradient import gradient
 
     return gradient(node, grad_s, grad_u, grad_v)
 
 
 @svd_op.samples
-def svd_samples() -> Any:
+def svd_samples() -> None:
     yield Sample(_SQUARE[:, :2], grad=False)
     yield Sample(_SQUARE[:, :2], full_matrices=True, grad=False)
     yield Sample(_SQUARE, compute_uv=False, grad=False)
@@ -481,16 +482,16 @@ lu_op.check(square_factors)
 
 
 @lu_op.shape
-def lu_shape(node: Node) -> Any:
+def lu_shape(node: Node) -> OutputDims:
     matrix = square_shape(node)
     return [matrix, None if matrix is None else matrix[:-1]]
 
 
 @lu_op.kernel
-def lu_kernel(node: Node) -> Any:
+def lu_kernel(node: Node) -> Kernel:
     index = getattr(torch, node.output_idx_type.torch_name)
 
-    def run(matrix: Any) -> Any:
+    def run(matrix: Any) -> tuple[torch.Tensor, torch.Tensor]:
         if not matrix.shape[-1]:
             return matrix.clone(), matrix.new_zeros(matrix.shape[:-1], dtype=index)
         packed, pivots, info = torch.linalg.lu_factor_ex(matrix)
@@ -503,7 +504,7 @@ def lu_kernel(node: Node) -> Any:
 
 
 @lu_op.samples
-def lu_samples() -> Any:
+def lu_samples() -> None:
     yield Sample(_SQUARE, grad=False)
     yield Sample(np.zeros([2, 0, 0], np.float32), grad=False)
 
@@ -532,7 +533,7 @@ def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
 
 @export("linalg.logdet")
 @dispatchable
-def logdet(matrix: Any, name: str | None = None) -> Any:
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Return the logarithm of the determinant of Hermitian positive-definite matrices."""
     from stillflow.graph.api import name_scope
     from stillflow.ops.math.reductions import reduce_sum
@@ -576,7 +577,7 @@ def lu(input: Any, output_idx_type: Any = None, name: str | None = None) -> Any:
 
 
 @export("linalg.eigh", "self_adjoint_eig")
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
     values, vectors = self_adjoint_eig_v2_op(tensor, compute_v=True, name=name)
     return values, vectors
@@ -592,7 +593,7 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
 @export("linalg.svd", "svd")
 def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
     """Singular values, and singular vectors u and v if asked: `u @ diag(s) @ v^H`."""
     s, u, v = svd_op(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (real(s), u, v) if compute_uv else real(s)

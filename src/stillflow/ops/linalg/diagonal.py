@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones, zeros, zeros_like
 from stillflow.ops.arrays.indexing import slice_helper
@@ -111,17 +112,17 @@ def _with_diagonal(matrix: Any, diagonal: Any, k: Tensor) -> Tensor:
 
 
 @matrix_diag_op.gradient
-def matrix_diag_gradient(node: Node, grad: Any) -> Any:
+def matrix_diag_gradient(node: Node, grad: Any) -> Gradients:
     return matrix_diag_part(grad)
 
 
 @matrix_diag_v2_op.gradient
-def matrix_diag_v2_gradient(node: Node, grad: Any) -> Any:
+def matrix_diag_v2_gradient(node: Node, grad: Any) -> Gradients:
     return [_part(grad, node.inputs[1]), None, None, None, None]
 
 
 @matrix_diag_part_op.gradient
-def matrix_diag_part_gradient(node: Node, grad: Any) -> Any:
+def matrix_diag_part_gradient(node: Node, grad: Any) -> Gradients:
     x = node.inputs[0]
     sizes = x.get_shape()[-2:]
     if sizes.is_fully_defined() and sizes[0] == sizes[1]:
@@ -130,7 +131,7 @@ def matrix_diag_part_gradient(node: Node, grad: Any) -> Any:
 
 
 @matrix_diag_part_v2_op.gradient
-def matrix_diag_part_v2_gradient(node: Node, grad: Any) -> Any:
+def matrix_diag_part_v2_gradient(node: Node, grad: Any) -> Gradients:
     x, k, _ = node.inputs
     sizes = x.get_shape()[-2:]
     if sizes.is_fully_defined():
@@ -142,7 +143,7 @@ def matrix_diag_part_v2_gradient(node: Node, grad: Any) -> Any:
 
 
 @matrix_set_diag_op.gradient
-def matrix_set_diag_gradient(node: Node, grad: Any) -> Any:
+def matrix_set_diag_gradient(node: Node, grad: Any) -> Gradients:
     from stillflow.ops.math.reductions import reduce_min
 
     x, diagonal = node.inputs
@@ -163,7 +164,7 @@ def matrix_set_diag_gradient(node: Node, grad: Any) -> Any:
 
 
 @matrix_set_diag_v2_op.gradient
-def matrix_set_diag_v2_gradient(node: Node, grad: Any) -> Any:
+def matrix_set_diag_v2_gradient(node: Node, grad: Any) -> Gradients:
     _, diagonal, k = node.inputs
     diagonal_shape: Any = diagonal.get_shape()
     if not diagonal_shape.is_fully_defined():

@@ -11,6 +11,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import Dims
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 
 einsum_op = op("""
@@ -77,12 +78,12 @@ def einsum_dims(equation: str, shapes: list[Dims]) -> Dims:
 
 
 @einsum_op.shape
-def einsum_shape(node: Node) -> Any:
+def einsum_shape(node: Node) -> OutputDims:
     return einsum_dims(node.equation.decode(), [node.dims(i) for i in range(node.N)])
 
 
 @einsum_op.kernel
-def einsum_kernel(node: Node) -> Any:
+def einsum_kernel(node: Node) -> Kernel:
     equation = node.equation.decode().replace(" ", "")
     known = all(dims.is_known(node.dims(i)) for i in range(node.N))
     terms, output = equation.split("->")
@@ -91,7 +92,7 @@ def einsum_kernel(node: Node) -> Any:
     if known and unique == letters:
         return node.call(torch.einsum, equation, *node.inputs)
 
-    def compute(*inputs: Any) -> Any:
+    def compute(*inputs: Any) -> torch.Tensor:
         shape = einsum_dims(equation, [tuple(x.shape) for x in inputs])
         if unique == letters:
             return torch.einsum(equation, *inputs)
@@ -106,7 +107,7 @@ def einsum_kernel(node: Node) -> Any:
 
 
 @einsum_op.samples
-def einsum_samples() -> Any:
+def einsum_samples() -> None:
     a = np.array([[1.0, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample([a, a], equation=b"ij,kj->ik")
     yield Sample([np.stack([a, a]), a], equation=b"...ij,kj->...ki")

@@ -15,6 +15,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel
 from stillflow.graph.traits import Cost
 from stillflow.ops.linalg.matmul import mat_mul_shape
 from stillflow.ops.samples import Bad, Sample
@@ -67,10 +68,10 @@ def _activation(node: Node) -> Callable[[Any], Any]:
 
 
 @fused_mat_mul_op.kernel
-def fused_mat_mul_kernel(node: Node) -> Any:
+def fused_mat_mul_kernel(node: Node) -> Kernel:
     activation, a_turned, b_turned = _activation(node), node.transpose_a, node.transpose_b
 
-    def run(a: Any, b: Any, bias: Any) -> Any:
+    def run(a: Any, b: Any, bias: Any) -> torch.Tensor:
         a, b = a.mT if a_turned else a, b.mT if b_turned else b
         if not a.shape[1]:  # TensorFlow adds no biases to nothing
             return torch.mm(a, b)
@@ -86,7 +87,7 @@ def fused_mat_mul_kernel(node: Node) -> Any:
 
 
 @fused_mat_mul_op.samples
-def fused_mat_mul_samples() -> Any:
+def fused_mat_mul_samples() -> None:
     random = np.random.RandomState(3)
     a, b = random.randn(3, 4).astype(np.float32), random.randn(4, 2).astype(np.float32)
     bias = np.float32([0.5, -1.0])

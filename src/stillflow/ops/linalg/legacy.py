@@ -88,7 +88,7 @@ def _old_card(text: str, today: Card) -> Card:
 
 
 def _without_gradients(card: Card) -> Callable[[], Any]:
-    def samples() -> Any:
+    def samples() -> None:
         assert card.samples_part is not None
         for sample in card.samples_part():
             if isinstance(sample, Sample):
@@ -105,7 +105,7 @@ for _text, _today in _SAME:
 # ---- gradients of Cholesky factors as one op
 
 
-def _cholesky_gradient(factor: Any, grad: Any) -> Any:
+def _cholesky_gradient(factor: Any, grad: Any) -> torch.Tensor:
     lower = factor.tril()
     middle = (lower.mT @ grad.tril()).tril()
     middle = middle - 0.5 * torch.diag_embed(middle.diagonal(dim1=-2, dim2=-1))
@@ -114,7 +114,7 @@ def _cholesky_gradient(factor: Any, grad: Any) -> Any:
     return (0.5 * (result + result.mT)).contiguous()
 
 
-def _cholesky_gradient_samples() -> Any:
+def _cholesky_gradient_samples() -> None:
     factor = np.array([[2.0, 0.0], [0.5, 1.0]])
     yield Sample(factor, np.array([[1.0, 0.0], [2.0, -1.0]]), grad=False)
 
@@ -133,7 +133,7 @@ for _name, _types in (
 # ---- eigenvalues above eigenvectors
 
 
-def _stacked_eigenvalues(matrix: Any) -> Any:
+def _stacked_eigenvalues(matrix: Any) -> torch.Tensor:
     values, vectors = torch.linalg.eigh(matrix)
     return torch.cat([values.unsqueeze(-2), vectors], -2)
 
@@ -145,7 +145,7 @@ def _stacked_shape(node: Node) -> Any:
     return (*matrix[:-2], dims.add(matrix[-2], 1), matrix[-1])
 
 
-def _symmetric_samples() -> Any:
+def _symmetric_samples() -> None:
     yield Sample(np.array([[2.0, 1.0], [1.0, 5.0]]), grad=False)
 
 

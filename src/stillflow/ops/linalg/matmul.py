@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.cast import cast
@@ -85,19 +87,19 @@ def check_matrices(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> None
 
 
 # Loops that add products up know these functions.
-def mm_ta(a: Any, b: Any) -> Any:
+def mm_ta(a: Any, b: Any) -> torch.Tensor:
     return torch.mm(a.t(), b)
 
 
-def mm_tb(a: Any, b: Any) -> Any:
+def mm_tb(a: Any, b: Any) -> torch.Tensor:
     return torch.mm(a, b.t())
 
 
-def mm_ta_tb(a: Any, b: Any) -> Any:
+def mm_ta_tb(a: Any, b: Any) -> torch.Tensor:
     return torch.mm(a.t(), b.t())
 
 
-def _product(node: Node) -> Any:
+def _product(node: Node) -> Callable[..., Any]:
     """Return the function that multiplies two matrices as the node's attributes say."""
     if node.transpose_a:
         return mm_ta_tb if node.transpose_b else mm_ta
@@ -110,7 +112,7 @@ def _checked(node: Node, multiply: Any) -> Any:
         return node.call(multiply, *node.inputs)
     transposes_ = node.transpose_a, node.transpose_b
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Any, b: Any) -> torch.Tensor:
         check_matrices(tuple(a.shape), tuple(b.shape), *transposes_)
         return multiply(a, b)
 
@@ -118,18 +120,18 @@ def _checked(node: Node, multiply: Any) -> Any:
 
 
 @mat_mul_op.kernel
-def mat_mul_kernel(node: Node) -> Any:
+def mat_mul_kernel(node: Node) -> Kernel:
     return _checked(node, precise_on_cpu(node, _product(node), 2))
 
 
 @sparse_mat_mul_op.kernel
-def sparse_mat_mul_kernel(node: Node) -> Any:
+def sparse_mat_mul_kernel(node: Node) -> Kernel:
     multiply = _product(node)
     return _checked(node, lambda a, b: multiply(a.float(), b.float()))
 
 
 @mat_mul_op.gradient
-def mat_mul_gradient(node: Node, grad: Tensor) -> Any:
+def mat_mul_gradient(node: Node, grad: Tensor) -> Gradients:
     if 1 in node.skipped:
         return _gradient_of_first(node, grad, conj(node.inputs[1])), None
     if 0 in node.skipped:
@@ -138,20 +140,20 @@ def mat_mul_gradient(node: Node, grad: Tensor) -> Any:
     return _gradient_of_first(node, grad, b), _gradient_of_second(node, grad, a)
 
 
-def _gradient_of_first(node: Node, grad: Tensor, b: Tensor) -> Any:
+def _gradient_of_first(node: Node, grad: Tensor, b: Tensor) -> Tensor:
     if node.transpose_a:
         return mat_mul_op(b, grad, transpose_a=node.transpose_b, transpose_b=True)
     return mat_mul_op(grad, b, transpose_b=not node.transpose_b)
 
 
-def _gradient_of_second(node: Node, grad: Tensor, a: Tensor) -> Any:
+def _gradient_of_second(node: Node, grad: Tensor, a: Tensor) -> Tensor:
     if node.transpose_b:
         return mat_mul_op(grad, a, transpose_a=True, transpose_b=node.transpose_a)
     return mat_mul_op(a, grad, transpose_a=not node.transpose_a)
 
 
 @sparse_mat_mul_op.gradient
-def sparse_mat_mul_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_mat_mul_gradient(node: Node, grad: Tensor) -> Gradients:
     a, b = node.inputs
     sparse = {
         a: node.a_is_sparse,
@@ -181,7 +183,7 @@ _B = np.array([[0.5, 1.0], [-1.0, 2.0], [0.0, 3.0]], np.float32)
 
 @mat_mul_op.samples
 @sparse_mat_mul_op.samples
-def mat_mul_samples() -> Any:
+def mat_mul_samples() -> None:
     yield Sample(_A, _B)
     yield Sample(_A, _A, transpose_b=True)
     yield Sample(_A, _A, transpose_a=True)
@@ -214,16 +216,16 @@ batch_mat_mul_v2_op = op(
 
 
 @batch_mat_mul_op.shape
-def batch_mat_mul_shape(node: Node) -> Any:
+def batch_mat_mul_shape(node: Node) -> OutputDims:
     return _batch_shape(node, dims.merge)
 
 
 @batch_mat_mul_v2_op.shape
-def batch_mat_mul_v2_shape(node: Node) -> Any:
+def batch_mat_mul_v2_shape(node: Node) -> OutputDims:
     return _batch_shape(node, dims.broadcast)
 
 
-def _batch_shape(node: Node, combine: Any) -> Any:
+def _batch_shape(node: Node, combine: Any) -> tuple[int | None, ...] | None:
     x, y = node.dims(0), node.dims(1)
     if node.planning:
         _check_batches(node, x, y, combine)
@@ -259,31 +261,31 @@ def _check_batches(node: Node, x: Any, y: Any, combine: Any) -> None:
         ) from None
 
 
-def _adjoint(x: Any) -> Any:
+def _adjoint(x: Any) -> torch.Tensor:
     return x.mH if x.is_complex() else x.mT
 
 
-def _matmul_ax(x: Any, y: Any) -> Any:
+def _matmul_ax(x: Any, y: Any) -> torch.Tensor:
     return torch.matmul(_adjoint(x), y)
 
 
-def _matmul_ay(x: Any, y: Any) -> Any:
+def _matmul_ay(x: Any, y: Any) -> torch.Tensor:
     return torch.matmul(x, _adjoint(y))
 
 
-def _matmul_ax_ay(x: Any, y: Any) -> Any:
+def _matmul_ax_ay(x: Any, y: Any) -> torch.Tensor:
     return torch.matmul(_adjoint(x), _adjoint(y))
 
 
-def bmm_ta(x: Any, y: Any) -> Any:
+def bmm_ta(x: Any, y: Any) -> torch.Tensor:
     return torch.bmm(x.mT, y)
 
 
-def bmm_tb(x: Any, y: Any) -> Any:
+def bmm_tb(x: Any, y: Any) -> torch.Tensor:
     return torch.bmm(x, y.mT)
 
 
-def bmm_ta_tb(x: Any, y: Any) -> Any:
+def bmm_ta_tb(x: Any, y: Any) -> torch.Tensor:
     return torch.bmm(x.mT, y.mT)
 
 
@@ -300,7 +302,7 @@ def _is_plain(node: Node) -> bool:
 
 @batch_mat_mul_op.kernel
 @batch_mat_mul_v2_op.kernel
-def batch_mat_mul_kernel(node: Node) -> Any:
+def batch_mat_mul_kernel(node: Node) -> Kernel:
     if _is_plain(node):
         functions = (torch.bmm, bmm_tb, bmm_ta, bmm_ta_tb)
     else:
@@ -310,7 +312,7 @@ def batch_mat_mul_kernel(node: Node) -> Any:
 
 
 @batch_mat_mul_op.gradient
-def batch_mat_mul_gradient(node: Node, grad: Tensor) -> Any:
+def batch_mat_mul_gradient(node: Node, grad: Tensor) -> Gradients:
     x, y = node.inputs
     if node.adj_x and node.adj_y:
         return (
@@ -325,7 +327,7 @@ def batch_mat_mul_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @batch_mat_mul_v2_op.gradient
-def batch_mat_mul_v2_gradient(node: Node, grad: Tensor) -> Any:
+def batch_mat_mul_v2_gradient(node: Node, grad: Tensor) -> Gradients:
     grad_x, grad_y = batch_mat_mul_gradient(node, grad)
     x, y = node.inputs
     if dims.same(x._dims, y._dims):
@@ -340,7 +342,7 @@ def batch_mat_mul_v2_gradient(node: Node, grad: Tensor) -> Any:
 
 @batch_mat_mul_op.samples
 @batch_mat_mul_v2_op.samples
-def batch_mat_mul_samples() -> Any:
+def batch_mat_mul_samples() -> None:
     x = np.stack([_A, _A + 1.0])
     y = np.stack([_B, _B - 1.0])
     yield Sample(x, y)
@@ -359,7 +361,7 @@ cross_op = op("""
 
 
 @cross_op.shape
-def cross_shape(node: Node) -> Any:
+def cross_shape(node: Node) -> OutputDims:
     a = dims.with_rank_at_least(node.dims(0), 1)
     b = dims.with_rank_at_least(node.dims(1), 1)
     shape = dims.merge(a, b)
@@ -374,23 +376,23 @@ def _cross_numpy(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], -1)
 
 
-def _cross(a: Any, b: Any) -> Any:
+def _cross(a: Any, b: Any) -> torch.Tensor:
     return torch.linalg.cross(a, b, dim=-1)
 
 
 @cross_op.kernel
-def cross_kernel(node: Node) -> Any:
+def cross_kernel(node: Node) -> Kernel:
     return element_wise(node, _cross, _cross_numpy)
 
 
 @cross_op.gradient
-def cross_gradient(node: Node, grad: Tensor) -> Any:
+def cross_gradient(node: Node, grad: Tensor) -> Gradients:
     u, v = node.inputs
     return cross(v, grad), cross(grad, u)
 
 
 @cross_op.samples
-def cross_samples() -> Any:
+def cross_samples() -> None:
     yield Sample(_A, _A + np.float32([1.0, 0.0, 2.0]))
     yield Bad(_B, _B, match="must be 3")
 

@@ -14,7 +14,8 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample
 
@@ -40,7 +41,7 @@ batch_matrix_diag_part_op = op("BatchMatrixDiagPart(input: T) -> diagonal: T; T:
 batch_matrix_set_diag_op = op("BatchMatrixSetDiag(input: T, diagonal: T) -> output: T; T: type")
 
 
-def _at_least(node: Node, index: int, rank: int, name: str) -> Any:
+def _at_least(node: Node, index: int, rank: int, name: str) -> tuple[int | None, ...] | None:
     """Return the shape of an input with a minimum rank, checked by the kernel at run time."""
     dims = node.dims(index)
     if node.planning and dims is not None and len(dims) < rank:
@@ -139,7 +140,7 @@ def _matrix_size(length: int, lower: int, upper: int, rows: int, columns: int) -
 
 
 @matrix_diag_v2_op.shape
-def matrix_diag_v2_shape(node: Node) -> Any:
+def matrix_diag_v2_shape(node: Node) -> OutputDims:
     dims = _at_least(node, 0, 1, "diagonal")
     found = _known_range(node, 1)
     for index in (2, 3, 4):
@@ -161,7 +162,7 @@ def matrix_diag_v2_shape(node: Node) -> Any:
     return (*(dims[:-1] if lower == upper else dims[:-2]), *size)
 
 
-def _static_size(dims: Any, lower: int, upper: int, rows: Any, columns: Any) -> Any:
+def _static_size(dims: Any, lower: int, upper: int, rows: Any, columns: Any) -> tuple[int, ...]:
     """Return the shape that TF's graphs tell of; they take a size that is not known for -1."""
     known = [-1 if dim is None else dim for dim in dims]
     if lower < upper and (len(known) > 1 and known[-2]) != upper - lower + 1:
@@ -200,7 +201,7 @@ def _place(target: Any, diagonals: Any, lower: int, upper: int) -> None:
 
 def _make_matrix(
     diagonals: Any, lower: int, upper: int, rows: int, columns: int, padding: Any
-) -> Any:
+) -> torch.Tensor:
     if lower > upper:
         raise ValueError(
             f"lower_diag_index must not be larger than upper_diag_index: {lower} > {upper}"
@@ -221,13 +222,13 @@ def _make_matrix(
     return result
 
 
-def matrix_diag_kernel(node: Node) -> Any:
+def matrix_diag_kernel(node: Node) -> Call:
     return node.call(_make_matrix, node.inputs[0], 0, 0, -1, -1, None)
 
 
 @matrix_diag_v2_op.kernel
-def matrix_diag_v2_kernel(node: Node) -> Any:
-    def make(diagonals: Any, k: Any, rows: Any, columns: Any, padding: Any) -> Any:
+def matrix_diag_v2_kernel(node: Node) -> Kernel:
+    def make(diagonals: Any, k: Any, rows: Any, columns: Any, padding: Any) -> torch.Tensor:
         lower, upper = _range(ints(k))
         return _make_matrix(diagonals, lower, upper, int(rows), int(columns), padding)
 
@@ -237,7 +238,7 @@ def matrix_diag_v2_kernel(node: Node) -> Any:
 # ---- MatrixDiagPart
 
 
-def matrix_diag_part_shape(node: Node) -> Any:
+def matrix_diag_part_shape(node: Node) -> tuple[int | None, ...] | None:
     dims = _at_least(node, 0, 2, "input")
     if len(node.inputs) == 3:
         dims_lib.with_rank(node.dims(2), 0)
@@ -257,7 +258,7 @@ def matrix_diag_part_shape(node: Node) -> Any:
     return (*batch, longest(lower, upper, rows, columns))
 
 
-def _take_diagonals(x: Any, lower: int, upper: int, padding: Any) -> Any:
+def _take_diagonals(x: Any, lower: int, upper: int, padding: Any) -> torch.Tensor:
     rows, columns = x.shape[-2:]
     _check_bounds(lower, upper, rows, columns, ".")
     if lower == upper:
@@ -272,19 +273,19 @@ def _take_diagonals(x: Any, lower: int, upper: int, padding: Any) -> Any:
     return result
 
 
-def matrix_diag_part_kernel(node: Node) -> Any:
+def matrix_diag_part_kernel(node: Node) -> Call:
     return node.call(_take_diagonals, node.inputs[0], 0, 0, None)
 
 
 @matrix_diag_part_v2_op.kernel
-def matrix_diag_part_v2_kernel(node: Node) -> Any:
+def matrix_diag_part_v2_kernel(node: Node) -> Kernel:
     return lambda x, k, padding: _take_diagonals(x, *_range(ints(k)), padding)
 
 
 # ---- MatrixSetDiag
 
 
-def matrix_set_diag_shape(node: Node) -> Any:
+def matrix_set_diag_shape(node: Node) -> tuple[int | None, ...] | None:
     dims = _at_least(node, 0, 2, "input")
     diagonal = _at_least(node, 1, 1, "diagonal")
     found = _known_range(node, 2)
@@ -308,7 +309,7 @@ def matrix_set_diag_shape(node: Node) -> Any:
     return merged if single else dims_lib.merge(dims, (*diagonal[:-2], None, None))
 
 
-def _set_diagonals(x: Any, diagonals: Any, lower: int, upper: int) -> Any:
+def _set_diagonals(x: Any, diagonals: Any, lower: int, upper: int) -> torch.Tensor:
     rows, columns = x.shape[-2:]
     _check_bounds(lower, upper, rows, columns)
     count = () if lower == upper else (upper - lower + 1,)
@@ -331,12 +332,12 @@ def _set_diagonals(x: Any, diagonals: Any, lower: int, upper: int) -> Any:
     return result
 
 
-def matrix_set_diag_kernel(node: Node) -> Any:
+def matrix_set_diag_kernel(node: Node) -> Call:
     return node.call(_set_diagonals, *node.inputs, 0, 0)
 
 
 @matrix_set_diag_v2_op.kernel
-def matrix_set_diag_v2_kernel(node: Node) -> Any:
+def matrix_set_diag_v2_kernel(node: Node) -> Kernel:
     return lambda x, diagonals, k: _set_diagonals(x, diagonals, *_range(ints(k)))
 
 

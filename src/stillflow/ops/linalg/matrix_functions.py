@@ -11,6 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Cost
 from stillflow.ops.linalg.decompositions import in_float32, square_shape
 from stillflow.ops.linalg.operands import square_matrix
@@ -47,7 +48,7 @@ def _by_eigenvalues(matrix: Any, function: Any) -> tuple[Any, Any]:
     return result, _is_near(again, matrix)[..., None, None]
 
 
-def _is_near(one: Any, other: Any) -> Any:
+def _is_near(one: Any, other: Any) -> torch.Tensor:
     """Return True if matrices are equal but for rounding."""
     if not other.numel():
         return torch.ones(other.shape[:-2], dtype=torch.bool, device=other.device)
@@ -55,18 +56,18 @@ def _is_near(one: Any, other: Any) -> Any:
     return (one - other).abs().amax((-2, -1)) <= rounding * other.abs().amax((-2, -1))
 
 
-def _is_odd(matrix: Any) -> Any:
+def _is_odd(matrix: Any) -> torch.Tensor:
     """Return True for matrices with non-finite numbers, whose functions are unknown."""
     return ~matrix.isfinite().flatten(-2).all(-1)[..., None, None]
 
 
-def _finite(matrix: Any) -> Any:
+def _finite(matrix: Any) -> torch.Tensor:
     """Return the matrices, and zeros for those that are odd."""
     odd = _is_odd(matrix)
     return matrix.masked_fill(odd, 0) if bool(odd.any()) else matrix
 
 
-def _iterated_root(matrix: Any) -> Any:
+def _iterated_root(matrix: Any) -> torch.Tensor:
     """Square roots by the iteration of Denman and Beavers; NaN where it finds none."""
     identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
     root, inverse = matrix, identity.expand_as(matrix)
@@ -81,12 +82,12 @@ def _iterated_root(matrix: Any) -> Any:
     return root.masked_fill(~found, float("nan"))
 
 
-def _root_of_complex(matrix: Any) -> Any:
+def _root_of_complex(matrix: Any) -> torch.Tensor:
     result, fits = _by_eigenvalues(matrix, torch.sqrt)
     return result if bool(fits.all()) else torch.where(fits, result, _iterated_root(matrix))
 
 
-def _iterated_logarithm(matrix: Any) -> Any:
+def _iterated_logarithm(matrix: Any) -> torch.Tensor:
     """Logarithms by square roots, taken until a short series will do."""
     identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
     root, count = matrix, 0
@@ -100,8 +101,8 @@ def _iterated_logarithm(matrix: Any) -> Any:
 
 
 @matrix_square_root_op.kernel
-def matrix_square_root_kernel(node: Node) -> Any:
-    def run(matrix: Any) -> Any:
+def matrix_square_root_kernel(node: Node) -> Kernel:
+    def run(matrix: Any) -> torch.Tensor:
         if matrix.is_complex():
             root = _root_of_complex(_finite(matrix))
             return root.masked_fill(_is_odd(matrix), float("nan"))
@@ -114,8 +115,8 @@ def matrix_square_root_kernel(node: Node) -> Any:
 
 
 @matrix_logarithm_op.kernel
-def matrix_logarithm_kernel(node: Node) -> Any:
-    def run(matrix: Any) -> Any:
+def matrix_logarithm_kernel(node: Node) -> Kernel:
+    def run(matrix: Any) -> torch.Tensor:
         result, fits = _by_eigenvalues(_finite(matrix), torch.log)
         if not bool(fits.all()):
             result = torch.where(fits, result, _iterated_logarithm(_finite(matrix)))
@@ -125,7 +126,7 @@ def matrix_logarithm_kernel(node: Node) -> Any:
 
 
 @matrix_exponential_op.kernel
-def matrix_exponential_kernel(node: Node) -> Any:
+def matrix_exponential_kernel(node: Node) -> Kernel:
     return in_float32(torch.linalg.matrix_exp)
 
 
@@ -159,7 +160,7 @@ def _kronecker(a: Any, b: Any) -> Any:
 
 
 @matrix_square_root_op.gradient
-def matrix_square_root_gradient(node: Node, grad: Any) -> Any:
+def matrix_square_root_gradient(node: Node, grad: Any) -> Gradients:
     # With S the root, dA = dS S + S dS: a Sylvester equation, solved as a linear system.
     root: Any = node.outputs[0]
     shape = tf.shape(root)
@@ -262,12 +263,12 @@ def _pade13(matrix: Any) -> tuple[Any, Any]:
     return odd, plus(tf.matmul(a6, high), 6, a6, a4, a2, identity)
 
 
-def _identity(matrix: Any) -> Any:
+def _identity(matrix: Any) -> Tensor:
     rows = tf.shape(matrix)[-2]
     return tf.eye(rows, batch_shape=tf.shape(matrix)[:-2], dtype=matrix.dtype)
 
 
-def _by_norm(norm: Any, limits: tuple[float, ...], cases: list[Any]) -> Any:
+def _by_norm(norm: Any, limits: tuple[float, ...], cases: list[Any]) -> Tensor:
     """Select for each matrix the first case whose limit is above its norm, else the last."""
     limit = tf.constant(limits[0], norm.dtype)
     below = tf.less(norm, limit)
@@ -312,7 +313,7 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
         return tf.reshape(result, sizes)
 
 
-def _one_norm(matrices: Any) -> Any:
+def _one_norm(matrices: Any) -> Tensor:
     """Return the largest sum of the absolute values of a column."""
     columns = tf.reduce_sum(tf.abs(matrices), axis=tf.size(tf.shape(matrices)) - 2)
     return tf.reduce_max(columns, axis=-1)
@@ -333,7 +334,7 @@ def _approximant(matrix: Any, norm: Any) -> tuple[Any, Any, Any]:
     return odd + even, -odd + even, squarings
 
 
-def _square_repeatedly(result: Any, squarings: Any, dtype: Any) -> Any:
+def _square_repeatedly(result: Any, squarings: Any, dtype: Any) -> Tensor:
     most = tf.reduce_max(squarings)
 
     def squared(i: Any, r: Any) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
@@ -31,7 +32,7 @@ _A = np.array([[[2.0, 0.0], [1.0, 3.0]]] * 2)
 _B = np.array([[[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]]] * 2)
 
 
-def solve_shape(node: Node) -> Any:
+def solve_shape(node: Node) -> tuple[int | None, ...] | None:
     """Return a square matrix, and right-hand sides of as many rows, in equal batches."""
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     rhs = dims.with_rank_at_least(node.dims(1), 2)
@@ -56,10 +57,10 @@ matrix_solve_op.check(square_system)
 
 
 @matrix_solve_op.kernel
-def matrix_solve_kernel(node: Node) -> Any:
+def matrix_solve_kernel(node: Node) -> Kernel:
     transposed = node.adjoint
 
-    def solve(matrix: Any, rhs: Any) -> Any:
+    def solve(matrix: Any, rhs: Any) -> torch.Tensor:
         matrix = matrix.mH if transposed else matrix
         result, info = torch.linalg.solve_ex(matrix, rhs)
         check_invertible(info, result.numel(), "Input matrix")
@@ -69,20 +70,20 @@ def matrix_solve_kernel(node: Node) -> Any:
     return in_float32(solve)
 
 
-def _system_gradient(node: Node, grad_b: Any) -> Any:
+def _system_gradient(node: Node, grad_b: Any) -> Tensor:
     solution = node.outputs[0]
     left, right = (solution, grad_b) if node.adjoint else (grad_b, solution)
     return -matmul(left, right, adjoint_b=True)
 
 
 @matrix_solve_op.gradient
-def matrix_solve_gradient(node: Node, grad: Tensor) -> Any:
+def matrix_solve_gradient(node: Node, grad: Tensor) -> Gradients:
     grad_b = matrix_solve(node.inputs[0], grad, adjoint=not node.adjoint)
     return [_system_gradient(node, grad_b), grad_b]
 
 
 @matrix_solve_op.samples
-def matrix_solve_samples() -> Any:
+def matrix_solve_samples() -> None:
     yield Sample(_A, _B)
     yield Sample(_A, _B, adjoint=True)
     yield Bad(_A, _B[:, :1], match="Dimensions must be equal")
@@ -99,10 +100,10 @@ matrix_triangular_solve_op.check(square_system)
 
 
 @matrix_triangular_solve_op.kernel
-def matrix_triangular_solve_kernel(node: Node) -> Any:
+def matrix_triangular_solve_kernel(node: Node) -> Kernel:
     lower, transposed = node.lower, node.adjoint
 
-    def solve(matrix: Any, rhs: Any) -> Any:
+    def solve(matrix: Any, rhs: Any) -> torch.Tensor:
         zeros = matrix.diagonal(dim1=-2, dim2=-1) == 0
         check_invertible(zeros, rhs.numel(), "Input matrix")
         if rhs.numel():
@@ -117,7 +118,7 @@ def matrix_triangular_solve_kernel(node: Node) -> Any:
 
 
 @matrix_triangular_solve_op.gradient
-def matrix_triangular_solve_gradient(node: Node, grad: Tensor) -> Any:
+def matrix_triangular_solve_gradient(node: Node, grad: Tensor) -> Gradients:
     grad_b = matrix_triangular_solve(
         node.inputs[0], grad, lower=node.lower, adjoint=not node.adjoint
     )
@@ -127,7 +128,7 @@ def matrix_triangular_solve_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @matrix_triangular_solve_op.samples
-def matrix_triangular_solve_samples() -> Any:
+def matrix_triangular_solve_samples() -> None:
     for adjoint in (False, True):
         yield Sample(_A, _B, adjoint=adjoint)
         yield Sample(_A, _B, lower=False, adjoint=adjoint)
@@ -148,7 +149,7 @@ def matrix_solve_ls_check(node: Node) -> None:
 
 
 @matrix_solve_ls_op.shape
-def matrix_solve_ls_shape(node: Node) -> Any:
+def matrix_solve_ls_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(2), 0)
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     rhs = dims.with_rank_at_least(node.dims(1), 2)
@@ -167,10 +168,10 @@ _ILL_CONDITIONED = (
 
 
 @matrix_solve_ls_op.kernel
-def matrix_solve_ls_kernel(node: Node) -> Any:
+def matrix_solve_ls_kernel(node: Node) -> Kernel:
     fast = node.fast
 
-    def solve(matrix: Any, rhs: Any, l2: Any) -> Any:
+    def solve(matrix: Any, rhs: Any, l2: Any) -> torch.Tensor:
         if not bool(l2 >= 0) and rhs.shape[:-2].numel():
             raise errors.invalid_argument("l2_regularizer must be >= 0.")
         if not matrix.numel():
@@ -184,7 +185,7 @@ def matrix_solve_ls_kernel(node: Node) -> Any:
     return in_float32(solve)
 
 
-def _by_normal_equations(matrix: Any, rhs: Any, l2: Any) -> Any:
+def _by_normal_equations(matrix: Any, rhs: Any, l2: Any) -> torch.Tensor:
     rows, columns = matrix.shape[-2:]
     adjoint = matrix.mH
     over = rows >= columns
@@ -199,7 +200,7 @@ def _by_normal_equations(matrix: Any, rhs: Any, l2: Any) -> Any:
 
 
 @matrix_solve_ls_op.samples
-def matrix_solve_ls_samples() -> Any:
+def matrix_solve_ls_samples() -> None:
     yield Sample(_A, _B, 0.5, grad=False)
     yield Sample(_A, _B, 0.0, fast=False, grad=False)
     yield Bad(_A, _B, -0.5, match="l2_regularizer must be >= 0.")

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dims
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.arrays.transpose import matrix_transpose
@@ -16,7 +17,7 @@ from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.unary import reciprocal, square
 
 
-def gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Any:
+def gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Tensor:
     """Build the gradient, for wide matrices by that of their transposes."""
     a = node.inputs[0]
     grad_s_matrix: Any = matrix_diag(grad_s)
@@ -60,7 +61,7 @@ def _sizes(a: Any, grad_u: Any, grad_v: Any) -> tuple[Any, int, int]:
 
 def _terms(
     node: Node, grad_s_matrix: Any, u: Any, v: Any, grad_u: Any, grad_v: Any, m: int, n: int
-) -> Any:
+) -> Tensor:
     s: Any = node.outputs[0]
     s_matrix = matrix_diag(s)
     squares: Any = square(s)

@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}"
@@ -22,7 +23,7 @@ diag_part_op = op(f"DiagPart(input: T) -> diagonal: T; {_TYPES}")
 
 
 @diag_op.shape
-def diag_shape(node: Node) -> Any:
+def diag_shape(node: Node) -> OutputDims:
     if node.planning and node.dims(0) == ():
         raise ValueError("Input must be at least rank 1, got 0")
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
@@ -30,7 +31,7 @@ def diag_shape(node: Node) -> Any:
 
 
 @diag_part_op.shape
-def diag_part_shape(node: Node) -> Any:
+def diag_part_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     if dims is None:
         return None
@@ -56,11 +57,11 @@ def diag_part_shape(node: Node) -> Any:
     )
 
 
-def _spread(x: Any) -> Any:
+def _spread(x: Any) -> torch.Tensor:
     return torch.diag(x.reshape(-1)).reshape(*x.shape, *x.shape)
 
 
-def _take(x: Any) -> Any:
+def _take(x: Any) -> torch.Tensor:
     dims = x.shape[: x.ndim // 2]
     if tuple(dims) != tuple(x.shape[x.ndim // 2 :]):
         raise ValueError(f"Invalid shape {dims_lib.to_string(tuple(x.shape))}")
@@ -69,22 +70,22 @@ def _take(x: Any) -> Any:
 
 
 @diag_op.kernel
-def diag_kernel(node: Node) -> Any:
+def diag_kernel(node: Node) -> Kernel:
     return node.call(_spread, node.inputs[0])
 
 
 @diag_part_op.kernel
-def diag_part_kernel(node: Node) -> Any:
+def diag_part_kernel(node: Node) -> Kernel:
     return node.call(_take, node.inputs[0])
 
 
 @diag_op.gradient
-def diag_gradient(node: Node, grad: Any) -> Any:
+def diag_gradient(node: Node, grad: Any) -> Gradients:
     return tensor_diag_part(grad)
 
 
 @diag_part_op.gradient
-def diag_part_gradient(node: Node, grad: Any) -> Any:
+def diag_part_gradient(node: Node, grad: Any) -> Gradients:
     return tensor_diag(grad)
 
 

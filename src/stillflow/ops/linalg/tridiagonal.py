@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.linalg.operands import diagonals_product, diagonals_system
 from stillflow.ops.samples import Bad, Sample
@@ -34,7 +35,7 @@ tridiagonal_solve_op.check(diagonals_system)
 
 
 @tridiagonal_solve_op.shape
-def tridiagonal_solve_shape(node: Node) -> Any:
+def tridiagonal_solve_shape(node: Node) -> OutputDims:
     diagonals = dims.with_rank_at_least(node.dims(0), 2)
     rhs = dims.with_rank_at_least(node.dims(1), 2)
     if diagonals is None or rhs is None:
@@ -47,11 +48,11 @@ def tridiagonal_solve_shape(node: Node) -> Any:
 
 
 @tridiagonal_solve_op.kernel
-def tridiagonal_solve_kernel(node: Node) -> Any:
+def tridiagonal_solve_kernel(node: Node) -> Kernel:
     return _solve_pivoting if node.partial_pivoting else _solve_thomas
 
 
-def _dense(diagonals: Any) -> Any:
+def _dense(diagonals: Any) -> torch.Tensor:
     upper, main, lower = diagonals.unbind(-2)
     return (
         torch.diag_embed(main)
@@ -104,7 +105,7 @@ def _solve_thomas(diagonals: Any, rhs: Any) -> Any:
 
 
 @tridiagonal_solve_op.gradient
-def tridiagonal_solve_gradient(node: Node, grad: Tensor) -> Any:
+def tridiagonal_solve_gradient(node: Node, grad: Tensor) -> Gradients:
     transposed = _transposed(node.inputs[0])
     grad_rhs = tridiagonal_solve_op(transposed, grad, partial_pivoting=node.partial_pivoting)
     return [-_three_diagonals_of_product(grad_rhs, node.outputs[0]), grad_rhs]
@@ -146,7 +147,7 @@ def _three_diagonals_of_product(x: Any, y: Any) -> Any:
 
 
 @tridiagonal_solve_op.samples
-def tridiagonal_solve_samples() -> Any:
+def tridiagonal_solve_samples() -> None:
     yield Sample(_DIAGONALS, _RHS, grad=False)
     yield Sample(_DIAGONALS, _RHS, partial_pivoting=False, grad=False)
     yield Bad(_DIAGONALS[:2], _RHS, match="must be 3")
@@ -164,7 +165,7 @@ tridiagonal_mat_mul_op = op(
 
 
 @tridiagonal_mat_mul_op.shape
-def tridiagonal_mat_mul_shape(node: Node) -> Any:
+def tridiagonal_mat_mul_shape(node: Node) -> OutputDims:
     *rows, rhs = [dims.with_rank_at_least(node.dims(i), 2) for i in range(4)]
     upper, main, lower = rows
     row = dims.merge(upper, main)
@@ -183,8 +184,8 @@ tridiagonal_mat_mul_op.check(diagonals_product)
 
 
 @tridiagonal_mat_mul_op.kernel
-def tridiagonal_mat_mul_kernel(node: Node) -> Any:
-    def product(upper: Any, main: Any, lower: Any, rhs: Any) -> Any:
+def tridiagonal_mat_mul_kernel(node: Node) -> Kernel:
+    def product(upper: Any, main: Any, lower: Any, rhs: Any) -> torch.Tensor:
         result = main.mT * rhs
         result[..., :-1, :] += upper.mT[..., :-1, :] * rhs[..., 1:, :]
         result[..., 1:, :] += lower.mT[..., 1:, :] * rhs[..., :-1, :]
@@ -202,7 +203,7 @@ def _shift(x: Any, left: bool) -> Any:
 
 
 @tridiagonal_mat_mul_op.gradient
-def tridiagonal_mat_mul_gradient(node: Node, grad: Any) -> Any:
+def tridiagonal_mat_mul_gradient(node: Node, grad: Any) -> Gradients:
     upper, main, lower = [
         tf.linalg.matrix_transpose(diagonal, conjugate=True) for diagonal in node.inputs[:3]
     ]
@@ -217,7 +218,7 @@ def tridiagonal_mat_mul_gradient(node: Node, grad: Any) -> Any:
 
 
 @tridiagonal_mat_mul_op.samples
-def tridiagonal_mat_mul_samples() -> Any:
+def tridiagonal_mat_mul_samples() -> None:
     upper, main, lower = _DIAGONALS[:, None]
     yield Sample(upper, main, lower, _RHS, grad=False)
 

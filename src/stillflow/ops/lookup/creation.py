@@ -94,7 +94,7 @@ _KINDS = {
 }
 
 
-def _shape(node: Any) -> Any:
+def _shape(node: Any) -> tuple[int, ...]:
     handle = node.outputs[0]
     if handle.dtype.name != "resource":
         return (2,)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
@@ -50,7 +52,7 @@ def _handle_rank(node: Any) -> None:
     dims_lib.with_rank(node.dims(0), 0 if node.inputs[0].dtype.name == "resource" else 1)
 
 
-def _check_types(node: Any, key: Any, value: Any) -> Any:
+def _check_types(node: Any, key: Any, value: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Return the dims of a key and a value, or None where the handle does not tell."""
     handle = node.inputs[0]
     known = getattr(handle, "_handle_key", None)
@@ -65,7 +67,7 @@ def _check_types(node: Any, key: Any, value: Any) -> Any:
     return known[0], handle._handle_dims
 
 
-def _find_shape(node: Any) -> Any:
+def _find_shape(node: Any) -> tuple[int | None, ...] | None:
     if node.planning:
         return _planned_find_shape(node)
     _handle_rank(node)
@@ -83,14 +85,14 @@ def _find_shape(node: Any) -> Any:
     return dims_lib.concat(keys[: len(keys) - len(key)], value)
 
 
-def _planned_find_shape(node: Any) -> Any:
+def _planned_find_shape(node: Any) -> tuple[int | None, ...] | None:
     table, keys = node.state(0), node.dims(1)
     if not isinstance(table, Table) or keys is None or len(keys) < len(table.key_shape):
         return None
     return keys[: len(keys) - len(table.key_shape)] + table.value_shape
 
 
-def _export_shape(node: Any) -> Any:
+def _export_shape(node: Any) -> list[tuple[int | None, ...] | None]:
     if node.planning:
         return [None, None]
     _handle_rank(node)
@@ -148,10 +150,10 @@ def _match(node: Any, table: Table, key: Any, value: Any, gives: bool = False) -
         raise invalid(f"Signature mismatch, have: {text_of(ours)} expected: {text_of(theirs)}")
 
 
-def _find_kernel(node: Any) -> Any:
+def _find_kernel(node: Any) -> Callable[..., Any]:
     device = node.device
 
-    def find(handle: Any, keys: Any, default: Any) -> Any:
+    def find(handle: Any, keys: Any, default: Any) -> torch.Tensor | Array:
         table = _table(handle)
         _match(node, table, node.Tin, node.Tout, gives=True)
         found = table.find(to_stored(keys), to_stored(default))
@@ -160,8 +162,8 @@ def _find_kernel(node: Any) -> Any:
     return find
 
 
-def _pairs_kernel(how: str) -> Any:
-    def kernel(node: Any) -> Any:
+def _pairs_kernel(how: str) -> Callable[..., Any]:
+    def kernel(node: Any) -> Callable[..., Any]:
         def change(handle: Any, keys: Any, values: Any) -> None:
             table = _table(handle)
             _match(node, table, node.Tin, node.Tout)
@@ -174,7 +176,7 @@ def _pairs_kernel(how: str) -> Any:
     return kernel
 
 
-def _remove_kernel(node: Any) -> Any:
+def _remove_kernel(node: Any) -> Callable[..., Any]:
     def remove(handle: Any, keys: Any) -> None:
         table = _table(handle)
         _match(node, table, node.Tin, None)
@@ -185,15 +187,15 @@ def _remove_kernel(node: Any) -> Any:
     return remove
 
 
-def _size_kernel(node: Any) -> Any:
+def _size_kernel(node: Any) -> Callable[..., Any]:
     device = node.device
     return lambda handle: torch.tensor(_table(handle).size(), dtype=torch.int64, device=device)
 
 
-def _export_kernel(node: Any) -> Any:
+def _export_kernel(node: Any) -> Callable[..., Any]:
     device = node.device
 
-    def export(handle: Any) -> Any:
+    def export(handle: Any) -> tuple[torch.Tensor | Array, torch.Tensor]:
         table = _table(handle)
         keys, values = table.all_entries()
         return (
@@ -204,7 +206,7 @@ def _export_kernel(node: Any) -> Any:
     return export
 
 
-def _initialize_kernel(node: Any) -> Any:
+def _initialize_kernel(node: Any) -> Callable[..., Any]:
     def initialize(handle: Any, keys: Any, values: Any) -> None:
         table = _table(handle, fillable=True)
         _match(node, table, node.Tkey, node.Tval)
@@ -215,7 +217,7 @@ def _initialize_kernel(node: Any) -> Any:
     return initialize
 
 
-def _from_text_file_kernel(node: Any) -> Any:
+def _from_text_file_kernel(node: Any) -> Callable[..., Any]:
     delimiter = node.delimiter
     if len(delimiter) != 1:
         raise invalid("delimiter should be only 1 char")

@@ -67,7 +67,7 @@ def _getter(index: int, dtype: DType) -> Callable[[bytes, list[bytes], int], Any
         raise invalid(f"Data type {dtype.name} not supported.")
     parse, word = _PARSERS[dtype.name]
 
-    def number_of(line: bytes, tokens: list[bytes], number: int) -> Any:
+    def number_of(line: bytes, tokens: list[bytes], number: int) -> float | int:
         token = token_of(line, tokens)
         try:
             return parse(token)

@@ -17,6 +17,7 @@ from stillflow.graph.indexed_slices import IndexedSlices, convert_n_to_tensor_or
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
@@ -38,7 +39,7 @@ add_n_op = op(
 
 
 @add_n_op.shape
-def add_n_shape(node: Node) -> Any:
+def add_n_shape(node: Node) -> OutputDims:
     if node.planning:
         _check_sizes(node)
     shape = node.dims(node.N - 1)
@@ -61,14 +62,14 @@ def _check_sizes(node: Node) -> None:
             )
 
 
-def _add_all(first: Any, second: Any, *others: Any) -> Any:
+def _add_all(first: Any, second: Any, *others: Any) -> torch.Tensor:
     total = torch.add(first, second)
     for other in others:
         total.add_(other)
     return total
 
 
-def _sum_of_scalars(*values: Any) -> Any:
+def _sum_of_scalars(*values: Any) -> torch.Tensor:
     return torch.stack(values).sum(dtype=values[0].dtype)
 
 
@@ -102,12 +103,12 @@ add_n_op.kernel(_sum_kernel)
 
 
 @add_n_op.gradient
-def add_n_gradient(node: Node, grad: Tensor) -> Any:
+def add_n_gradient(node: Node, grad: Tensor) -> Gradients:
     return [grad] * len(node.inputs)
 
 
 @add_n_op.samples
-def add_n_samples() -> Any:
+def add_n_samples() -> None:
     x = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     for count in (1, 2, 5):
         yield Sample([x * (i + 1) for i in range(count)])
@@ -124,7 +125,7 @@ accumulate_nv2_op = op(f"""
 
 
 @accumulate_nv2_op.shape
-def accumulate_nv2_shape(node: Node) -> Any:
+def accumulate_nv2_shape(node: Node) -> OutputDims:
     if node.planning:
         return add_n_shape(node)
     return node.shape
@@ -134,12 +135,12 @@ accumulate_nv2_op.kernel(_sum_kernel)
 
 
 @accumulate_nv2_op.gradient
-def accumulate_nv2_gradient(node: Node, grad: Tensor) -> Any:
+def accumulate_nv2_gradient(node: Node, grad: Tensor) -> Gradients:
     return [grad] * len(node.inputs)
 
 
 @accumulate_nv2_op.samples
-def accumulate_nv2_samples() -> Any:
+def accumulate_nv2_samples() -> None:
     x = np.array([1.0, 2.0], np.float32)
     yield Sample([x, x, x], shape=TensorShape([2]))
 

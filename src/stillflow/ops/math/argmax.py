@@ -11,6 +11,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER
@@ -34,7 +35,7 @@ arg_min_op = op(
 
 @arg_max_op.shape
 @arg_min_op.shape
-def arg_extreme_shape(node: Node) -> Any:
+def arg_extreme_shape(node: Node) -> OutputDims:
     if node.planning:
         if node.dims(1) not in (None, ()):
             raise ValueError(
@@ -64,24 +65,24 @@ def arg_extreme_shape(node: Node) -> Any:
 
 
 @arg_max_op.kernel
-def arg_max_kernel(node: Node) -> Any:
+def arg_max_kernel(node: Node) -> Kernel:
     return arg_extreme(node, largest=True)
 
 
 @arg_min_op.kernel
-def arg_min_kernel(node: Node) -> Any:
+def arg_min_kernel(node: Node) -> Kernel:
     return arg_extreme(node, largest=False)
 
 
 @arg_max_op.gradient
 @arg_min_op.gradient
-def arg_extreme_gradient(node: Node, grad: Any) -> Any:
+def arg_extreme_gradient(node: Node, grad: Any) -> Gradients:
     return [None, None]
 
 
 @arg_max_op.samples
 @arg_min_op.samples
-def arg_extreme_samples() -> Any:
+def arg_extreme_samples() -> None:
     x = np.array([[1.0, 4.0, 4.0], [0.5, -4.0, -1.5]], np.float32)
     yield Sample(x, np.int32(1), fixed=(1,), grad=False)
     yield Sample(x, np.int64(-2), fixed=(1,), grad=False, output_type=dtypes.int32)

@@ -14,8 +14,9 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Scalar
 from stillflow.ops.arrays.native_kernels import choose
 from stillflow.ops.dispatch import dispatchable
@@ -58,7 +59,7 @@ def broadcasting_op(text: str, in_numpy: Callable[..., Any] | None = None, **opt
     return card
 
 
-def _pairs() -> Any:
+def _pairs() -> None:
     """Yield samples for functions of any two numbers."""
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, x + 1.0)
@@ -104,13 +105,13 @@ sub_op = broadcasting_op(
 )
 
 
-def _in_parts(function: Any) -> Any:
+def _in_parts(function: Any) -> Callable[..., Any]:
     """Torch's sum or difference of complex numbers, which by itself multiplies one of them by 1.
 
     That makes an infinite number one of which a part is unknown.
     """
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x: Any, y: Any) -> torch.Tensor:
         x, y = (torch.view_as_real(each.resolve_conj().resolve_neg()) for each in (x, y))
         return torch.view_as_complex(function(x, y))
 
@@ -118,7 +119,7 @@ def _in_parts(function: Any) -> Any:
 
 
 @add_op.kernel
-def add_kernel(node: Node) -> Any:
+def add_kernel(node: Node) -> Kernel:
     if node.T.name == "string":
         return on_strings(np.add)
     function = _in_parts(torch.add) if node.T.is_complex else torch.add
@@ -126,20 +127,20 @@ def add_kernel(node: Node) -> Any:
 
 
 @add_v2_op.kernel
-def add_v2_kernel(node: Node) -> Any:
+def add_v2_kernel(node: Node) -> Kernel:
     function = _in_parts(torch.add) if node.T.is_complex else torch.add
     return broadcasting_call(node, function)
 
 
 @sub_op.kernel
-def sub_kernel(node: Node) -> Any:
+def sub_kernel(node: Node) -> Kernel:
     function = _in_parts(torch.sub) if node.T.is_complex else torch.sub
     return element_wise(node, function, np.subtract)
 
 
 @add_op.gradient
 @add_v2_op.gradient
-def add_gradient(node: Node, grad: Any) -> Any:
+def add_gradient(node: Node, grad: Any) -> Gradients:
     x, y = node.inputs
     if only_first(node):
         return grad, None
@@ -149,7 +150,7 @@ def add_gradient(node: Node, grad: Any) -> Any:
 
 
 @sub_op.gradient
-def sub_gradient(node: Node, grad: Any) -> Any:
+def sub_gradient(node: Node, grad: Any) -> Gradients:
     x, y = node.inputs
     if only_first(node):
         return grad, None
@@ -193,37 +194,37 @@ squared_difference_op = broadcasting_op(
 
 
 @mul_op.kernel
-def mul_kernel(node: Node) -> Any:
+def mul_kernel(node: Node) -> Kernel:
     return element_wise(node, torch.mul, np.multiply)
 
 
-def _mul_no_nan(x: Any, y: Any) -> Any:
+def _mul_no_nan(x: Any, y: Any) -> torch.Tensor:
     result = torch.mul(x, y)
     return result if is_finite(result) else result.masked_fill_(y == 0, 0)
 
 
 @mul_no_nan_op.kernel
-def mul_no_nan_kernel(node: Node) -> Any:
+def mul_no_nan_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, _mul_no_nan)
 
 
-def _squared_difference(x: Any, y: Any) -> Any:
+def _squared_difference(x: Any, y: Any) -> torch.Tensor:
     return torch.square(torch.sub(x, y))
 
 
-def _squared_modulus(x: Any, y: Any) -> Any:
+def _squared_modulus(x: Any, y: Any) -> torch.Tensor:
     difference = torch.sub(x, y)
     return difference * difference.conj()
 
 
 @squared_difference_op.kernel
-def squared_difference_kernel(node: Node) -> Any:
+def squared_difference_kernel(node: Node) -> Kernel:
     function = _squared_modulus if node.T.is_complex else _squared_difference
     return broadcasting_call(node, function)
 
 
 @mul_op.gradient
-def mul_gradient(node: Node, grad: Any) -> Any:
+def mul_gradient(node: Node, grad: Any) -> Gradients:
     x, y = node.inputs
     if only_first(node):
         return mul_op(grad, conj(y)), None
@@ -238,7 +239,7 @@ def mul_gradient(node: Node, grad: Any) -> Any:
 
 
 @mul_no_nan_op.gradient
-def mul_no_nan_gradient(node: Node, grad: Any) -> Any:
+def mul_no_nan_gradient(node: Node, grad: Any) -> Gradients:
     x, y = node.inputs
     if same_known_shapes(x, y, grad):
         return mul_no_nan_op(grad, y), mul_no_nan_op(x, grad)
@@ -247,7 +248,7 @@ def mul_no_nan_gradient(node: Node, grad: Any) -> Any:
 
 
 @squared_difference_op.gradient
-def squared_difference_gradient(node: Node, grad: Any) -> Any:
+def squared_difference_gradient(node: Node, grad: Any) -> Gradients:
     x, y = node.inputs
     with control_dependencies([grad]):
         x_grad = scalar_mul(2.0, grad) * (x - y)
@@ -296,7 +297,7 @@ minimum_op = broadcasting_op(
 )
 
 
-def _integer_pow(x: Any, y: Any) -> Any:
+def _integer_pow(x: Any, y: Any) -> torch.Tensor:
     if torch.any(y < 0):
         raise invalid("Integers to negative integer powers are not allowed")
     return torch.pow(x, y)
@@ -307,7 +308,7 @@ _EASY_EXPONENTS = (-2.0, -1.0, 2.0, 3.0)
 
 
 @pow_op.kernel
-def pow_kernel(node: Node) -> Any:
+def pow_kernel(node: Node) -> Kernel:
     exponent = node.value(1) if node.T.is_floating else None
     if exponent is not None and exponent.ndim == 0 and float(exponent) in _EASY_EXPONENTS:
         return node.call(torch.pow, node.inputs[0], float(exponent))
@@ -317,15 +318,15 @@ def pow_kernel(node: Node) -> Any:
 # Where an input is NaN, TF gives the first one; torch gives NaN. Only the second input matters.
 
 
-def _maximum(x: Any, y: Any) -> Any:
+def _maximum(x: Any, y: Any) -> torch.Tensor:
     return torch.maximum(x, y) if is_finite(y) else choose(x < y, y, x)
 
 
-def _minimum(x: Any, y: Any) -> Any:
+def _minimum(x: Any, y: Any) -> torch.Tensor:
     return torch.minimum(x, y) if is_finite(y) else choose(y < x, y, x)
 
 
-def _extreme_kernel(node: Node, function: Any, exact: Any) -> Any:
+def _extreme_kernel(node: Node, function: Any, exact: Any) -> Call | Callable[..., Any]:
     y = node.value(1)
     if node.T.is_integer or (y is not None and not np.isnan(y.astype(np.float64)).any()):
         return broadcasting_call(node, function)
@@ -333,17 +334,17 @@ def _extreme_kernel(node: Node, function: Any, exact: Any) -> Any:
 
 
 @maximum_op.kernel
-def maximum_kernel(node: Node) -> Any:
+def maximum_kernel(node: Node) -> Kernel:
     return _extreme_kernel(node, torch.maximum, _maximum)
 
 
 @minimum_op.kernel
-def minimum_kernel(node: Node) -> Any:
+def minimum_kernel(node: Node) -> Kernel:
     return _extreme_kernel(node, torch.minimum, _minimum)
 
 
 @pow_op.gradient
-def pow_gradient(node: Node, grad: Any) -> Any:
+def pow_gradient(node: Node, grad: Any) -> Gradients:
     x, y = node.inputs
     if only_first(node):
         x, y = conj(x), conj(y)
@@ -361,7 +362,9 @@ def pow_gradient(node: Node, grad: Any) -> Any:
     return gx, to_y.fit(grad * z * log_x)
 
 
-def _extreme_gradient(node: Node, grad: Tensor, chooses_x: Any) -> Any:
+def _extreme_gradient(
+    node: Node, grad: Tensor, chooses_x: Any
+) -> tuple[Tensor | None, Tensor | None]:
     x, y = node.inputs
     if only_first(node):
         zeros = fills.zeros_like(grad)
@@ -379,17 +382,17 @@ def _extreme_gradient(node: Node, grad: Tensor, chooses_x: Any) -> Any:
 
 
 @maximum_op.gradient
-def maximum_gradient(node: Node, grad: Any) -> Any:
+def maximum_gradient(node: Node, grad: Any) -> Gradients:
     return _extreme_gradient(node, grad, comparison.greater_equal)
 
 
 @minimum_op.gradient
-def minimum_gradient(node: Node, grad: Any) -> Any:
+def minimum_gradient(node: Node, grad: Any) -> Gradients:
     return _extreme_gradient(node, grad, comparison.less_equal)
 
 
 @pow_op.samples
-def pow_samples() -> Any:
+def pow_samples() -> None:
     x = np.array([[0.5, 2.0, 3.0], [1.5, 1.0, 0.25]], np.float32)
     yield Sample(x, np.array([2.0, -1.0, 0.5], np.float32))
     yield Sample(x, x)
@@ -398,7 +401,7 @@ def pow_samples() -> Any:
 
 @maximum_op.samples
 @minimum_op.samples
-def distinct_samples() -> Any:
+def distinct_samples() -> None:
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
     yield Sample(x, np.float32(1.0))

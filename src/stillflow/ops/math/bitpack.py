@@ -9,6 +9,7 @@ import numpy as np
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.math.kernels import through_numpy
 from stillflow.ops.samples import Bad, Sample
 
@@ -19,7 +20,7 @@ compare_and_bitpack_op = op("""
 
 
 @compare_and_bitpack_op.shape
-def compare_and_bitpack_shape(node: Node) -> Any:
+def compare_and_bitpack_shape(node: Node) -> OutputDims:
     shape = node.dims(0)
     if node.planning:
         _check(shape, node.dims(1))
@@ -41,7 +42,7 @@ def _check(shape: Any, threshold: Any) -> None:
 
 
 @compare_and_bitpack_op.kernel
-def compare_and_bitpack_kernel(node: Node) -> Any:
+def compare_and_bitpack_kernel(node: Node) -> Kernel:
     def pack(x: np.ndarray, threshold: np.ndarray) -> np.ndarray:
         _check(x.shape, threshold.shape)
         return np.packbits(x if x.dtype == bool else x > threshold, axis=-1)
@@ -50,7 +51,7 @@ def compare_and_bitpack_kernel(node: Node) -> Any:
 
 
 @compare_and_bitpack_op.samples
-def compare_and_bitpack_samples() -> Any:
+def compare_and_bitpack_samples() -> None:
     x = np.arange(16, dtype=np.float32).reshape(2, 8) % 5
     yield Sample(x, np.float32(2.0))
     yield Bad(x[:, :3], np.float32(2.0), match="divisible by 8")

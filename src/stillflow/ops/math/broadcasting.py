@@ -18,7 +18,7 @@ broadcasts: Any = LazyModule("stillflow.ops.arrays.broadcast")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 
-def broadcast_shape(node: Node) -> Any:
+def broadcast_shape(node: Node) -> tuple[int | None, ...] | None:
     """Return the shape rule of element-wise ops with broadcasting."""
     try:
         return dims.broadcast(node.dims(0), node.dims(1))

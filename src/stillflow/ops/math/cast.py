@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import value_of
 from stillflow.graph.conversion import convert_to_tensor
@@ -18,6 +20,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
@@ -38,7 +41,7 @@ cast_op = op(
 
 
 @cast_op.shape
-def cast_shape(node: Node) -> Any:
+def cast_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
@@ -46,7 +49,7 @@ _known_cast = value_of(lambda x: x)
 
 
 @cast_op.value
-def cast_value(node: Node) -> Any:
+def cast_value(node: Node) -> Array | None:
     for dtype in (node.SrcT, node.DstT):
         if not (dtype.is_integer or dtype.is_bool or dtype.is_floating):
             return None
@@ -81,7 +84,7 @@ def _cut_bits(source: DType, target: DType) -> int:
     return _FRACTION.get(source, 0) - _FRACTION.get(target, 99)
 
 
-def _cut_fraction(x: Any, bits: int) -> Any:
+def _cut_fraction(x: Any, bits: int) -> torch.Tensor:
     """`x` with the lowest bits of every fraction set to zero."""
     parts = torch.view_as_real(x) if x.is_complex() else x
     words = parts.view(torch.int64 if parts.dtype == torch.float64 else torch.int32)
@@ -90,7 +93,7 @@ def _cut_fraction(x: Any, bits: int) -> Any:
 
 
 @cast_op.kernel
-def cast_kernel(node: Node) -> Any:
+def cast_kernel(node: Node) -> Kernel:
     source, target = node.SrcT, node.DstT
     if source == target:
         return node.same(0)
@@ -107,7 +110,7 @@ def cast_kernel(node: Node) -> Any:
         return node.call(torch.Tensor.to, node.inputs[0], dtype)
     drops_imaginary = source.is_complex and not target.is_complex
 
-    def convert(x: Any) -> Any:
+    def convert(x: Any) -> torch.Tensor:
         x = _cut_fraction(x, cut) if cut > 0 else x
         return (x.real if drops_imaginary else x).to(dtype, copy=True)
 
@@ -121,7 +124,7 @@ _DIFFERENTIABLE = (
 
 
 @cast_op.gradient
-def cast_gradient(node: Node, grad: Any) -> Any:
+def cast_gradient(node: Node, grad: Any) -> Gradients:
     source = node.dtype(0)
     if source in _DIFFERENTIABLE and grad.dtype.base_dtype in _DIFFERENTIABLE:
         return cast(grad, source)
@@ -129,7 +132,7 @@ def cast_gradient(node: Node, grad: Any) -> Any:
 
 
 @cast_op.samples
-def cast_samples() -> Any:
+def cast_samples() -> None:
     x = np.array([[1.5, -2.5], [0.25, 7.0]], np.float32)
     yield Sample(x, DstT=dtypes.float64)
     yield Sample(x, DstT=dtypes.int32)
@@ -147,7 +150,7 @@ bitcast_op = op(f"Bitcast(input: T) -> output: type; T: {_BITS}; type: {_BITS}",
 
 
 @bitcast_op.shape
-def bitcast_shape(node: Node) -> Any:
+def bitcast_shape(node: Node) -> OutputDims:
     shape, before, after = node.dims(0), node.T.size, node.type.size
     if shape is None or before == after:
         return shape
@@ -166,7 +169,7 @@ def bitcast_shape(node: Node) -> Any:
 
 
 @bitcast_op.kernel
-def bitcast_kernel(node: Node) -> Any:
+def bitcast_kernel(node: Node) -> Kernel:
     dtype = torch_type(node.type)
     before, after = node.T.size, node.type.size
     if before == after:
@@ -182,7 +185,7 @@ def bitcast_kernel(node: Node) -> Any:
 
 
 @bitcast_op.samples
-def bitcast_samples() -> Any:
+def bitcast_samples() -> None:
     x = np.array([[1, 2], [3, 4]], np.int32)
     yield Sample(x, type=dtypes.float32)
     yield Sample(x, type=dtypes.uint8)
@@ -243,10 +246,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return x
 
 
-def _to(dtype: DType, suffix: str, x: str = "", result: str = "") -> Any:
+def _to(dtype: DType, suffix: str, x: str = "", result: str = "") -> Callable[..., Any]:
     """Return an older spelling of a cast, with an argument and its result as an example."""
 
-    def convert(x: Any, name: str = f"To{suffix}") -> Any:
+    def convert(x: Any, name: str = f"To{suffix}") -> Tensor:
         return cast(x, dtype, name=name)
 
     name = f"to_{suffix.lower()}"

@@ -17,6 +17,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
@@ -42,11 +43,11 @@ clip_by_value_op = op(f"""
 
 
 @clip_by_value_op.shape
-def clip_by_value_shape(node: Node) -> Any:
+def clip_by_value_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
-def _clip(t: Any, low: Any, high: Any) -> Any:
+def _clip(t: Any, low: Any, high: Any) -> torch.Tensor:
     for bound in (low, high):
         if bound.dim() and bound.shape != t.shape:
             raise invalid(
@@ -66,7 +67,7 @@ def _sizes(x: Any) -> str:
 
 
 @clip_by_value_op.kernel
-def clip_by_value_kernel(node: Node) -> Any:
+def clip_by_value_kernel(node: Node) -> Kernel:
     if node.T.is_complex:
         raise ValueError("ClipByValue is not defined for complex numbers")
     if node.T in NUMPY_TYPES:
@@ -75,7 +76,7 @@ def clip_by_value_kernel(node: Node) -> Any:
 
 
 @clip_by_value_op.samples
-def clip_by_value_samples() -> Any:
+def clip_by_value_samples() -> None:
     x = np.array([[-3.0, 0.5], [2.0, 9.0]], np.float32)
     yield Sample(x, np.float32(-1.0), np.float32(3.0), grad=False)
     yield Sample(x, x - 1.0, x + 1.0, grad=False)
@@ -94,7 +95,9 @@ def _like(t: Any, values: Tensor) -> Any:
 
 @export("clip_by_value")
 @dispatchable
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+def clip_by_value(
+    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+) -> Tensor:
     """`t` with every element moved into the range between two bounds.
 
     Args:
@@ -120,7 +123,9 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
 @export("clip_by_norm")
 @dispatchable
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(
+    t: Any, clip_norm: Any, axes: Any = None, name: str | None = None
+) -> Tensor | IndexedSlices:
     """`t` scaled down where its L2 norm is above a maximum.
 
     Args:

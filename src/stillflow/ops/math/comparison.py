@@ -12,8 +12,9 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import value_of
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Scalar
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape
@@ -42,7 +43,7 @@ def _comparison(name: str, torch_name: str, in_numpy: Callable[..., Any], scalar
     return card
 
 
-def _pairs() -> Any:
+def _pairs() -> None:
     x = np.array([[1.0, 2.0, 3.0], [-1.0, 0.0, 2.0]], np.float32)
     yield Sample(x, np.array([1.0, 1.0, 3.0], np.float32))
     yield Sample(x, np.float32(2.0))
@@ -69,7 +70,7 @@ not_equal_op = op(
 
 @equal_op.shape
 @not_equal_op.shape
-def equal_shape(node: Node) -> Any:
+def equal_shape(node: Node) -> OutputDims:
     if node.incompatible_shape_error:
         return broadcast_shape(node)
     x, y = node.dims(0), node.dims(1)
@@ -98,10 +99,10 @@ def _equality_value(in_numpy: Callable[..., Any]) -> Callable[[Node], Any]:
     return value
 
 
-def _compare(node: Node, function: Any, in_numpy: Callable[..., Any]) -> Any:
+def _compare(node: Node, function: Any, in_numpy: Callable[..., Any]) -> Call | Callable[..., Any]:
     strings = dtypes.string == node.T
 
-    def on_strings(x: Any, y: Any) -> Any:
+    def on_strings(x: Any, y: Any) -> torch.Tensor:
         return torch.from_numpy(np.asarray(in_numpy(x, y), dtype=bool))
 
     compare = on_strings if strings else function
@@ -123,12 +124,12 @@ not_equal_op.value(_equality_value(np.not_equal))
 
 
 @equal_op.kernel
-def equal_kernel(node: Node) -> Any:
+def equal_kernel(node: Node) -> Kernel:
     return _compare(node, torch.eq, np.equal)
 
 
 @not_equal_op.kernel
-def not_equal_kernel(node: Node) -> Any:
+def not_equal_kernel(node: Node) -> Kernel:
     return _compare(node, torch.ne, np.not_equal)
 
 
@@ -158,12 +159,12 @@ def approximate_equal_check(node: Node) -> None:
 
 
 @approximate_equal_op.shape
-def approximate_equal_shape(node: Node) -> Any:
+def approximate_equal_shape(node: Node) -> OutputDims:
     return dims.merge(node.dims(0), node.dims(1))
 
 
 @approximate_equal_op.kernel
-def approximate_equal_kernel(node: Node) -> Any:
+def approximate_equal_kernel(node: Node) -> Kernel:
     tolerance = node.tolerance
 
     def close(x: Any, y: Any) -> Any:
@@ -176,7 +177,7 @@ def approximate_equal_kernel(node: Node) -> Any:
 
 
 @approximate_equal_op.samples
-def approximate_equal_samples() -> Any:
+def approximate_equal_samples() -> None:
     x = np.array([1.0, 2.0, 3.0], np.float32)
     yield Sample(x, x + np.array([0.0, 0.05, 0.5], np.float32), tolerance=0.1)
     yield Bad(x, np.zeros([2], np.float32), match="must be equal")
@@ -202,17 +203,17 @@ for _card, _in_numpy in ((logical_and_op, np.logical_and), (logical_or_op, np.lo
 
 
 @logical_and_op.kernel
-def logical_and_kernel(node: Node) -> Any:
+def logical_and_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, torch.logical_and)
 
 
 @logical_or_op.kernel
-def logical_or_kernel(node: Node) -> Any:
+def logical_or_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, torch.logical_or)
 
 
 @logical_not_op.shape
-def logical_not_shape(node: Node) -> Any:
+def logical_not_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
@@ -220,25 +221,25 @@ logical_not_op.value(value_of(np.logical_not))
 
 
 @logical_not_op.kernel
-def logical_not_kernel(node: Node) -> Any:
+def logical_not_kernel(node: Node) -> Kernel:
     return node.call(torch.logical_not, *node.inputs)
 
 
 @logical_and_op.samples
 @logical_or_op.samples
-def logic_samples() -> Any:
+def logic_samples() -> None:
     yield Sample(np.array([[True], [False]]), np.array([True, False]))
 
 
 @logical_not_op.samples
-def logical_not_samples() -> Any:
+def logical_not_samples() -> None:
     yield Sample(np.array([True, False]))
 
 
 # ---- kinds of numbers
 
 
-def _is_finite(x: Any) -> Any:
+def _is_finite(x: Any) -> torch.Tensor:
     return torch.lt(torch.abs(x), torch.inf)  # torch.isfinite takes twice as many operations
 
 

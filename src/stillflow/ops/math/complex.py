@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
@@ -40,14 +41,14 @@ complex_op = op("""
 complex_op.shape(broadcast_shape)
 
 
-def _complex(real: Any, imag: Any) -> Any:
+def _complex(real: Any, imag: Any) -> torch.Tensor:
     if real.shape != imag.shape:
         real, imag = torch.broadcast_tensors(real, imag)
     return torch.complex(real, imag)
 
 
 @complex_op.kernel
-def complex_kernel(node: Node) -> Any:
+def complex_kernel(node: Node) -> Kernel:
     made = torch_type(node.Tout)
     if made.to_real() == torch_type(node.T):
         return broadcasting_call(node, _complex)
@@ -56,13 +57,13 @@ def complex_kernel(node: Node) -> Any:
 
 
 @complex_op.gradient
-def complex_gradient(node: Node, grad: Tensor) -> Any:
+def complex_gradient(node: Node, grad: Tensor) -> Gradients:
     to_real, to_imag = summing_targets(*node.inputs)
     return to_real.reduce(real(grad)), to_imag.reduce(imag(grad))
 
 
 @complex_op.samples
-def complex_samples() -> Any:
+def complex_samples() -> None:
     x = np.array([[1.5, -2.0], [0.5, 3.0]], np.float32)
     yield Sample(x, x + 1.0, grad=False)
     yield Sample(x, np.array([1.0, 2.0], np.float32), grad=False)
@@ -98,22 +99,22 @@ def _part(node: Node, function: Callable[..., Any]) -> Any:
 
 
 @real_op.kernel
-def real_kernel(node: Node) -> Any:
+def real_kernel(node: Node) -> Kernel:
     return _part(node, torch.real)
 
 
 @imag_op.kernel
-def imag_kernel(node: Node) -> Any:
+def imag_kernel(node: Node) -> Kernel:
     return _part(node, torch.imag)
 
 
 @angle_op.kernel
-def angle_kernel(node: Node) -> Any:
+def angle_kernel(node: Node) -> Kernel:
     return _part(node, torch.angle)
 
 
 @complex_abs_op.kernel
-def complex_abs_kernel(node: Node) -> Any:
+def complex_abs_kernel(node: Node) -> Kernel:
     if node.Tout != node.T.real_dtype:
         given, wanted, fitting = map(cpp_name, (node.T, node.Tout, node.T.real_dtype))
         raise invalid(f"Signature mismatch, have: {given}->{wanted} expected: {given}->{fitting}")
@@ -121,25 +122,25 @@ def complex_abs_kernel(node: Node) -> Any:
 
 
 @conj_op.kernel
-def conj_kernel(node: Node) -> Any:
+def conj_kernel(node: Node) -> Kernel:
     # The lazy conjugate would be a view that numpy cannot read.
     return node.call(torch.conj_physical, *node.inputs)
 
 
 @real_op.gradient
-def real_gradient(node: Node, grad: Tensor) -> Any:
+def real_gradient(node: Node, grad: Tensor) -> Gradients:
     zero = constant(0, dtype=grad.dtype)
     return complex(grad, zero)
 
 
 @imag_op.gradient
-def imag_gradient(node: Node, grad: Tensor) -> Any:
+def imag_gradient(node: Node, grad: Tensor) -> Gradients:
     zero = constant(0, dtype=grad.dtype)
     return complex(zero, grad)
 
 
 @angle_op.gradient
-def angle_gradient(node: Node, grad: Tensor) -> Any:
+def angle_gradient(node: Node, grad: Tensor) -> Gradients:
     x = node.inputs[0]
     with control_dependencies([grad]):
         re, im = real(x), imag(x)
@@ -149,7 +150,7 @@ def angle_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @complex_abs_op.gradient
-def complex_abs_gradient(node: Node, grad: Tensor) -> Any:
+def complex_abs_gradient(node: Node, grad: Tensor) -> Gradients:
     y = node.outputs[0]
     return division.div_no_nan(
         complex(grad, fills.zeros_like(grad)) * node.inputs[0], complex(y, fills.zeros_like(y))
@@ -157,7 +158,7 @@ def complex_abs_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @conj_op.gradient
-def conj_gradient(node: Node, grad: Tensor) -> Any:
+def conj_gradient(node: Node, grad: Tensor) -> Gradients:
     return conj(grad)
 
 
@@ -166,7 +167,7 @@ def conj_gradient(node: Node, grad: Tensor) -> Any:
 @angle_op.samples
 @complex_abs_op.samples
 @conj_op.samples
-def part_samples() -> Any:
+def part_samples() -> None:
     yield Sample(np.array([[1 + 2j, -0.5 + 0.25j], [3 - 1j, -2 - 1j]], np.complex64), grad=False)
 
 

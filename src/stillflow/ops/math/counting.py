@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
@@ -42,7 +43,7 @@ bincount_op = op(
 
 
 @bincount_op.shape
-def bincount_shape(node: Node) -> Any:
+def bincount_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(1), 0)
     size = node.value(1)
     if size is None:
@@ -53,7 +54,7 @@ def bincount_shape(node: Node) -> Any:
 
 
 @bincount_op.kernel
-def bincount_kernel(node: Node) -> Any:
+def bincount_kernel(node: Node) -> Kernel:
     kind = torch_type(node.T)
 
     def count(numbers: Any, size: Any, weights: Any) -> Any:
@@ -78,7 +79,7 @@ def bincount_kernel(node: Node) -> Any:
 
 
 @bincount_op.samples
-def bincount_samples() -> Any:
+def bincount_samples() -> None:
     yield Sample(np.int32([1, 1, 3, 7]), np.int32(4), np.float32([]), fixed=(1,))
     yield Sample(np.int32([1, 1, 3]), np.int32(4), np.float32([0.5, 2, 3]), fixed=(1,))
     yield Bad(np.int32([-1]), np.int32(4), np.float32([]), match="must be non-negative")
@@ -140,7 +141,7 @@ histogram_fixed_width_op = op(
 
 
 @histogram_fixed_width_op.shape
-def histogram_fixed_width_shape(node: Node) -> Any:
+def histogram_fixed_width_shape(node: Node) -> OutputDims:
     if not node.planning:
         dims.with_value(dims.with_rank(node.dims(1), 1)[0], 2)
         dims.with_rank(node.dims(2), 0)
@@ -155,10 +156,10 @@ def histogram_fixed_width_shape(node: Node) -> Any:
 
 
 @histogram_fixed_width_op.kernel
-def histogram_fixed_width_kernel(node: Node) -> Any:
+def histogram_fixed_width_kernel(node: Node) -> Kernel:
     kind = torch_type(node.op.attrs["dtype"])
 
-    def histogram(values: Any, value_range: Any, nbins: Any) -> Any:
+    def histogram(values: Any, value_range: Any, nbins: Any) -> torch.Tensor:
         bins = int(nbins)
         if tuple(value_range.shape) != (2,):
             raise invalid("value_range should be a vector of 2 elements.")
@@ -179,7 +180,7 @@ def histogram_fixed_width_kernel(node: Node) -> Any:
 
 
 @histogram_fixed_width_op.samples
-def histogram_fixed_width_samples() -> Any:
+def histogram_fixed_width_samples() -> None:
     x = np.float32([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0])
     yield Sample(x, np.float32([0.0, 5.0]), np.int32(5), fixed=(2,))
     yield Bad(x, np.float32([5.0, 0.0]), np.int32(5), match="value_range should satisfy")
@@ -249,18 +250,18 @@ def bucketize_check(node: Node) -> None:
 
 
 @bucketize_op.shape
-def bucketize_shape(node: Node) -> Any:
+def bucketize_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @bucketize_op.kernel
-def bucketize_kernel(node: Node) -> Any:
+def bucketize_kernel(node: Node) -> Kernel:
     boundaries = torch.tensor(node.boundaries, dtype=torch.float32, device=node.device)
     return node.call(torch.bucketize, node.inputs[0], boundaries, out_int32=True, right=True)
 
 
 @bucketize_op.samples
-def bucketize_samples() -> Any:
+def bucketize_samples() -> None:
     x = np.float32([[-1.0, 0.0], [1.5, 9.0]])
     yield Sample(x, boundaries=[0.0, 2.0, 5.0], grad=False)
     yield Bad(x, boundaries=[3.0, 2.0], match="Expected sorted boundaries")

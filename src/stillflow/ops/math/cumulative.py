@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops import forward_declarations
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
@@ -41,7 +42,7 @@ def _scan_op(name: str, kinds: str = ANY_NUMBER) -> Card:
     return card
 
 
-def _samples() -> Any:
+def _samples() -> None:
     x = np.array([[1.0, -2.0, 3.5], [0.5, 4.0, -1.5]], np.float32)
     for exclusive in (False, True):
         for reverse in (False, True):
@@ -74,7 +75,7 @@ def _scan_kernel(node: Node, scan: Callable[[Any, int], Any], start: Any) -> Any
     """Return the kernel of an inclusive `scan` along an axis, which is exclusive from `start`."""
     exclusive, reverse = node.exclusive, node.reverse
 
-    def run(x: Any, axis: Any) -> Any:
+    def run(x: Any, axis: Any) -> torch.Tensor:
         axis = _axis(x, axis)
         if x.numel() == 0:
             return x.clone()
@@ -95,10 +96,10 @@ def _scan_kernel(node: Node, scan: Callable[[Any, int], Any], start: Any) -> Any
     return node.call(run, node.inputs[0], axis)
 
 
-def _numpy_scan(node: Node, scan: Callable[..., Any], start: int) -> Any:
+def _numpy_scan(node: Node, scan: Callable[..., Any], start: int) -> Callable[..., Any]:
     exclusive, reverse = node.exclusive, node.reverse
 
-    def run(x: Any, axis: Any) -> Any:
+    def run(x: Any, axis: Any) -> torch.Tensor:
         number = _axis(x, axis)
 
         def on_array(array: np.ndarray) -> np.ndarray:
@@ -120,7 +121,7 @@ def _in_numpy(node: Node) -> bool:
 
 
 @cumsum_op.kernel
-def cumsum_kernel(node: Node) -> Any:
+def cumsum_kernel(node: Node) -> Kernel:
     if _in_numpy(node):
         return _numpy_scan(node, np.cumsum, 0)
     kind = torch_type(node.T)
@@ -128,7 +129,7 @@ def cumsum_kernel(node: Node) -> Any:
 
 
 @cumprod_op.kernel
-def cumprod_kernel(node: Node) -> Any:
+def cumprod_kernel(node: Node) -> Kernel:
     if _in_numpy(node):
         return _numpy_scan(node, np.cumprod, 1)
     kind = torch_type(node.T)
@@ -136,11 +137,11 @@ def cumprod_kernel(node: Node) -> Any:
 
 
 @cumulative_logsumexp_op.kernel
-def cumulative_logsumexp_kernel(node: Node) -> Any:
+def cumulative_logsumexp_kernel(node: Node) -> Kernel:
     # TF starts from the lowest finite number, so that is the logarithm of 0.
     lowest = float(node.T.min)
 
-    def scan(x: Any, axis: int) -> Any:
+    def scan(x: Any, axis: int) -> torch.Tensor:
         x = torch.where(torch.isnan(x), lowest, x)  # TF passes over NaNs
         return torch.logcumsumexp(x, axis).clamp_(min=lowest)
 
@@ -148,13 +149,13 @@ def cumulative_logsumexp_kernel(node: Node) -> Any:
 
 
 @cumsum_op.gradient
-def cumsum_gradient(node: Node, grad: Tensor) -> Any:
+def cumsum_gradient(node: Node, grad: Tensor) -> Gradients:
     result = cumsum(grad, node.inputs[1], exclusive=node.exclusive, reverse=not node.reverse)
     return [result, None]
 
 
 @cumprod_op.gradient
-def cumprod_gradient(node: Node, grad: Tensor) -> Any:
+def cumprod_gradient(node: Node, grad: Tensor) -> Gradients:
     x, axis = node.inputs
     product = cumprod(x, axis, exclusive=node.exclusive, reverse=node.reverse)
     out = cumsum(product * grad, axis, exclusive=node.exclusive, reverse=not node.reverse)
@@ -162,7 +163,7 @@ def cumprod_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @cumulative_logsumexp_op.gradient
-def cumulative_logsumexp_gradient(node: Node, grad: Tensor) -> Any:
+def cumulative_logsumexp_gradient(node: Node, grad: Tensor) -> Gradients:
     x, axis = node.inputs
     y = node.outputs[0]
     lowest = grad.dtype.min

@@ -14,8 +14,9 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Scalar
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
@@ -76,11 +77,11 @@ def _nonzero(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _divide_floor(x: Any, y: Any) -> Any:
+def _divide_floor(x: Any, y: Any) -> torch.Tensor:
     return torch.div(x, y, rounding_mode="floor")
 
 
-def _divide_truncate(x: Any, y: Any) -> Any:
+def _divide_truncate(x: Any, y: Any) -> torch.Tensor:
     return torch.div(x, y, rounding_mode="trunc")
 
 
@@ -106,7 +107,7 @@ def _checked(node: Node, divide: Callable[..., Any], opposite: bool) -> Callable
     dividing by -1 gives `-x`, else 0, as remainders do.
     """
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x: Any, y: Any) -> torch.Tensor:
         if y.numel() and y.amin().item() > 0:  # the usual divisors, found out in one look
             return divide(x, y)
         if not torch.all(y) and x.numel():
@@ -165,7 +166,7 @@ xdivy_op = broadcasting_op(f"Xdivy(x: T, y: T) -> z: T; T: {_NO_NAN}")
 xlogy_op = broadcasting_op(f"Xlogy(x: T, y: T) -> z: T; T: {_NO_NAN}")
 
 
-def _quotient_kernel(node: Node) -> Any:
+def _quotient_kernel(node: Node) -> Call | Callable[..., Any]:
     if node.op.type == "RealDiv" and node.T in (dtypes.int16, dtypes.uint16):
         raise no_kernel(node)
     if node.T.is_integer:
@@ -178,63 +179,63 @@ real_div_op.kernel(_quotient_kernel)
 truncate_div_op.kernel(_quotient_kernel)
 
 
-def _floor_of_quotient(x: Any, y: Any) -> Any:
+def _floor_of_quotient(x: Any, y: Any) -> torch.Tensor:
     return torch.floor(torch.div(x, y))
 
 
 @floor_div_op.kernel
-def floor_div_kernel(node: Node) -> Any:
+def floor_div_kernel(node: Node) -> Kernel:
     if node.T.is_integer:
         return _divide_integers(node, _divide_floor, np.floor_divide, opposite=True)
     return broadcasting_call(node, _floor_of_quotient)
 
 
-def _div_no_nan(x: Any, y: Any) -> Any:
+def _div_no_nan(x: Any, y: Any) -> torch.Tensor:
     result = torch.div(x, y)
     return result if is_finite(result) else result.masked_fill_(y == 0, 0)
 
 
 @div_no_nan_op.kernel
-def div_no_nan_kernel(node: Node) -> Any:
+def div_no_nan_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, _div_no_nan)
 
 
-def _xdivy(x: Any, y: Any) -> Any:
+def _xdivy(x: Any, y: Any) -> torch.Tensor:
     result = torch.div(x, y)
     return result if is_finite(result) else result.masked_fill_(x == 0, 0)
 
 
 @xdivy_op.kernel
-def xdivy_kernel(node: Node) -> Any:
+def xdivy_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, _xdivy)
 
 
-def _xlogy(x: Any, y: Any) -> Any:
+def _xlogy(x: Any, y: Any) -> torch.Tensor:
     result = torch.mul(x, torch.log(y))
     return result if is_finite(result) else result.masked_fill_(x == 0, 0)
 
 
 @xlogy_op.kernel
-def xlogy_kernel(node: Node) -> Any:
+def xlogy_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, _xlogy)
 
 
 @div_op.gradient
-def div_gradient(node: Node, grad: Any) -> Any:
+def div_gradient(node: Node, grad: Any) -> Gradients:
     return _ratio_gradient(node, grad, divide)
 
 
 @real_div_op.gradient
-def real_div_gradient(node: Node, grad: Any) -> Any:
+def real_div_gradient(node: Node, grad: Any) -> Gradients:
     return _ratio_gradient(node, grad, realdiv)
 
 
 @div_no_nan_op.gradient
-def div_no_nan_gradient(node: Node, grad: Any) -> Any:
+def div_no_nan_gradient(node: Node, grad: Any) -> Gradients:
     return _ratio_gradient(node, grad, div_no_nan)
 
 
-def _ratio_gradient(node: Node, grad: Any, over: Callable[..., Any]) -> Any:
+def _ratio_gradient(node: Node, grad: Any, over: Callable[..., Any]) -> tuple[Tensor, Tensor]:
     """Return the gradient of a quotient, written with the same kind of quotient."""
     x, y = node.inputs
     to_x, to_y = summing_targets(x, y)
@@ -245,7 +246,7 @@ def _ratio_gradient(node: Node, grad: Any, over: Callable[..., Any]) -> Any:
 
 @floor_div_op.gradient
 @truncate_div_op.gradient
-def no_gradient(node: Node, grad: Any) -> Any:
+def no_gradient(node: Node, grad: Any) -> Gradients:
     return None, None
 
 
@@ -255,13 +256,13 @@ def _is_not_zero(x: Tensor) -> Tensor:
 
 
 @xlogy_op.gradient
-def xlogy_gradient(node: Node, grad: Any) -> Any:
+def xlogy_gradient(node: Node, grad: Any) -> Gradients:
     return chain_rule(node, grad, lambda x, y: (xlogy_op(_is_not_zero(x), y), xdivy_op(x, y)))
 
 
 @xdivy_op.gradient
-def xdivy_gradient(node: Node, grad: Any) -> Any:
-    def partials(x: Tensor, y: Tensor) -> Any:
+def xdivy_gradient(node: Node, grad: Any) -> Gradients:
+    def partials(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return xdivy_op(_is_not_zero(x), y), xdivy_op(unary.negative(x), y**2)
 
     return chain_rule(node, grad, partials)
@@ -271,7 +272,7 @@ def xdivy_gradient(node: Node, grad: Any) -> Any:
 @real_div_op.samples
 @div_no_nan_op.samples
 @xdivy_op.samples
-def quotient_samples() -> Any:
+def quotient_samples() -> None:
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
     yield Sample(np.array([[2.0], [3.0]], np.float32), x)
@@ -279,14 +280,14 @@ def quotient_samples() -> Any:
 
 @floor_div_op.samples
 @truncate_div_op.samples
-def whole_quotient_samples() -> Any:
+def whole_quotient_samples() -> None:
     yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
     yield Sample(np.array([-7.5, 7.5], np.float32), np.array([2.0, -2.0], np.float32))
     yield Bad(np.int32([1]), np.int32([0]), match=_BY_ZERO)
 
 
 @xlogy_op.samples
-def xlogy_samples() -> Any:
+def xlogy_samples() -> None:
     yield Sample(np.array([0.5, -2.0], np.float32), np.array([[2.0], [0.5]], np.float32))
 
 
@@ -308,7 +309,7 @@ mod_op = broadcasting_op(
 
 
 @floor_mod_op.kernel
-def floor_mod_kernel(node: Node) -> Any:
+def floor_mod_kernel(node: Node) -> Kernel:
     if node.T.is_integer:
         return _divide_integers(node, torch.remainder, np.mod, opposite=False)
     return broadcasting_call(node, torch.remainder)
@@ -316,14 +317,14 @@ def floor_mod_kernel(node: Node) -> Any:
 
 @mod_op.kernel
 @truncate_mod_op.kernel
-def truncate_mod_kernel(node: Node) -> Any:
+def truncate_mod_kernel(node: Node) -> Kernel:
     if node.T.is_integer:
         return _divide_integers(node, torch.fmod, np.fmod, opposite=False)
     return broadcasting_call(node, torch.fmod)
 
 
 @floor_mod_op.gradient
-def floor_mod_gradient(node: Node, grad: Any) -> Any:
+def floor_mod_gradient(node: Node, grad: Any) -> Gradients:
     x, y = conj(node.inputs[0]), conj(node.inputs[1])
     to_x, to_y = summing_targets(x, y)
     floor_xy = floor_div(x, y)
@@ -334,7 +335,7 @@ def floor_mod_gradient(node: Node, grad: Any) -> Any:
 @floor_mod_op.samples
 @truncate_mod_op.samples
 @mod_op.samples
-def remainder_samples() -> Any:
+def remainder_samples() -> None:
     yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
     yield Sample(np.array([-7.5, 7.25], np.float32), np.array([[2.0], [-2.0]], np.float32))
     yield Bad(np.int32([1]), np.int32([0]), match=_BY_ZERO)

@@ -17,14 +17,14 @@ from stillflow.ops.math.native_kernels import BETWEEN_CHECKS, EPSILON, MOST_TERM
 _Found = tuple[Any, Any]  # a value and its derivative by a
 
 
-def slope(a: Any, x: Any) -> Any:
+def slope(a: Any, x: Any) -> torch.Tensor:
     """Return the derivative of P(a, x) by a; 0 for x = 0, else NaN outside a > 0, x > 0."""
     result = torch.full_like(a, float("nan"))
     result[x == 0] = 0.0
     return _filled(result, a, x, _slope_near, _slope_far)
 
 
-def draw_slope(alpha: Any, sample: Any) -> Any:
+def draw_slope(alpha: Any, sample: Any) -> torch.Tensor:
     """Return a gamma draw's derivative by alpha, with its distribution function kept equal.
 
     That is -(dP/da) / (dP/dx), of the type of alpha; NaN outside alpha > 0, sample >= 0.
@@ -35,7 +35,7 @@ def draw_slope(alpha: Any, sample: Any) -> Any:
     return _filled(result, a, x, _draw_near, _draw_far).to(alpha.dtype)
 
 
-def _filled(result: Any, a: Any, x: Any, near: Any, far: Any) -> Any:
+def _filled(result: Any, a: Any, x: Any, near: Any, far: Any) -> torch.Tensor:
     """Fill in the values of two functions where the series or the fraction converges."""
     defined = (a > 0) & (x > 0)
     is_far = defined & (x > 1) & (x > a)
@@ -45,7 +45,7 @@ def _filled(result: Any, a: Any, x: Any, near: Any, far: Any) -> Any:
     return result
 
 
-def _slope_near(a: Any, x: Any) -> Any:
+def _slope_near(a: Any, x: Any) -> torch.Tensor:
     """P = x^a e^-x / gamma(a + 1) times the series."""
     total, total_slope = _either("gamma_series", series, a, x)
     log_x = torch.log(x)
@@ -53,7 +53,7 @@ def _slope_near(a: Any, x: Any) -> Any:
     return factor * (total * (log_x - torch.digamma(a + 1)) + total_slope)
 
 
-def _slope_far(a: Any, x: Any) -> Any:
+def _slope_far(a: Any, x: Any) -> torch.Tensor:
     """Q = x^a e^-x / gamma(a) times the fraction."""
     value, value_slope = _either("gamma_fractions", fraction, a, x)
     log_x = torch.log(x)
@@ -61,12 +61,12 @@ def _slope_far(a: Any, x: Any) -> Any:
     return -factor * (value_slope + value * (log_x - torch.digamma(a)))
 
 
-def _draw_near(a: Any, x: Any) -> Any:
+def _draw_near(a: Any, x: Any) -> torch.Tensor:
     total, total_slope = _either("gamma_series", series, a, x)
     return -(total_slope + total * (torch.log(x) - torch.digamma(a + 1))) * x / a
 
 
-def _draw_far(a: Any, x: Any) -> Any:
+def _draw_far(a: Any, x: Any) -> torch.Tensor:
     value, value_slope = _either("gamma_fractions", fraction, a, x)
     return (value_slope + value * (torch.log(x) - torch.digamma(a))) * x
 

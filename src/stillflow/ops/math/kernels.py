@@ -9,10 +9,11 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.dims import is_known, to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 
 # Torch stores these types but computes next to nothing with them on the CPU.
 NUMPY_TYPES = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
@@ -33,7 +34,7 @@ def through_numpy(function: Callable[..., Any], dtype: DType) -> Callable[..., A
     """Return a kernel that computes in numpy, giving tensors of `dtype` on the inputs' device."""
     target = dtype.np_dtype
 
-    def run(*tensors: Any) -> Any:
+    def run(*tensors: Any) -> torch.Tensor:
         with np.errstate(all="ignore"):
             result = function(*[tensor.cpu().numpy() for tensor in tensors])
         result = np.asarray(result)
@@ -46,7 +47,7 @@ def through_numpy(function: Callable[..., Any], dtype: DType) -> Callable[..., A
 
 def element_wise(
     node: Node, function: Callable[..., Any], in_numpy: Callable[..., Any] | None = None
-) -> Any:
+) -> Call | Callable[..., Any]:
     """Return a kernel that calls a torch function, or numpy's for types missing in torch."""
     if in_numpy is not None and node.dtype(0) in NUMPY_TYPES:
         return through_numpy(in_numpy, node.outputs[0].dtype.base_dtype)
@@ -60,7 +61,7 @@ def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
     if is_known(node.dims(0)) and is_known(node.dims(1)):
         return node.call(function, *node.inputs)
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x: Any, y: Any) -> torch.Tensor:
         try:
             return function(x, y)
         except RuntimeError:
@@ -97,7 +98,7 @@ def is_finite(x: Any) -> bool:
 def on_strings(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel over arrays of bytes that gives an array of bytes, also for scalars."""
 
-    def run(*arrays: Any) -> Any:
+    def run(*arrays: Any) -> Array:
         result = np.empty(np.broadcast_shapes(*[array.shape for array in arrays]), object)
         result[...] = function(*arrays)
         return result

@@ -40,7 +40,7 @@ _FEW = 16  # pairs that torch takes in less time
 _LARGEST = 16  # for larger ones the loop would need more terms
 
 
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: Any, q: Any) -> torch.Tensor:
     """Return the sum of `(q + n) ** -x` over all n from 0, element by element, of two tensors."""
     found = scaled_zeta(x, q)
     if found is None:
@@ -48,7 +48,7 @@ def zeta(x: Any, q: Any) -> Any:
     return torch.special.zeta(x, q) if found is None else found
 
 
-def _of_pairs(x: Any, q: Any) -> Any:
+def _of_pairs(x: Any, q: Any) -> torch.Tensor | None:
     if not (native_calls.take(x, q) and x.shape == q.shape and x.numel() >= _FEW):
         return None
     library: Any = native.library()
@@ -59,7 +59,7 @@ def _of_pairs(x: Any, q: Any) -> Any:
     return None if refused else result
 
 
-def scaled_zeta(x: Any, q: Any, factor: Any = 1.0) -> Any:
+def scaled_zeta(x: Any, q: Any, factor: Any = 1.0) -> torch.Tensor | None:
     """Return `zeta(x, q)` times a factor; None unless x is a scalar and q float32, all positive."""
     if x.dim() or not native_calls.take(q):
         return None

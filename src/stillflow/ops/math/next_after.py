@@ -11,6 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.broadcasting import summing_targets
@@ -26,12 +27,12 @@ next_after_op = broadcasting_op("""
 
 
 @next_after_op.kernel
-def next_after_kernel(node: Node) -> Any:
+def next_after_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, torch.nextafter)
 
 
 @next_after_op.gradient
-def next_after_gradient(node: Node, grad: Any) -> Any:
+def next_after_gradient(node: Node, grad: Any) -> Gradients:
     x1, x2 = node.inputs
     to_x1, to_x2 = summing_targets(x1, x2)
     with control_dependencies([grad]):
@@ -41,7 +42,7 @@ def next_after_gradient(node: Node, grad: Any) -> Any:
 
 
 @next_after_op.samples
-def next_after_samples() -> Any:
+def next_after_samples() -> None:
     yield Sample(np.array([1.0, -1.0, 0.0]), np.array([2.0, -2.0, 1.0]), grad=False)
 
 

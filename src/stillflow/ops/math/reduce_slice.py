@@ -30,7 +30,7 @@ def _slices_in(indices: Dims) -> Dim:
     return indices[0]
 
 
-def reduce_slice_shape(node: Node) -> Any:
+def reduce_slice_shape(node: Node) -> tuple[int | None, ...] | None:
     """Return the shape rule of all of them."""
     axes, data, indices = node.dims(2), node.dims(0), node.dims(1)
     dims_lib.with_rank(axes, 0)
@@ -75,7 +75,7 @@ def _bounds(indices: Any, size: int) -> tuple[Any, Any]:
 def _kernel(combine: Any, dtype: DType) -> Callable[..., Any]:
     pick = moving(dtype, lambda rows, places: rows[places])
 
-    def reduce(data: Any, indices: Any, axis: Any) -> Any:
+    def reduce(data: Any, indices: Any, axis: Any) -> torch.Tensor:
         dimension = _checked_axis(int(axis), data.dim())
         rows = data.movedim(dimension, 0)
         first, lengths = _bounds(indices.to(data.device), len(rows))
@@ -87,7 +87,7 @@ def _kernel(combine: Any, dtype: DType) -> Callable[..., Any]:
     return reduce
 
 
-def _extremes(node: Node, largest: bool) -> Any:
+def _extremes(node: Node, largest: bool) -> Callable[..., Any]:
     if node.T.is_complex:
         raise no_kernel(node)
     return segment_kernels.extremes(node.T, largest, infinite=True)

@@ -35,7 +35,7 @@ def normalized(axes: Sequence[int], rank: int, running: bool = True) -> list[int
     return sorted(found)
 
 
-def reduction_shape(node: Node) -> Any:
+def reduction_shape(node: Node) -> tuple[int | None, ...] | None:
     """Return the shape rule of all reductions: input 1 holds the axes."""
     running = node.planning
     shape, axes_shape = node.dims(0), node.dims(1)
@@ -76,7 +76,7 @@ def reduction_kernel(node: Node, reduce: Reduce, whole: Callable[..., Any] | Non
     axes, shape = node.value(1), node.dims(0)
     if axes is None or shape is None:
 
-        def at_run_time(x: Any, axes: Any) -> Any:
+        def at_run_time(x: Any, axes: Any) -> torch.Tensor:
             found = normalized(axes.reshape(-1).tolist(), x.dim())
             return reduce(x, found, keep) if found else x.clone()
 
@@ -121,7 +121,7 @@ def mean_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
         return torch.mean, torch.mean
     total, _ = sum_of(dtype)
 
-    def mean(x: Any, axes: list[int], keep: bool) -> Any:
+    def mean(x: Any, axes: list[int], keep: bool) -> torch.Tensor:
         result = total(x, axes, keep)
         count = 1
         for axis in axes:
@@ -141,7 +141,7 @@ def product_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
         return in_numpy(lambda x, **how: np.prod(x, dtype=x.dtype, **how), dtype), None
     kind = torch_type(dtype)
 
-    def product(x: Any, axes: list[int], keep: bool) -> Any:
+    def product(x: Any, axes: list[int], keep: bool) -> torch.Tensor:
         for axis in reversed(axes):
             x = torch.prod(x, axis, keep, dtype=kind)
         return x
@@ -177,12 +177,12 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
         return in_numpy(lambda x, **how: numpy_function(x, initial=worst, **how), dtype), None
     kind = torch_type(dtype)
 
-    def along(x: Any, axes: list[int], keep: bool) -> Any:
+    def along(x: Any, axes: list[int], keep: bool) -> torch.Tensor:
         for group in reversed(_adjacent(axes)):  # of which torch takes one after the other faster
             x = getattr(torch, function)(x, group, keep)
         return x
 
-    def extreme(x: Any, axes: list[int], keep: bool) -> Any:
+    def extreme(x: Any, axes: list[int], keep: bool) -> torch.Tensor:
         if x.numel() == 0:
             shape = [1 if i in axes else n for i, n in enumerate(x.shape)]
             result = torch.full(shape, worst, dtype=kind, device=x.device)
@@ -213,7 +213,7 @@ def euclidean_norm_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
     total, _ = sum_of(dtype)
     kind = torch_type(dtype)
 
-    def euclidean(x: Any, axes: list[int], keep: bool) -> Any:
+    def euclidean(x: Any, axes: list[int], keep: bool) -> torch.Tensor:
         if dtype.is_complex:
             return torch.sqrt(torch.sum(x * x.conj(), axes, keep))
         squares = total(x * x, axes, keep)
@@ -230,7 +230,7 @@ def arg_extreme(node: Node, largest: bool) -> Any:
     if dtype.is_complex:
         raise ValueError(f"{node.op.type} is not defined for complex numbers")
 
-    def positions(x: Any, axis: int) -> Any:
+    def positions(x: Any, axis: int) -> torch.Tensor:
         if not -x.dim() <= axis < x.dim():
             raise invalid(
                 f"Expected dimension in the range [{-x.dim()}, {x.dim()}), but got {axis}"
@@ -248,7 +248,7 @@ def arg_extreme(node: Node, largest: bool) -> Any:
     return node.call(positions, node.inputs[0], int(axis))
 
 
-def _positions(x: Any, axis: int, largest: bool) -> Any:
+def _positions(x: Any, axis: int, largest: bool) -> torch.Tensor:
     if not x.is_floating_point():
         return (torch.argmax if largest else torch.argmin)(x, axis)
     rows = row_extremes.as_rows(x, axis)

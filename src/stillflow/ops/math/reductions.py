@@ -16,6 +16,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
@@ -68,7 +69,7 @@ def _reduction_op(
     return card
 
 
-def _samples() -> Any:
+def _samples() -> None:
     x = np.array([[1.0, -2.0, 3.5], [0.5, 4.0, -1.5]], np.float32)
     for axes in ([0], [1], [-1], [0, 1]):
         yield Sample(x, np.int32(axes), fixed=(1,))
@@ -116,18 +117,18 @@ for _card, _in_numpy in ((all_op, np.all), (any_op, np.any)):
 
 
 @all_op.kernel
-def all_kernel(node: Node) -> Any:
+def all_kernel(node: Node) -> Kernel:
     return kernels.reduction_kernel(node, any_all.every, any_all.every_of_all)
 
 
 @any_op.kernel
-def any_kernel(node: Node) -> Any:
+def any_kernel(node: Node) -> Kernel:
     return kernels.reduction_kernel(node, any_all.some, any_all.some_of_all)
 
 
 @all_op.samples
 @any_op.samples
-def logic_samples() -> Any:
+def logic_samples() -> None:
     x = np.array([[True, False, True], [True, True, True]])
     for axes in ([0], [1], [0, 1]):
         yield Sample(x, np.int32(axes), fixed=(1,))
@@ -169,7 +170,7 @@ def _kept_and_tiled(shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 
 @sum_op.gradient
-def sum_gradient(node: Node, grad: Tensor) -> Any:
+def sum_gradient(node: Node, grad: Tensor) -> Gradients:
     return _spread(node, grad), None
 
 
@@ -200,7 +201,7 @@ def _spread(node: Node, grad: Tensor) -> Tensor:
 
 
 @mean_op.gradient
-def mean_gradient(node: Node, grad: Tensor) -> Any:
+def mean_gradient(node: Node, grad: Tensor) -> Gradients:
     sum_grad = _spread(node, grad)
     x, y = node.inputs[0], node.outputs[0]
     if dims.is_known(x._dims) and dims.is_known(y._dims):
@@ -214,7 +215,7 @@ def mean_gradient(node: Node, grad: Tensor) -> Any:
 
 @max_op.gradient
 @min_op.gradient
-def extreme_gradient(node: Node, grad: Tensor) -> Any:
+def extreme_gradient(node: Node, grad: Tensor) -> Gradients:
     """Return the gradient goes to the selected elements, in equal parts if there are several."""
     input_shape = shapes.shape(node.inputs[0])
     kept = reduced_shape(input_shape, node.inputs[1])
@@ -226,7 +227,7 @@ def extreme_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @prod_op.gradient
-def prod_gradient(node: Node, grad: Tensor) -> Any:
+def prod_gradient(node: Node, grad: Tensor) -> Gradients:
     """Return the products of all elements but one: cumulative ones from both sides."""
     x = node.inputs[0]
     input_shape = shapes.shape(x)
@@ -310,7 +311,7 @@ Example:
 def _public(
     name: str, what: str, function: Callable[..., Tensor], takes: str = "a tensor of numbers",
     example: tuple[str, str] | None = None,
-) -> Any:  # fmt: skip
+) -> Callable[..., Any]:  # fmt: skip
     """Return the public form of a reduction, with the argument names of TF 1.
 
     Args:

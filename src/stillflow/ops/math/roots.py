@@ -11,12 +11,12 @@ from stillflow.ops import native_calls
 _MANY = 1 << 12  # of fewer, torch is done sooner than a loop is called
 
 
-def square_roots(x: Any) -> Any:
+def square_roots(x: Any) -> torch.Tensor:
     """Return the square root of each element of a tensor."""
     return _taken(x, torch.empty_like(x)) if _has_loop(x) else torch.sqrt(x)
 
 
-def square_roots_(x: Any) -> Any:
+def square_roots_(x: Any) -> torch.Tensor:
     """`square_roots`, into the memory of `x`."""
     return _taken(x, x) if _has_loop(x) else torch.sqrt_(x)
 

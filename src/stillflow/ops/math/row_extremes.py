@@ -16,7 +16,7 @@ def takes(rows: Any) -> bool:
     return 0 < rows.numel() <= _FEW and native_calls.take(rows)
 
 
-def as_rows(x: Any, axis: int) -> Any:
+def as_rows(x: Any, axis: int) -> torch.Tensor:
     """Move a dimension to the end, where the native loop wants it, if the tensor allows it."""
     fits = x.numel() <= _FEW and x.dtype is torch.float32 and x.is_cpu
     if axis in (-1, x.ndim - 1) or not fits:
@@ -24,7 +24,7 @@ def as_rows(x: Any, axis: int) -> Any:
     return x.movedim(axis, -1).contiguous()
 
 
-def places(rows: Any, largest: bool) -> Any:
+def places(rows: Any, largest: bool) -> torch.Tensor:
     """Return the first places of the extreme numbers in the last dimension, int64; NaNs aside."""
     library, result = native.library(), torch.empty(rows.shape[:-1], dtype=torch.int64)
     assert library is not None
@@ -34,7 +34,7 @@ def places(rows: Any, largest: bool) -> Any:
     return result
 
 
-def share(rows: Any, labels: Any) -> Any:
+def share(rows: Any, labels: Any) -> torch.Tensor:
     """Return the share of rows [number, classes] whose largest number is where a label says.
 
     `labels` are int64 [number], or as `rows`, and largest at the place. None without a loop for

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
@@ -39,7 +40,7 @@ _X = np.array([[1.0, -2.0], [0.5, 4.0], [3.0, 1.5], [-1.0, 2.0]], np.float32)
 # ---- sorted ids
 
 
-def _segment_shape(node: Node) -> Any:
+def _segment_shape(node: Node) -> tuple[int | None, ...] | None:
     shape = dims.with_rank_at_least(node.dims(0), 1)
     if not node.planning:
         dims.with_rank(node.dims(1), 1)
@@ -60,7 +61,7 @@ def _segment_op(name: str, kinds: str, combine_of: Callable[[DType], Any], **tra
     return card
 
 
-def _segment_samples() -> Any:
+def _segment_samples() -> None:
     yield Sample(_X, np.int32([0, 0, 2, 2]))
     yield Sample(_X[:, 0], np.int64([0, 1, 1, 1]))
     yield Bad(_X, np.int32([1, 0, 2, 2]), match="segment ids are not increasing")
@@ -87,12 +88,12 @@ segment_min_op = _segment_op(
 
 
 @segment_sum_op.gradient
-def segment_sum_gradient(node: Node, grad: Tensor) -> Any:
+def segment_sum_gradient(node: Node, grad: Tensor) -> Gradients:
     return gathers.gather(grad, node.inputs[1]), None
 
 
 @segment_mean_op.gradient
-def segment_mean_gradient(node: Node, grad: Tensor) -> Any:
+def segment_mean_gradient(node: Node, grad: Tensor) -> Gradients:
     data, ids = node.inputs
     rank = shapes.rank(data)
     ones_shape = joins.concat(
@@ -105,7 +106,7 @@ def segment_mean_gradient(node: Node, grad: Tensor) -> Any:
 
 @segment_max_op.gradient
 @segment_min_op.gradient
-def segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
+def segment_extreme_gradient(node: Node, grad: Tensor) -> Gradients:
     """Return the gradient goes to the selected elements, in equal parts if there are several."""
     data, ids = node.inputs
     zeros = fills.zeros_like(data, dtype=data.dtype)
@@ -119,7 +120,7 @@ def segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
 # ---- ids in any order
 
 
-def unsorted_segment_shape(node: Node) -> Any:
+def unsorted_segment_shape(node: Node) -> tuple[int | None, ...] | None:
     """Return the shape rule of reductions over (data, segment ids, number of segments)."""
     data, ids = node.dims(0), node.dims(1)
     if not node.planning:
@@ -156,7 +157,7 @@ def _unsorted_op(name: str, kinds: str, combine_of: Callable[[DType], Any], **tr
     card.shape(unsorted_segment_shape)
 
     @card.kernel
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Kernel:
         run, count = kernels.unsorted_segments(combine_of(node.T)), node.value(2)
         if count is None:
             return run
@@ -166,7 +167,7 @@ def _unsorted_op(name: str, kinds: str, combine_of: Callable[[DType], Any], **tr
     return card
 
 
-def _unsorted_samples() -> Any:
+def _unsorted_samples() -> None:
     yield Sample(_X, np.int32([1, 0, -1, 1]), np.int32(2), fixed=(2,))
     yield Sample(_X, np.int32([1, 0, -1, 1]), np.int32(4), fixed=(2,), grad=False)
     yield Sample(_X, np.int32([[0, 2], [1, 1], [2, 0], [0, 0]]), np.int32(3), fixed=(2,))
@@ -186,7 +187,9 @@ unsorted_segment_min_op = _unsorted_op(
 )
 
 
-def _gather_kept(params: Tensor, ids: Any, clipped: Any = None, kept: Any = None) -> Any:
+def _gather_kept(
+    params: Tensor, ids: Any, clipped: Any = None, kept: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the rows of `params` by id, zeros where an id is negative.
 
     Returns the rows, the ids with negative ones replaced, and where ids are not negative (for
@@ -205,13 +208,13 @@ def _gather_kept(params: Tensor, ids: Any, clipped: Any = None, kept: Any = None
 
 
 @unsorted_segment_sum_op.gradient
-def unsorted_segment_sum_gradient(node: Node, grad: Tensor) -> Any:
+def unsorted_segment_sum_gradient(node: Node, grad: Tensor) -> Gradients:
     return _gather_kept(grad, node.inputs[1])[0], None, None
 
 
 @unsorted_segment_max_op.gradient
 @unsorted_segment_min_op.gradient
-def unsorted_segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
+def unsorted_segment_extreme_gradient(node: Node, grad: Tensor) -> Gradients:
     data, ids, count = node.inputs
     gathered, clipped, kept = _gather_kept(node.outputs[0], ids)
     selected = logical_and(equal(data, gathered), kept)
@@ -223,7 +226,7 @@ def unsorted_segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @unsorted_segment_prod_op.gradient
-def unsorted_segment_prod_gradient(node: Node, grad: Tensor) -> Any:
+def unsorted_segment_prod_gradient(node: Node, grad: Tensor) -> Gradients:
     """Return the product of all others: divided by the element, or without the only zero."""
     data, ids, count = node.inputs
     is_zero = equal(data, 0)
@@ -243,7 +246,7 @@ def unsorted_segment_prod_gradient(node: Node, grad: Tensor) -> Any:
 # ---- public functions
 
 
-def _segments(card: Card, name: str, what: str) -> Any:
+def _segments(card: Card, name: str, what: str) -> Callable[..., Any]:
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         return card(data, segment_ids, name=name)
 

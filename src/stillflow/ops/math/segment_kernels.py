@@ -19,7 +19,7 @@ from stillflow.ops.sparse import native_kernels
 Combine = Callable[[Any, Any, int], Any]
 
 
-def scatter_sum(data: Any, ids: Any, rows: int) -> Any:
+def scatter_sum(data: Any, ids: Any, rows: int) -> torch.Tensor:
     """Return sums of the rows that have the same id."""
     found = native_kernels.add_rows(data, ids, rows)
     if found is not None:
@@ -29,7 +29,7 @@ def scatter_sum(data: Any, ids: Any, rows: int) -> Any:
 
 
 def _by_numpy(update: Any, start: Any, dtype: DType) -> Combine:
-    def combine(data: Any, ids: Any, rows: int) -> Any:
+    def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
         def on_arrays(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
             out = np.full((rows, *values.shape[1:]), start, values.dtype)
             update.at(out, numbers, values)
@@ -41,7 +41,7 @@ def _by_numpy(update: Any, start: Any, dtype: DType) -> Combine:
 
 
 def _by_scatter(reduce: str, start: Any) -> Combine:
-    def combine(data: Any, ids: Any, rows: int) -> Any:
+    def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
         shape = (rows, *data.shape[1:])
         out = torch.full(shape, start, dtype=data.dtype, device=data.device)
         index = ids.long().reshape(-1, *[1] * (data.dim() - 1)).expand(data.shape)
@@ -81,7 +81,7 @@ def _with_nan(found: Combine, reduce: str) -> Combine:
     worst = -np.inf if reduce == "amax" else np.inf
     rest = _by_scatter(reduce, worst)
 
-    def combine(data: Any, ids: Any, rows: int) -> Any:
+    def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
         out = found(data, ids, rows)
         if not torch.any(out.isnan()):
             return out
@@ -105,7 +105,7 @@ def sorted_extremes(dtype: DType, largest: bool) -> Combine:
     worst = -np.inf if largest else np.inf
     found = zero_where_empty(_by_scatter("amax" if largest else "amin", worst))
 
-    def combine(data: Any, ids: Any, rows: int) -> Any:
+    def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
         out = found(data, ids, rows)
         if not torch.any(out.isnan()):
             return out
@@ -115,11 +115,11 @@ def sorted_extremes(dtype: DType, largest: bool) -> Combine:
     return combine
 
 
-def _counts(ids: Any, rows: int) -> Any:
+def _counts(ids: Any, rows: int) -> torch.Tensor:
     return torch.bincount(ids.long(), minlength=rows)
 
 
-def _as_column(counts: Any, data: Any) -> Any:
+def _as_column(counts: Any, data: Any) -> torch.Tensor:
     return counts.reshape(-1, *[1] * (data.dim() - 1))
 
 
@@ -127,7 +127,7 @@ def means(dtype: DType) -> Combine:
     """Return the combination by means; rows without data are 0."""
     total = sums(dtype)
 
-    def combine(data: Any, ids: Any, rows: int) -> Any:
+    def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
         counts = _as_column(_counts(ids, rows).clamp_(min=1), data)
         summed = total(data, ids, rows)
         if dtype in NUMPY_TYPES:
@@ -142,7 +142,7 @@ def means(dtype: DType) -> Combine:
 def zero_where_empty(combine: Combine) -> Combine:
     """Return the same combination, but with 0 in rows without data."""
 
-    def combined(data: Any, ids: Any, rows: int) -> Any:
+    def combined(data: Any, ids: Any, rows: int) -> torch.Tensor:
         out = combine(data, ids, rows)
         empty = _counts(ids, rows) == 0
         signed = as_signed(out)  # torch 2.11 has no such kernel for unsigned integers
@@ -201,7 +201,7 @@ def _check_sorted(ids: list[int], rows: int) -> None:
 def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
     """Return the kernel over data and sorted ids."""
 
-    def run(data: Any, ids: Any) -> Any:
+    def run(data: Any, ids: Any) -> torch.Tensor:
         if ids.dim() != 1:
             raise invalid("segment_ids should be a vector.")
         if ids.shape[0] != data.shape[0]:
@@ -219,7 +219,7 @@ def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
 def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
     """Return the kernel over data, ids (a prefix of its shape) and the number of segments."""
 
-    def run(data: Any, ids: Any, count: Any) -> Any:
+    def run(data: Any, ids: Any, count: Any) -> torch.Tensor:
         if data.shape[: ids.dim()] != ids.shape:
             raise invalid(
                 f"data.shape = {to_string(tuple(data.shape))} does not start with "
@@ -286,7 +286,7 @@ def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
     `mode` is "sum", "mean" or "sqrtn", the sum over the square root of the number of rows.
     """
 
-    def run(table: Any, indices: Any, ids: Any, count: Any = None) -> Any:
+    def run(table: Any, indices: Any, ids: Any, count: Any = None) -> torch.Tensor:
         _check_picked(indices, ids)
         rows = None if count is None else int(count)
         if rows is not None and rows < 0:
@@ -310,7 +310,7 @@ def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
     return run
 
 
-def _bags(table: Any, indices: Any, ids: Any, rows: int, mode: str) -> Any:
+def _bags(table: Any, indices: Any, ids: Any, rows: int, mode: str) -> torch.Tensor:
     """Segments as bags of embeddings, which are summed without a copy of the rows."""
     numbers = torch.arange(rows, dtype=ids.dtype, device=ids.device)
     offsets = torch.searchsorted(ids, numbers)
@@ -321,7 +321,7 @@ def _bags(table: Any, indices: Any, ids: Any, rows: int, mode: str) -> Any:
     return result
 
 
-def _weights(ids: Any, rows: int, mode: str, dtype: Any) -> Any:
+def _weights(ids: Any, rows: int, mode: str, dtype: Any) -> torch.Tensor:
     counts = _counts(ids, rows).clamp_(min=1).double()
     return (1 / (torch.sqrt(counts) if mode == "sqrtn" else counts)).to(dtype)
 
@@ -330,7 +330,7 @@ def picked_gradient(mode: str, dtype: DType) -> Callable[..., Any]:
     """Return the kernel that spreads gradients of segments over the rows of the table."""
     kind = torch_type(dtype)
 
-    def run(grad: Any, indices: Any, ids: Any, size: Any) -> Any:
+    def run(grad: Any, indices: Any, ids: Any, size: Any) -> torch.Tensor:
         _check_picked(indices, ids)
         rows, segments = int(size), grad.shape[0]
         if ids.numel() and rows > 0:

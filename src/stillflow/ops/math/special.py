@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
@@ -50,17 +51,17 @@ digamma_op = op(f"Digamma(x: T) -> y: T; T: {REAL}", cost=Cost(nanoseconds=15.0)
 
 
 @digamma_op.shape
-def digamma_shape(node: Node) -> Any:
+def digamma_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @digamma_op.kernel
-def digamma_kernel(node: Node) -> Any:
+def digamma_kernel(node: Node) -> Kernel:
     return node.call(kernels.digamma, *node.inputs)
 
 
 @digamma_op.samples
-def digamma_samples() -> Any:
+def digamma_samples() -> None:
     yield Sample(POSITIVE)
 
 
@@ -85,37 +86,37 @@ def _erf_slope(node: Node, grad: Tensor, factor: float) -> Tensor:
 
 
 @erf_op.gradient
-def erf_gradient(node: Node, grad: Tensor) -> Any:
+def erf_gradient(node: Node, grad: Tensor) -> Gradients:
     return _erf_slope(node, grad, 2.0)
 
 
 @erfc_op.gradient
-def erfc_gradient(node: Node, grad: Tensor) -> Any:
+def erfc_gradient(node: Node, grad: Tensor) -> Gradients:
     return _erf_slope(node, grad, -2.0)
 
 
 @lgamma_op.gradient
-def lgamma_gradient(node: Node, grad: Tensor) -> Any:
+def lgamma_gradient(node: Node, grad: Tensor) -> Gradients:
     with control_dependencies([grad]):
         return grad * digamma(conj(node.inputs[0]))
 
 
 @digamma_op.gradient
-def digamma_gradient(node: Node, grad: Tensor) -> Any:
+def digamma_gradient(node: Node, grad: Tensor) -> Gradients:
     with control_dependencies([grad]):
         x = conj(node.inputs[0])
         return grad * polygamma(constant(1, dtype=x.dtype), x)
 
 
 @bessel_i0e_op.gradient
-def bessel_i0e_gradient(node: Node, grad: Tensor) -> Any:
+def bessel_i0e_gradient(node: Node, grad: Tensor) -> Gradients:
     x, y = node.inputs[0], node.outputs[0]
     with control_dependencies([grad]):
         return grad * (bessel_i1e(x) - sign(x) * y)
 
 
 @bessel_i1e_op.gradient
-def bessel_i1e_gradient(node: Node, grad: Tensor) -> Any:
+def bessel_i1e_gradient(node: Node, grad: Tensor) -> Gradients:
     x, y = node.inputs[0], node.outputs[0]
     with control_dependencies([grad]):
         # At 0 the formula divides by 0, and the limit is one half.
@@ -182,51 +183,51 @@ polygamma_op = broadcasting_op("Polygamma(a: T, x: T) -> z: T; T: {float, double
 
 
 @igamma_op.kernel
-def igamma_kernel(node: Node) -> Any:
+def igamma_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, kernels.igamma)
 
 
 @igammac_op.kernel
-def igammac_kernel(node: Node) -> Any:
+def igammac_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, kernels.igammac)
 
 
 @igamma_grad_a_op.kernel
-def igamma_grad_a_kernel(node: Node) -> Any:
+def igamma_grad_a_kernel(node: Node) -> Kernel:
     return kernels.in_double(incomplete_gamma.slope)
 
 
 @zeta_op.kernel
-def zeta_kernel(node: Node) -> Any:
+def zeta_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, native_kernels.zeta)
 
 
 @polygamma_op.kernel
-def polygamma_kernel(node: Node) -> Any:
+def polygamma_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, kernels.polygamma)
 
 
-def _igamma_slopes(node: Node, grad: Tensor) -> Any:
-    def partials(a: Tensor, x: Tensor) -> Any:
+def _igamma_slopes(node: Node, grad: Tensor) -> tuple[Tensor, Tensor]:
+    def partials(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         return igamma_grad_a_op(a, x), exp(-x + (a - 1) * log(x) - lgamma(a))
 
     return chain_rule(node, grad, partials)
 
 
 @igamma_op.gradient
-def igamma_gradient(node: Node, grad: Tensor) -> Any:
+def igamma_gradient(node: Node, grad: Tensor) -> Gradients:
     return _igamma_slopes(node, grad)
 
 
 @igammac_op.gradient
-def igammac_gradient(node: Node, grad: Tensor) -> Any:
+def igammac_gradient(node: Node, grad: Tensor) -> Gradients:
     by_a, by_x = _igamma_slopes(node, grad)
     return -by_a, -by_x
 
 
 @zeta_op.gradient
-def zeta_gradient(node: Node, grad: Tensor) -> Any:
-    def partials(x: Tensor, q: Tensor) -> Any:
+def zeta_gradient(node: Node, grad: Tensor) -> Gradients:
+    def partials(x: Tensor, q: Tensor) -> tuple[None, Tensor]:
         x, q = conj(x), conj(q)
         return None, -x * zeta(x + 1, q)
 
@@ -234,8 +235,8 @@ def zeta_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @polygamma_op.gradient
-def polygamma_gradient(node: Node, grad: Tensor) -> Any:
-    def partials(n: Tensor, x: Tensor) -> Any:
+def polygamma_gradient(node: Node, grad: Tensor) -> Gradients:
+    def partials(n: Tensor, x: Tensor) -> tuple[None, Tensor]:
         n, x = conj(n), conj(x)
         return None, polygamma(n + 1, x)
 
@@ -245,17 +246,17 @@ def polygamma_gradient(node: Node, grad: Tensor) -> Any:
 @igamma_op.samples
 @igammac_op.samples
 @igamma_grad_a_op.samples
-def igamma_samples() -> Any:
+def igamma_samples() -> None:
     yield Sample(np.array([0.5, 2.0, 7.5]), np.array([[0.25], [3.0], [12.0]]))
 
 
 @zeta_op.samples
-def zeta_samples() -> Any:
+def zeta_samples() -> None:
     yield Sample(np.array([1.5, 2.0, 7.5]), np.array([[0.25], [3.0]]))
 
 
 @polygamma_op.samples
-def polygamma_samples() -> Any:
+def polygamma_samples() -> None:
     yield Sample(np.array([0.0, 1.0, 3.0]), np.array([[0.25], [3.0]]))
 
 
@@ -303,7 +304,7 @@ betainc_op = op(
 
 
 @betainc_op.shape
-def betainc_shape(node: Node) -> Any:
+def betainc_shape(node: Node) -> OutputDims:
     """Scalars go with anything; the others must have one shape."""
     given = [node.dims(i) for i in range(3)]
     others = [shape for shape in given if shape != ()]
@@ -326,12 +327,12 @@ def betainc_shape(node: Node) -> Any:
 
 
 @betainc_op.kernel
-def betainc_kernel(node: Node) -> Any:
+def betainc_kernel(node: Node) -> Kernel:
     return kernels.in_double(kernels.betainc)
 
 
 @betainc_op.gradient
-def betainc_gradient(node: Node, grad: Tensor) -> Any:
+def betainc_gradient(node: Node, grad: Tensor) -> Gradients:
     a, b, x = node.inputs
     _, to_x = summing_targets(a, x)
     log_beta = lgamma_op(a) + lgamma_op(b) - lgamma_op(a + b)
@@ -340,7 +341,7 @@ def betainc_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @betainc_op.samples
-def betainc_samples() -> Any:
+def betainc_samples() -> None:
     x = np.array([0.1, 0.5, 0.9])
     yield Sample(np.array([0.5, 2.0, 7.5]), np.array([1.5, 3.0, 0.25]), x)
     yield Sample(np.float64(2.0), np.float64(3.0), x)

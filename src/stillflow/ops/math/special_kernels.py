@@ -13,7 +13,7 @@ from stillflow.ops.math.native_kernels import BETWEEN_CHECKS, EPSILON, MOST_TERM
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that broadcasts, computes in double precision and converts back."""
 
-    def run(*tensors: Any) -> Any:
+    def run(*tensors: Any) -> torch.Tensor:
         dtype = tensors[0].dtype
         wide = torch.broadcast_tensors(*[tensor.double() for tensor in tensors])
         return function(*wide).to(dtype)
@@ -24,19 +24,19 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 # ---- functions that torch has with other values at the edges
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> torch.Tensor:
     """Return the digamma function, infinite at 0 and negative whole numbers."""
     at_pole = (x <= 0) & (x == torch.floor(x))
     return torch.digamma(x).masked_fill_(at_pole, float("inf"))
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: Any, x: Any) -> torch.Tensor:
     """P(a, x); 0 for x = 0, else NaN outside a > 0, x > 0."""
     result = torch.igamma(a, x).masked_fill_((a <= 0) | (x < 0), float("nan"))
     return result.masked_fill_(x == 0, 0.0)
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: Any, x: Any) -> torch.Tensor:
     """Q(a, x); NaN outside a > 0, x >= 0."""
     return torch.igammac(a, x).masked_fill_((a <= 0) | (x < 0), float("nan"))
 
@@ -44,7 +44,7 @@ def igammac(a: Any, x: Any) -> Any:
 # ---- the regularized incomplete beta function
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> torch.Tensor:
     """I_x(a, b); NaN outside a, b > 0, 0 <= x <= 1."""
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)
     result = torch.full_like(x, float("nan"))
@@ -63,13 +63,13 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     return result
 
 
-def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
+def _beta_fraction(a: Any, b: Any, x: Any) -> torch.Tensor:
     """Return the continued fraction of the incomplete beta function, by Lentz's method."""
     found = native_kernels.incomplete("beta_fractions", (a, b, x), 1)
     return beta_fraction(a, b, x) if found is None else found[0]
 
 
-def beta_fraction(a: Any, b: Any, x: Any) -> Any:
+def beta_fraction(a: Any, b: Any, x: Any) -> torch.Tensor:
     """Return the fraction without a loop in C, which gives the same.
 
     Elements leave the computation as they converge: a few need hundreds of times more terms.
@@ -101,7 +101,7 @@ def beta_fraction(a: Any, b: Any, x: Any) -> Any:
     return value
 
 
-def _not_zero(value: Any) -> Any:
+def _not_zero(value: Any) -> torch.Tensor:
     tiny = 1e-300
     return torch.where(value.abs() < tiny, tiny, value)
 
@@ -109,7 +109,7 @@ def _not_zero(value: Any) -> Any:
 # ---- derivatives of the digamma function
 
 
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: Any, x: Any) -> torch.Tensor:
     """Return the n-th derivative of digamma at x; NaN where n is not a whole number >= 0."""
     sign = torch.where(torch.fmod(n, 2) == 0, -1.0, 1.0).to(x.dtype)
     factor = sign * torch.exp(torch.lgamma(n + 1))

@@ -11,6 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
@@ -46,7 +47,7 @@ acosh_op = unary_op(
 atanh_op = unary_op("Atanh", FIELD, "atanh", _WITHIN_ONE, batching="vmap")
 
 
-def _tanh_grad(y: Any, dy: Any) -> Any:
+def _tanh_grad(y: Any, dy: Any) -> torch.Tensor:
     return dy * (1 - y * y)
 
 
@@ -54,47 +55,47 @@ tanh_grad_op = slope_op("TanhGrad", _tanh_grad, fused="tanh_backward")
 
 
 @sin_op.gradient
-def sin_gradient(node: Node, grad: Any) -> Any:
+def sin_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * cos(conj(node.inputs[0]))
 
 
 @cos_op.gradient
-def cos_gradient(node: Node, grad: Any) -> Any:
+def cos_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         x = conj(node.inputs[0])
         return -grad * sin(x)
 
 
 @tan_op.gradient
-def tan_gradient(node: Node, grad: Any) -> Any:
+def tan_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         secant = reciprocal(cos(conj(node.inputs[0])))
         return square(secant) * grad
 
 
-def _one_minus_square(node: Node, grad: Any) -> Any:
+def _one_minus_square(node: Node, grad: Any) -> Tensor:
     squared = square(conj(node.inputs[0]))
     one = constant(1, dtype=grad.dtype)
     return subtract(one, squared)
 
 
 @asin_op.gradient
-def asin_gradient(node: Node, grad: Any) -> Any:
+def asin_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         inverse = reciprocal(sqrt(_one_minus_square(node, grad)))
         return grad * inverse
 
 
 @acos_op.gradient
-def acos_gradient(node: Node, grad: Any) -> Any:
+def acos_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         inverse = reciprocal(sqrt(_one_minus_square(node, grad)))
         return -grad * inverse
 
 
 @atan_op.gradient
-def atan_gradient(node: Node, grad: Any) -> Any:
+def atan_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         squared = square(conj(node.inputs[0]))
         one = constant(1, dtype=grad.dtype)
@@ -102,44 +103,44 @@ def atan_gradient(node: Node, grad: Any) -> Any:
 
 
 @sinh_op.gradient
-def sinh_gradient(node: Node, grad: Any) -> Any:
+def sinh_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * cosh(conj(node.inputs[0]))
 
 
 @cosh_op.gradient
-def cosh_gradient(node: Node, grad: Any) -> Any:
+def cosh_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * sinh(conj(node.inputs[0]))
 
 
 @tanh_op.gradient
-def tanh_gradient(node: Node, grad: Any) -> Any:
+def tanh_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return tanh_grad_op(conj(node.outputs[0]), grad)
 
 
 @tanh_grad_op.gradient
-def tanh_grad_gradient(node: Node, grad: Any) -> Any:
+def tanh_grad_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         a, b = conj(node.inputs[0]), conj(node.inputs[1])
         return grad * -2.0 * b * a, tanh_grad_op(a, grad)
 
 
 @asinh_op.gradient
-def asinh_gradient(node: Node, grad: Any) -> Any:
+def asinh_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad / cosh(conj(node.outputs[0]))
 
 
 @acosh_op.gradient
-def acosh_gradient(node: Node, grad: Any) -> Any:
+def acosh_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad / sinh(conj(node.outputs[0]))
 
 
 @atanh_op.gradient
-def atanh_gradient(node: Node, grad: Any) -> Any:
+def atanh_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * reciprocal(_one_minus_square(node, grad))
 
@@ -154,12 +155,12 @@ atan2_op = broadcasting_op(
 
 
 @atan2_op.kernel
-def atan2_kernel(node: Node) -> Any:
+def atan2_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, torch.atan2)
 
 
 @atan2_op.gradient
-def atan2_gradient(node: Node, grad: Any) -> Any:
+def atan2_gradient(node: Node, grad: Any) -> Gradients:
     y, x = node.inputs
     with control_dependencies([grad]):
         grad_inv = grad / (square(x) + square(y))
@@ -167,7 +168,7 @@ def atan2_gradient(node: Node, grad: Any) -> Any:
 
 
 @atan2_op.samples
-def atan2_samples() -> Any:
+def atan2_samples() -> None:
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, x + 1.25)
     # TF does not sum the gradient of an input that was broadcast.

@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Cost, Scalar
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
@@ -50,7 +51,7 @@ def unary_op(
         card.value(value_of(in_numpy))
 
     @card.kernel
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Kernel:
         if node.T.is_integer and in_numpy is None:
             raise no_kernel(node)
         run = getattr(torch, function) if isinstance(function, str) else function
@@ -69,7 +70,7 @@ def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
     card.shape(_same_shape)
 
     @card.kernel
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Kernel:
         y, dy = node.dims(0), node.dims(1)
         run, operands = function, node.inputs
         if fused and not node.T.is_complex:
@@ -82,7 +83,7 @@ def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
     return card
 
 
-def _in_the_shape(dy: Any, y: Any) -> Any:
+def _in_the_shape(dy: Any, y: Any) -> torch.Tensor:
     """Reshape `dy`, which has as many elements, to the shape of `y`."""
     if dy.shape == y.shape:
         return dy
@@ -115,22 +116,22 @@ sign_op.samples(lambda: iter([Sample(ANYWHERE)]))
 
 
 @sign_op.kernel
-def sign_kernel(node: Node) -> Any:
+def sign_kernel(node: Node) -> Kernel:
     return node.call(torch.sgn if node.T.is_complex else torch.sign, *node.inputs)
 
 
 @abs_op.gradient
-def abs_gradient(node: Node, grad: Tensor) -> Any:
+def abs_gradient(node: Node, grad: Tensor) -> Gradients:
     return grad * sign(node.inputs[0])
 
 
 @neg_op.gradient
-def neg_gradient(node: Node, grad: Any) -> Any:
+def neg_gradient(node: Node, grad: Any) -> Gradients:
     return -grad
 
 
 @sign_op.gradient
-def sign_gradient(node: Node, grad: Any) -> Any:
+def sign_gradient(node: Node, grad: Any) -> Gradients:
     x = node.inputs[0]
     return fills.zeros(shapes.shape(x), dtype=x.dtype)
 
@@ -144,25 +145,25 @@ inv_op = unary_op("Inv", NUMBER, "reciprocal", batching="vmap")
 reciprocal_op = unary_op("Reciprocal", NUMBER, "reciprocal", batching="vmap")
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Any) -> torch.Tensor:
     return torch.conj_physical(x) if x.is_complex() else x
 
 
-def _zero_with(dy: Any, result: Any) -> Any:
+def _zero_with(dy: Any, result: Any) -> torch.Tensor:
     """Return `result`, but 0 where `dy` is 0, even if the slope is infinite."""
     return result if is_finite(result) else torch.where(dy == 0, dy, result)
 
 
-def _sqrt_grad(y: Any, dy: Any) -> Any:
+def _sqrt_grad(y: Any, dy: Any) -> torch.Tensor:
     return _zero_with(dy, torch.div(dy * 0.5, _conj(y)))
 
 
-def _rsqrt_grad(y: Any, dy: Any) -> Any:
+def _rsqrt_grad(y: Any, dy: Any) -> torch.Tensor:
     y = _conj(y)
     return _zero_with(dy, (dy * -0.5) * (y * y * y))
 
 
-def _reciprocal_grad(y: Any, dy: Any) -> Any:
+def _reciprocal_grad(y: Any, dy: Any) -> torch.Tensor:
     y = _conj(y)
     return _zero_with(dy, torch.neg(dy) * (y * y))
 
@@ -174,7 +175,7 @@ reciprocal_grad_op = slope_op("ReciprocalGrad", _reciprocal_grad)
 
 
 @square_op.gradient
-def square_gradient(node: Node, grad: Any) -> Any:
+def square_gradient(node: Node, grad: Any) -> Gradients:
     x = node.inputs[0]
     with control_dependencies([grad]):
         x = conj(x)
@@ -184,24 +185,24 @@ def square_gradient(node: Node, grad: Any) -> Any:
 
 
 @sqrt_op.gradient
-def sqrt_gradient(node: Node, grad: Any) -> Any:
+def sqrt_gradient(node: Node, grad: Any) -> Gradients:
     return sqrt_grad_op(node.outputs[0], grad)
 
 
 @sqrt_grad_op.gradient
-def sqrt_grad_gradient(node: Node, grad: Any) -> Any:
+def sqrt_grad_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         ga = grad / node.inputs[0]
         return -conj(ga) * node.outputs[0], 0.5 * ga
 
 
 @rsqrt_op.gradient
-def rsqrt_gradient(node: Node, grad: Any) -> Any:
+def rsqrt_gradient(node: Node, grad: Any) -> Gradients:
     return rsqrt_grad_op(node.outputs[0], grad)
 
 
 @rsqrt_grad_op.gradient
-def rsqrt_grad_gradient(node: Node, grad: Any) -> Any:
+def rsqrt_grad_gradient(node: Node, grad: Any) -> Gradients:
     a, b = node.inputs
     with control_dependencies([grad]):
         ca, cg = conj(a), conj(grad)
@@ -211,13 +212,13 @@ def rsqrt_grad_gradient(node: Node, grad: Any) -> Any:
 
 @inv_op.gradient
 @reciprocal_op.gradient
-def reciprocal_gradient(node: Node, grad: Any) -> Any:
+def reciprocal_gradient(node: Node, grad: Any) -> Gradients:
     return reciprocal_grad_op(node.outputs[0], grad)
 
 
 @inv_grad_op.gradient
 @reciprocal_grad_op.gradient
-def reciprocal_grad_gradient(node: Node, grad: Any) -> Any:
+def reciprocal_grad_gradient(node: Node, grad: Any) -> Gradients:
     b = node.inputs[1]
     with control_dependencies([grad]):
         ca, cg = conj(node.inputs[0]), conj(grad)
@@ -233,7 +234,7 @@ log1p_op = unary_op("Log1p", FIELD, "log1p", POSITIVE, cost=Cost(soon=True), bat
 sigmoid_op = unary_op("Sigmoid", FIELD, "sigmoid", batching="vmap")
 
 
-def _sigmoid_grad(y: Any, dy: Any) -> Any:
+def _sigmoid_grad(y: Any, dy: Any) -> torch.Tensor:
     return dy * y * (1 - y)
 
 
@@ -241,37 +242,37 @@ sigmoid_grad_op = slope_op("SigmoidGrad", _sigmoid_grad, fused="sigmoid_backward
 
 
 @exp_op.gradient
-def exp_gradient(node: Node, grad: Any) -> Any:
+def exp_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * conj(node.outputs[0])
 
 
 @expm1_op.gradient
-def expm1_gradient(node: Node, grad: Any) -> Any:
+def expm1_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * exp(conj(node.inputs[0]))
 
 
 @log_op.gradient
-def log_gradient(node: Node, grad: Any) -> Any:
+def log_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * reciprocal(conj(node.inputs[0]))
 
 
 @log1p_op.gradient
-def log1p_gradient(node: Node, grad: Any) -> Any:
+def log1p_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return grad * reciprocal(1 + conj(node.inputs[0]))
 
 
 @sigmoid_op.gradient
-def sigmoid_gradient(node: Node, grad: Any) -> Any:
+def sigmoid_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         return sigmoid_grad_op(conj(node.outputs[0]), grad)
 
 
 @sigmoid_grad_op.gradient
-def sigmoid_grad_gradient(node: Node, grad: Any) -> Any:
+def sigmoid_grad_gradient(node: Node, grad: Any) -> Gradients:
     with control_dependencies([grad]):
         a, b = conj(node.inputs[0]), conj(node.inputs[1])
         gb = grad * b
@@ -294,14 +295,16 @@ round_op = unary_op(
 @ceil_op.gradient
 @rint_op.gradient
 @round_op.gradient
-def rounding_gradient(node: Node, grad: Any) -> Any:
+def rounding_gradient(node: Node, grad: Any) -> Gradients:
     return None
 
 
 # ---- public functions
 
 
-def unary_function(card: Card, name: str, what: str, example: tuple[str, str] | None = None) -> Any:
+def unary_function(
+    card: Card, name: str, what: str, example: tuple[str, str] | None = None
+) -> Callable[..., Any]:
     """Return the public function that adds one node of `card`.
 
     Args:

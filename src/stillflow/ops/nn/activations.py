@@ -10,12 +10,14 @@ import numpy as np
 
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import F, aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.arrays.native_kernels import choose
@@ -45,7 +47,7 @@ def activation_shape(node: Node) -> Any:
     return node.dims(0)
 
 
-def activation_grad_shape(node: Node) -> Any:
+def activation_grad_shape(node: Node) -> tuple[int | None, ...] | None:
     return dims.merge(node.dims(0), node.dims(1))
 
 
@@ -81,12 +83,12 @@ relu_op.samples(activation_samples)
 
 
 @relu_op.kernel
-def relu_kernel(node: Node) -> Any:
+def relu_kernel(node: Node) -> Kernel:
     return element_wise(node, torch.relu, np.copy)  # numpy computes unsigned types only
 
 
 @relu_op.gradient
-def relu_gradient(node: Node, grad: Tensor) -> Any:
+def relu_gradient(node: Node, grad: Tensor) -> Gradients:
     return relu_grad_op(grad, node.outputs[0])
 
 
@@ -103,7 +105,7 @@ relu_grad_op.samples(activation_grad_samples)
 
 
 @relu_grad_op.kernel
-def relu_grad_kernel(node: Node) -> Any:
+def relu_grad_kernel(node: Node) -> Kernel:
     if node.T in NUMPY_TYPES:
         return through_numpy(lambda grad, x: grad * (x > 0), node.T)
     if not node.T.is_floating:
@@ -113,7 +115,7 @@ def relu_grad_kernel(node: Node) -> Any:
 
 
 @relu_grad_op.gradient
-def relu_grad_gradient(node: Node, grad: Tensor) -> Any:
+def relu_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     return [relu_grad_op(grad, node.inputs[1]), _zero_like(node)]
 
 
@@ -129,14 +131,14 @@ relu6_op.samples(activation_samples)
 
 
 @relu6_op.kernel
-def relu6_kernel(node: Node) -> Any:
+def relu6_kernel(node: Node) -> Kernel:
     if node.T in NUMPY_TYPES:
         return through_numpy(lambda x: np.minimum(x, 6), node.T)
     return node.call(torch.clamp, node.inputs[0], 0, 6)
 
 
 @relu6_op.gradient
-def relu6_gradient(node: Node, grad: Tensor) -> Any:
+def relu6_gradient(node: Node, grad: Tensor) -> Gradients:
     return relu6_grad_op(grad, node.outputs[0])
 
 
@@ -152,19 +154,19 @@ relu6_grad_op.check(same_as_first)
 relu6_grad_op.samples(activation_grad_samples)
 
 
-def _between_0_and_6(grad: Any, x: Any) -> Any:
+def _between_0_and_6(grad: Any, x: Any) -> torch.Tensor | Array:
     return grad * ((x > 0) & (x < 6))
 
 
 @relu6_grad_op.kernel
-def relu6_grad_kernel(node: Node) -> Any:
+def relu6_grad_kernel(node: Node) -> Kernel:
     if node.T.is_floating:
         return node.call(native_kernels.relu6_gradient, *node.inputs)
     return element_wise(node, _between_0_and_6, _between_0_and_6)
 
 
 @relu6_grad_op.gradient
-def relu6_grad_gradient(node: Node, grad: Tensor) -> Any:
+def relu6_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     return [relu6_grad_op(grad, node.inputs[1]), _zero_like(node)]
 
 
@@ -191,12 +193,12 @@ def _slope(node: Node) -> float:
 
 
 @leaky_relu_op.kernel
-def leaky_relu_kernel(node: Node) -> Any:
+def leaky_relu_kernel(node: Node) -> Kernel:
     return node.call(F.leaky_relu, node.inputs[0], negative_slope=_slope(node))
 
 
 @leaky_relu_op.gradient
-def leaky_relu_gradient(node: Node, grad: Tensor) -> Any:
+def leaky_relu_gradient(node: Node, grad: Tensor) -> Gradients:
     return leaky_relu_grad_op(grad, node.inputs[0], alpha=node.alpha)
 
 
@@ -214,12 +216,12 @@ leaky_relu_grad_op.samples(activation_grad_samples)
 
 
 @leaky_relu_grad_op.kernel
-def leaky_relu_grad_kernel(node: Node) -> Any:
+def leaky_relu_grad_kernel(node: Node) -> Kernel:
     return node.call(aten.leaky_relu_backward.default, *node.inputs, _slope(node), False)
 
 
 @leaky_relu_grad_op.gradient
-def leaky_relu_grad_gradient(node: Node, grad: Tensor) -> Any:
+def leaky_relu_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     return [leaky_relu_grad_op(grad, node.inputs[1], alpha=node.alpha), _zero_like(node)]
 
 
@@ -240,12 +242,12 @@ elu_op.samples(activation_samples)
 
 
 @elu_op.kernel
-def elu_kernel(node: Node) -> Any:
+def elu_kernel(node: Node) -> Kernel:
     return node.call(F.elu, node.inputs[0])
 
 
 @elu_op.gradient
-def elu_gradient(node: Node, grad: Tensor) -> Any:
+def elu_gradient(node: Node, grad: Tensor) -> Gradients:
     return elu_grad_op(grad, node.outputs[0])
 
 
@@ -258,12 +260,12 @@ elu_grad_op.samples(activation_grad_samples)
 
 
 @elu_grad_op.kernel
-def elu_grad_kernel(node: Node) -> Any:
+def elu_grad_kernel(node: Node) -> Kernel:
     return node.call(native_kernels.elu_gradient, *node.inputs)
 
 
 @elu_grad_op.gradient
-def elu_grad_gradient(node: Node, grad: Tensor) -> Any:
+def elu_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     return _second_gradient(node, grad, elu_grad_op, 0)
 
 
@@ -273,12 +275,12 @@ selu_op.samples(activation_samples)
 
 
 @selu_op.kernel
-def selu_kernel(node: Node) -> Any:
+def selu_kernel(node: Node) -> Kernel:
     return node.call(F.selu, node.inputs[0])
 
 
 @selu_op.gradient
-def selu_gradient(node: Node, grad: Tensor) -> Any:
+def selu_gradient(node: Node, grad: Tensor) -> Gradients:
     return selu_grad_op(grad, node.outputs[0])
 
 
@@ -290,18 +292,18 @@ selu_grad_op.check(same_as_first)
 selu_grad_op.samples(activation_grad_samples)
 
 
-def _selu_backward(grad: Any, outputs: Any) -> Any:
+def _selu_backward(grad: Any, outputs: Any) -> torch.Tensor:
     # elu_backward would take the slope from below at 0, TF takes the one from above.
     return choose(outputs < 0, grad * (outputs + _SCALE_ALPHA), grad * _SCALE)
 
 
 @selu_grad_op.kernel
-def selu_grad_kernel(node: Node) -> Any:
+def selu_grad_kernel(node: Node) -> Kernel:
     return node.call(_selu_backward, *node.inputs)
 
 
 @selu_grad_op.gradient
-def selu_grad_gradient(node: Node, grad: Tensor) -> Any:
+def selu_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     return _second_gradient(node, grad, selu_grad_op, 0.0)
 
 
@@ -313,7 +315,7 @@ softplus_op.samples(activation_samples)
 
 
 @softplus_op.kernel
-def softplus_kernel(node: Node) -> Any:
+def softplus_kernel(node: Node) -> Kernel:
     # Above the threshold softplus(x) is x to within the type's precision (TF's idea of it).
     half = node.T.name == "float16"
     epsilon = 2.0**-13 if half else torch.finfo(torch_type(node.T)).eps
@@ -321,7 +323,7 @@ def softplus_kernel(node: Node) -> Any:
 
 
 @softplus_op.gradient
-def softplus_gradient(node: Node, grad: Tensor) -> Any:
+def softplus_gradient(node: Node, grad: Tensor) -> Gradients:
     return grad * sigmoid(node.inputs[0])
 
 
@@ -333,17 +335,17 @@ softplus_grad_op.check(same_as_first)
 softplus_grad_op.samples(activation_grad_samples)
 
 
-def _softplus_backward(grad: Any, features: Any) -> Any:
+def _softplus_backward(grad: Any, features: Any) -> torch.Tensor:
     return torch.sigmoid(features).mul_(grad)
 
 
 @softplus_grad_op.kernel
-def softplus_grad_kernel(node: Node) -> Any:
+def softplus_grad_kernel(node: Node) -> Kernel:
     return node.call(_softplus_backward, *node.inputs)
 
 
 @softplus_grad_op.gradient
-def softplus_grad_gradient(node: Node, grad: Tensor) -> Any:
+def softplus_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     dy, x = node.inputs
     with control_dependencies([grad]):
         return [softplus_grad_op(grad, x), grad * dy / (exp(-x) + 2.0 + exp(x))]
@@ -354,17 +356,17 @@ softsign_op.shape(activation_shape)
 softsign_op.samples(activation_samples)
 
 
-def _softsign(features: Any) -> Any:
+def _softsign(features: Any) -> torch.Tensor:
     return torch.div(features, features.abs().add_(1))
 
 
 @softsign_op.kernel
-def softsign_kernel(node: Node) -> Any:
+def softsign_kernel(node: Node) -> Kernel:
     return node.call(_softsign, node.inputs[0])
 
 
 @softsign_op.gradient
-def softsign_gradient(node: Node, grad: Tensor) -> Any:
+def softsign_gradient(node: Node, grad: Tensor) -> Gradients:
     return softsign_grad_op(grad, node.inputs[0])
 
 
@@ -374,12 +376,12 @@ softsign_grad_op.check(same_as_first)
 softsign_grad_op.samples(activation_grad_samples)
 
 
-def _softsign_backward(grad: Any, features: Any) -> Any:
+def _softsign_backward(grad: Any, features: Any) -> torch.Tensor:
     return grad / features.abs().add_(1).square_()
 
 
 @softsign_grad_op.kernel
-def softsign_grad_kernel(node: Node) -> Any:
+def softsign_grad_kernel(node: Node) -> Kernel:
     return node.call(_softsign_backward, *node.inputs)
 
 

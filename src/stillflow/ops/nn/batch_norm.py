@@ -11,8 +11,9 @@ import numpy as np
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import aten, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops import native_calls
 from stillflow.ops.arrays.transpose import transpose
@@ -31,7 +32,7 @@ _ONE_TYPE = "T: {float}"
 _TWO_TYPES = "T: {half, bfloat16, float}\n    U: {float}"
 
 
-def _vector_merged(node: Node, size: Any, indices: range) -> Any:
+def _vector_merged(node: Node, size: Any, indices: range) -> int | None:
     """Return the number of channels, given vectors with one number for each."""
     for index in indices:
         (count,) = dims.with_rank(node.dims(index), 1)
@@ -39,7 +40,7 @@ def _vector_merged(node: Node, size: Any, indices: range) -> Any:
     return size
 
 
-def fused_batch_norm_shape(node: Node) -> Any:
+def fused_batch_norm_shape(node: Node) -> list[tuple[int | None, ...] | None]:
     image = dims.with_rank(node.dims(0), 4)
     axis = windows.channel_axis(node.data_format)
     size = _vector_merged(node, image[axis], range(1, 3 if node.is_training else 5))
@@ -76,11 +77,11 @@ def fused_batch_norm_check(node: Node) -> None:
 # ---- kernels; `first` says that channels come first
 
 
-def _image(image: Any, first: bool) -> Any:
+def _image(image: Any, first: bool) -> torch.Tensor:
     return image if first else image.permute(0, 3, 1, 2)
 
 
-def _back(image: Any, first: bool) -> Any:
+def _back(image: Any, first: bool) -> torch.Tensor:
     return (image if first else image.permute(0, 2, 3, 1)).contiguous()
 
 
@@ -140,7 +141,7 @@ def infer(
     return (*result, scale.new_zeros(())) if reserve else result
 
 
-def fused_batch_norm_kernel(node: Node) -> Any:
+def fused_batch_norm_kernel(node: Node) -> Call:
     x, scale, offset, mean, variance = node.inputs
     first, reserve = node.data_format == b"NCHW", len(node.outputs) == 6
     if not node.is_training:
@@ -189,12 +190,12 @@ def backward_(grad: Any, *others: Any) -> tuple[Any, ...]:
     return backward(grad, *others, into=grad)
 
 
-def fused_batch_norm_grad_kernel(node: Node) -> Any:
+def fused_batch_norm_grad_kernel(node: Node) -> Call:
     first = node.data_format == b"NCHW"
     return node.call(backward, *node.inputs[:5], node.epsilon, first, node.is_training)
 
 
-def fused_batch_norm_grad_shape(node: Node) -> Any:
+def fused_batch_norm_grad_shape(node: Node) -> list[tuple[int | None, ...]]:
     grad, image = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     axis = windows.channel_axis(node.data_format)
     size = _vector_merged(node, dims.merge_dim(grad[axis], image[axis]), range(2, 5))
@@ -217,7 +218,7 @@ def fused_batch_norm_grad_check(node: Node) -> None:
 # ---- gradients
 
 
-def fused_batch_norm_gradient(backward: Card, node: Node, *grads: Any) -> Any:
+def fused_batch_norm_gradient(backward: Card, node: Node, *grads: Any) -> list[Tensor | None]:
     """Differentiate through the saved statistics in training; they are constants in inference."""
     x, scale, _, mean, variance = node.inputs
     grad, attrs = grads[0], {"epsilon": node.epsilon, "is_training": node.is_training}
@@ -320,27 +321,27 @@ batch_norm_with_global_normalization_op = op(f"""
 
 
 @batch_norm_with_global_normalization_op.shape
-def batch_norm_with_global_normalization_shape(node: Node) -> Any:
+def batch_norm_with_global_normalization_shape(node: Node) -> OutputDims:
     image = dims.with_rank(node.dims(0), 4)
     return dims.replace_dim(image, 3, _vector_merged(node, image[3], range(1, 5)))
 
 
 def _global_normalization(
     t: Any, m: Any, v: Any, beta: Any, gamma: Any, epsilon: float, scaled: bool
-) -> Any:
+) -> torch.Tensor:
     factor = torch.rsqrt(v + epsilon)
     return (t - m) * (factor * gamma if scaled else factor) + beta
 
 
 @batch_norm_with_global_normalization_op.kernel
-def batch_norm_with_global_normalization_kernel(node: Node) -> Any:
+def batch_norm_with_global_normalization_kernel(node: Node) -> Kernel:
     return node.call(
         _global_normalization, *node.inputs, node.variance_epsilon, node.scale_after_normalization
     )
 
 
 @batch_norm_with_global_normalization_op.gradient
-def batch_norm_with_global_normalization_gradient(node: Node, grad: Tensor) -> Any:
+def batch_norm_with_global_normalization_gradient(node: Node, grad: Tensor) -> Gradients:
     t, m, v, _, gamma = node.inputs
     return list(
         batch_norm_with_global_normalization_grad_op(
@@ -369,7 +370,7 @@ batch_norm_with_global_normalization_grad_op = op(f"""
 
 
 @batch_norm_with_global_normalization_grad_op.shape
-def batch_norm_with_global_normalization_grad_shape(node: Node) -> Any:
+def batch_norm_with_global_normalization_grad_shape(node: Node) -> OutputDims:
     image = dims.merge(dims.with_rank(node.dims(0), 4), node.dims(4))
     assert image is not None
     size = _vector_merged(node, image[3], range(1, 4))
@@ -390,7 +391,7 @@ def _global_normalization_backward(
 
 
 @batch_norm_with_global_normalization_grad_op.kernel
-def batch_norm_with_global_normalization_grad_kernel(node: Node) -> Any:
+def batch_norm_with_global_normalization_grad_kernel(node: Node) -> Kernel:
     return node.call(
         _global_normalization_backward, *node.inputs, node.variance_epsilon,
         node.scale_after_normalization,

@@ -77,7 +77,7 @@ def batch_norm_gradient(
     return cast(found[0], kind), found[1], found[2]
 
 
-def second_gradient(node: Node, *grads: Any) -> Any:
+def second_gradient(node: Node, *grads: Any) -> list[Tensor | None]:
     """Return the gradient of FusedBatchNormGrad: its formula as a graph, differentiated again."""
     grad_y, x, scale, mean, variance = node.inputs[:5]
     made_before = len(node.op.graph.get_operations())

@@ -13,8 +13,9 @@ from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.input_ranks import in_turn, kernel_ranks
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.samples import Bad, Sample
@@ -33,7 +34,7 @@ def _channel(node: Node, rank: int) -> int:
     return 1 if _is_channels_first(node) else rank - 1
 
 
-def bias_shape(node: Node) -> Any:
+def bias_shape(node: Node) -> tuple[int | None, ...] | None:
     value = dims.with_rank_at_least(node.dims(0), 3 if _is_channels_first(node) else 2)
     (size,) = dims.with_rank(node.dims(1), 1)
     if value is None:
@@ -42,7 +43,7 @@ def bias_shape(node: Node) -> Any:
     return dims.replace_dim(value, axis, dims.merge_dim(value[axis], size))
 
 
-def _as_torch_counts(node: Node, function: Any) -> Any:
+def _as_torch_counts(node: Node, function: Any) -> Callable[..., Any]:
     """Compute `function`, made of sums only, for types that torch cannot add, in signed types."""
     signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}.get(node.T.name)
     if signed is None:
@@ -51,11 +52,11 @@ def _as_torch_counts(node: Node, function: Any) -> Any:
     return lambda *tensors: function(*[tensor.view(inner) for tensor in tensors]).view(outer)
 
 
-def _add_to_channels(value: Any, bias: Any) -> Any:
+def _add_to_channels(value: Any, bias: Any) -> torch.Tensor:
     return value + bias.view(-1, *(1,) * (value.ndim - 2))
 
 
-def bias_kernel(node: Node) -> Any:
+def bias_kernel(node: Node) -> Call:
     function = _add_to_channels if _is_channels_first(node) else torch.add
     return node.call(_as_torch_counts(node, function), *node.inputs)
 
@@ -78,7 +79,7 @@ bias_add_op.kernel(bias_kernel)
 
 
 @bias_add_op.gradient
-def bias_add_gradient(node: Node, grad: Tensor) -> Any:
+def bias_add_gradient(node: Node, grad: Tensor) -> Gradients:
     return [grad, bias_add_grad_op(grad, data_format=node.data_format)]
 
 
@@ -112,7 +113,7 @@ bias_add_v1_op.kernel(bias_kernel)
 
 
 @bias_add_v1_op.gradient
-def bias_add_v1_gradient(node: Node, grad: Tensor) -> Any:
+def bias_add_v1_gradient(node: Node, grad: Tensor) -> Gradients:
     from stillflow.ops.arrays.sequences import range as range_
     from stillflow.ops.arrays.shape import rank
     from stillflow.ops.math.reductions import reduce_sum
@@ -137,29 +138,29 @@ bias_add_grad_op.check(_value_rank)
 
 
 @bias_add_grad_op.shape
-def bias_add_grad_shape(node: Node) -> Any:
+def bias_add_grad_shape(node: Node) -> OutputDims:
     value = dims.with_rank_at_least(node.dims(0), 3 if _is_channels_first(node) else 2)
     return (None,) if value is None else (value[_channel(node, len(value))],)
 
 
-def _sum_to_channels(grad: Any) -> Any:
+def _sum_to_channels(grad: Any) -> torch.Tensor:
     axes = [axis for axis in range(grad.ndim) if axis != 1]
     return grad.sum(axes, dtype=grad.dtype)
 
 
-def sum_to_last(grad: Any) -> Any:
+def sum_to_last(grad: Any) -> torch.Tensor:
     """Return BiasAddGrad with channels last."""
     return grad.flatten(0, -2).sum(0, dtype=grad.dtype)
 
 
 @bias_add_grad_op.kernel
-def bias_add_grad_kernel(node: Node) -> Any:
+def bias_add_grad_kernel(node: Node) -> Kernel:
     function = _sum_to_channels if _is_channels_first(node) else sum_to_last
     return node.call(_as_torch_counts(node, function), node.inputs[0])
 
 
 @bias_add_grad_op.gradient
-def bias_add_grad_gradient(node: Node, grad: Tensor) -> Any:
+def bias_add_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     from stillflow.ops.arrays.concat import concat
     from stillflow.ops.arrays.fill import ones_like
     from stillflow.ops.arrays.shape import reshape, shape

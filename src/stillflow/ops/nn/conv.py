@@ -10,8 +10,10 @@ import numpy as np
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.arrays.shape_n import shape_n
@@ -114,7 +116,7 @@ conv2d_op.check(
 
 
 @conv2d_op.shape
-def conv2d_shape(node: Node) -> Any:
+def conv2d_shape(node: Node) -> OutputDims:
     form = node.data_format
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     windows.require_length("Conv2D", "dilation", node.dilations, 4)
@@ -146,7 +148,7 @@ def convolution_kernel(node: Node, slide: Slide) -> Any:
     if dims.is_known(sizes) and dims.is_known(window):
         return node.call(run, image, filter, slide.geometry(sizes, window))
 
-    def convolve(image: Any, filter: Any) -> Any:
+    def convolve(image: Any, filter: Any) -> torch.Tensor:
         counts = slide.counts(image.shape, filter.shape)
         if 0 in counts:
             shape = windows.assemble(image.shape[0], filter.shape[-1], counts, slide.data_format)
@@ -157,7 +159,7 @@ def convolution_kernel(node: Node, slide: Slide) -> Any:
 
 
 @conv2d_op.kernel
-def conv2d_kernel(node: Node) -> Any:
+def conv2d_kernel(node: Node) -> Kernel:
     return convolution_kernel(node, slide_of(node))
 
 
@@ -169,7 +171,7 @@ def _attributes(node: Node) -> dict[str, Any]:
 
 
 @conv2d_op.gradient
-def conv2d_gradient(node: Node, grad: Tensor) -> Any:
+def conv2d_gradient(node: Node, grad: Tensor) -> Gradients:
     image, filter = node.inputs
     image_shape, filter_shape = shape_n([image, filter])
     return [
@@ -236,7 +238,7 @@ def check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any)
             )
 
 
-def given_shape(node: Node, index: int, rank: int) -> Any:
+def given_shape(node: Node, index: int, rank: int) -> tuple[int | None, ...]:
     """Return the shape rule of an output whose shape input number `index` says."""
     dims.with_rank(node.dims(index), 1)
     sizes = node.shape_value(index)
@@ -272,7 +274,7 @@ def input_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fal
         check_backprop(label, slide, sizes, *known)
         return node.call(run, filter, grad, sizes, slide.geometry(sizes, known[0]))
 
-    def gradient(sizes: Any, filter: Any, grad: Any) -> Any:
+    def gradient(sizes: Any, filter: Any, grad: Any) -> torch.Tensor:
         target = target_now(sizes, like)
         check_backprop(label, slide, target, filter.shape, grad.shape)
         return run(filter, grad, target, slide.geometry(target, filter.shape))
@@ -292,7 +294,7 @@ def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fa
         check_backprop(label, slide, known[0], sizes, known[1])
         return node.call(run, image, grad, sizes, slide.geometry(known[0], sizes))
 
-    def gradient(image: Any, sizes: Any, grad: Any) -> Any:
+    def gradient(image: Any, sizes: Any, grad: Any) -> torch.Tensor:
         target = target_now(sizes, like)
         check_backprop(label, slide, image.shape, target, grad.shape)
         return run(image, grad, target, slide.geometry(image.shape, target))
@@ -317,17 +319,17 @@ conv2d_backprop_input_op.check(_windows)
 
 
 @conv2d_backprop_input_op.shape
-def conv2d_backprop_input_shape(node: Node) -> Any:
+def conv2d_backprop_input_shape(node: Node) -> OutputDims:
     return given_shape(node, 0, 4)
 
 
 @conv2d_backprop_input_op.kernel
-def conv2d_backprop_input_kernel(node: Node) -> Any:
+def conv2d_backprop_input_kernel(node: Node) -> Kernel:
     return input_gradient_kernel(node, slide_of(node), "Conv2DCustomBackpropInput")
 
 
 @conv2d_backprop_input_op.gradient
-def conv2d_backprop_input_gradient(node: Node, grad: Tensor) -> Any:
+def conv2d_backprop_input_gradient(node: Node, grad: Tensor) -> Gradients:
     _, filter, backprop = node.inputs
     sizes = shape(filter)
     return [
@@ -362,17 +364,17 @@ conv2d_backprop_filter_op.check(_windows)
 
 
 @conv2d_backprop_filter_op.shape
-def conv2d_backprop_filter_shape(node: Node) -> Any:
+def conv2d_backprop_filter_shape(node: Node) -> OutputDims:
     return given_shape(node, 1, 4)
 
 
 @conv2d_backprop_filter_op.kernel
-def conv2d_backprop_filter_kernel(node: Node) -> Any:
+def conv2d_backprop_filter_kernel(node: Node) -> Kernel:
     return filter_gradient_kernel(node, slide_of(node), "Conv2DCustomBackpropFilter")
 
 
 @conv2d_backprop_filter_op.gradient
-def conv2d_backprop_filter_gradient(node: Node, grad: Tensor) -> Any:
+def conv2d_backprop_filter_gradient(node: Node, grad: Tensor) -> Gradients:
     image, _, backprop = node.inputs
     sizes = shape(image)
     return [

@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.input_ranks import kernel_ranks, kernel_windows
@@ -62,7 +63,7 @@ conv3d_op.check(
 
 
 @conv3d_op.shape
-def conv3d_shape(node: Node) -> Any:
+def conv3d_shape(node: Node) -> OutputDims:
     form = node.data_format
     image, filter = dims.with_rank(node.dims(0), 5), dims.with_rank(node.dims(1), 5)
     windows.require_length("Conv3D", "dilation", node.dilations, 5)
@@ -79,12 +80,12 @@ def conv3d_shape(node: Node) -> Any:
 
 
 @conv3d_op.kernel
-def conv3d_kernel(node: Node) -> Any:
+def conv3d_kernel(node: Node) -> Kernel:
     return convolution_kernel(node, slide_of(node))
 
 
 @conv3d_op.gradient
-def conv3d_gradient(node: Node, grad: Tensor) -> Any:
+def conv3d_gradient(node: Node, grad: Tensor) -> Gradients:
     image, filter = node.inputs
     sizes = shape(image)
     for_image = conv3d_backprop_input_v2_op(sizes, filter, grad, **_attributes(node))
@@ -130,17 +131,17 @@ conv3d_backprop_input_v2_op.check(_windows)
 
 
 @conv3d_backprop_input_v2_op.shape
-def conv3d_backprop_input_v2_shape(node: Node) -> Any:
+def conv3d_backprop_input_v2_shape(node: Node) -> OutputDims:
     return given_shape(node, 0, 5)
 
 
 @conv3d_backprop_input_v2_op.kernel
-def conv3d_backprop_input_v2_kernel(node: Node) -> Any:
+def conv3d_backprop_input_v2_kernel(node: Node) -> Kernel:
     return input_gradient_kernel(node, slide_of(node), "Conv3DBackpropInputOp")
 
 
 @conv3d_backprop_input_v2_op.gradient
-def conv3d_backprop_input_v2_gradient(node: Node, grad: Tensor) -> Any:
+def conv3d_backprop_input_v2_gradient(node: Node, grad: Tensor) -> Gradients:
     _, filter, backprop = node.inputs
     sizes = shape(filter)
     for_filter = conv3d_backprop_filter_v2_op(grad, sizes, backprop, **_attributes(node))
@@ -171,17 +172,17 @@ conv3d_backprop_filter_v2_op.check(_windows)
 
 
 @conv3d_backprop_filter_v2_op.shape
-def conv3d_backprop_filter_v2_shape(node: Node) -> Any:
+def conv3d_backprop_filter_v2_shape(node: Node) -> OutputDims:
     return given_shape(node, 1, 5)
 
 
 @conv3d_backprop_filter_v2_op.kernel
-def conv3d_backprop_filter_v2_kernel(node: Node) -> Any:
+def conv3d_backprop_filter_v2_kernel(node: Node) -> Kernel:
     return filter_gradient_kernel(node, slide_of(node), "Conv3DBackpropFilterOp")
 
 
 @conv3d_backprop_filter_v2_op.gradient
-def conv3d_backprop_filter_v2_gradient(node: Node, grad: Tensor) -> Any:
+def conv3d_backprop_filter_v2_gradient(node: Node, grad: Tensor) -> Gradients:
     image, _, backprop = node.inputs
     sizes = shape(image)
     for_image = conv3d_backprop_input_v2_op(sizes, grad, backprop, **_attributes(node))
@@ -217,12 +218,12 @@ conv3d_backprop_input_op = op(
 
 
 @conv3d_backprop_input_op.shape
-def conv3d_backprop_input_shape(node: Node) -> Any:
+def conv3d_backprop_input_shape(node: Node) -> OutputDims:
     return dims.with_rank(node.dims(0), 5)
 
 
 @conv3d_backprop_input_op.kernel
-def conv3d_backprop_input_kernel(node: Node) -> Any:
+def conv3d_backprop_input_kernel(node: Node) -> Kernel:
     return input_gradient_kernel(node, _old_slide(node), "Conv3DBackpropInputOp", like=True)
 
 
@@ -248,12 +249,12 @@ conv3d_backprop_filter_op = op(
 
 
 @conv3d_backprop_filter_op.shape
-def conv3d_backprop_filter_shape(node: Node) -> Any:
+def conv3d_backprop_filter_shape(node: Node) -> OutputDims:
     return dims.with_rank(node.dims(1), 5)
 
 
 @conv3d_backprop_filter_op.kernel
-def conv3d_backprop_filter_kernel(node: Node) -> Any:
+def conv3d_backprop_filter_kernel(node: Node) -> Kernel:
     return filter_gradient_kernel(node, _old_slide(node), "Conv3DBackpropFilterOp", like=True)
 
 

@@ -118,7 +118,7 @@ def _orders(rank: int) -> tuple[tuple[int, ...], ...]:
 _unequal = lru_cache(1024)(lambda geometry: geometry.unequal)
 
 
-def image_in(image: Any, geometry: Geometry) -> Any:
+def image_in(image: Any, geometry: Geometry) -> torch.Tensor:
     """Return an image tensor as torch sees it."""
     return image.permute(_orders(image.ndim)[0]) if geometry.is_channels_last else image
 
@@ -130,14 +130,14 @@ def sizes_in(shape: Sequence[int], geometry: Geometry) -> Sequence[int]:
     return [shape[axis] for axis in _orders(len(shape))[0]]
 
 
-def image_out(image: Any, geometry: Geometry) -> Any:
+def image_out(image: Any, geometry: Geometry) -> torch.Tensor:
     """Return the graph's tensor of a torch image."""
     if geometry.is_channels_last:
         image = image.permute(_orders(image.ndim)[1])
     return image.contiguous()
 
 
-def filter_in(filter: Any, geometry: Geometry) -> Any:
+def filter_in(filter: Any, geometry: Geometry) -> torch.Tensor:
     """Return a filter tensor HWIO as torch's OIHW."""
     if geometry.is_channels_last and native_kernels.rotates(filter):
         turned = native_kernels.rotated(filter, filter.ndim - 1)
@@ -145,7 +145,7 @@ def filter_in(filter: Any, geometry: Geometry) -> Any:
     return filter.permute(_orders(filter.ndim)[2])
 
 
-def filter_out(filter: Any) -> Any:
+def filter_out(filter: Any) -> torch.Tensor:
     """Return a torch filter OIHW as the graph's HWIO."""
     turned = filter.permute(_orders(filter.ndim)[1])
     if native_kernels.rotates(turned):
@@ -153,13 +153,13 @@ def filter_out(filter: Any) -> Any:
     return filter.permute(_orders(filter.ndim)[3]).contiguous()
 
 
-def padded(image: Any, geometry: Geometry) -> Any:
+def padded(image: Any, geometry: Geometry) -> torch.Tensor:
     """Return a torch image with those paddings that torch does not do itself."""
     unequal = _unequal(geometry)
     return F.pad(image, unequal) if unequal else image
 
 
-def cut(image: Any, geometry: Geometry, sizes: Sequence[int]) -> Any:
+def cut(image: Any, geometry: Geometry, sizes: Sequence[int]) -> torch.Tensor:
     """Undoes `padded` on a gradient of an image of the given spatial sizes."""
     for axis, ((before, after), size) in enumerate(zip(geometry.pads, sizes), 2):
         if before != after:
@@ -167,7 +167,7 @@ def cut(image: Any, geometry: Geometry, sizes: Sequence[int]) -> Any:
     return image
 
 
-def empty_image(like: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+def empty_image(like: Any, shape: Sequence[int], geometry: Geometry) -> torch.Tensor:
     """Memory never read: gradient kernels of torch look at the shape of an input only."""
     unequal = _unequal(geometry)
     sizes = list(shape)
@@ -180,7 +180,7 @@ def empty_image(like: Any, shape: Sequence[int], geometry: Geometry) -> Any:
     return torch.empty(sizes, dtype=like.dtype, device=like.device, memory_format=layout)
 
 
-def convolve(image: Any, weight: Any, geometry: Geometry) -> Any:
+def convolve(image: Any, weight: Any, geometry: Geometry) -> torch.Tensor:
     """Return the convolution of a torch image with a torch weight."""
     return aten.convolution.default(
         padded(image, geometry), weight, None, *_torch_arguments(geometry)
@@ -212,12 +212,14 @@ def _overruns(weight: Any, geometry: Geometry) -> bool:
 # ---- kernels over the graph's tensors
 
 
-def zeros(like: Any, shape: Sequence[int]) -> Any:
+def zeros(like: Any, shape: Sequence[int]) -> torch.Tensor:
     """Return the output where a window fits nowhere; torch rejects such images."""
     return like.new_zeros(tuple(shape))
 
 
-def _result_shape(image: Sequence[int], filter: Sequence[int], geometry: Geometry) -> Any:
+def _result_shape(
+    image: Sequence[int], filter: Sequence[int], geometry: Geometry
+) -> tuple[int, ...]:
     first = 1 if geometry.is_channels_last else 2
     sizes = [
         (size + before + after - (width - 1) * dilation - 1) // stride + 1
@@ -230,7 +232,7 @@ def _result_shape(image: Sequence[int], filter: Sequence[int], geometry: Geometr
     return (image[0], filter[-1], *sizes)
 
 
-def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
+def convolution(image: Any, filter: Any, geometry: Geometry) -> torch.Tensor:
     """Run Conv2D or Conv3D."""
     if not image.numel():
         return zeros(image, _result_shape(image.shape, filter.shape, geometry))
@@ -243,7 +245,9 @@ def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
     return image_out(convolve(image_in(image, geometry), weight, geometry), geometry)
 
 
-def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+def input_gradient(
+    filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry
+) -> torch.Tensor:
     """Return the gradient for an image of `shape` (in the graph's order)."""
     if not grad.numel():
         return zeros(grad, shape)
@@ -260,7 +264,9 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
     return image_out(cut(found, geometry, shape[2:]), geometry)
 
 
-def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+def filter_gradient(
+    image: Any, grad: Any, shape: Sequence[int], geometry: Geometry
+) -> torch.Tensor:
     """Return the gradient for a filter of `shape` (HWIO)."""
     if not grad.numel():
         return zeros(grad, shape)

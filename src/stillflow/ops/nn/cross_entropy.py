@@ -18,6 +18,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
 from stillflow.ops import native_calls
@@ -82,7 +83,7 @@ softmax_cross_entropy_with_logits_op = op(
 
 
 @softmax_cross_entropy_with_logits_op.shape
-def softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
+def softmax_cross_entropy_with_logits_shape(node: Node) -> OutputDims:
     features, labels = node.dims(0), node.dims(1)
     if node.planning:
         _check_sizes(features, labels)
@@ -128,7 +129,7 @@ def _cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
 
 
 @softmax_cross_entropy_with_logits_op.kernel
-def softmax_cross_entropy_with_logits_kernel(node: Node) -> Any:
+def softmax_cross_entropy_with_logits_kernel(node: Node) -> Kernel:
     return node.call(_cross_entropy, *node.inputs)
 
 
@@ -143,7 +144,9 @@ def _is_zero(grad: Tensor) -> bool:
 
 
 @softmax_cross_entropy_with_logits_op.gradient
-def softmax_cross_entropy_with_logits_gradient(node: Node, grad_loss: Any, grad_grad: Any) -> Any:
+def softmax_cross_entropy_with_logits_gradient(
+    node: Node, grad_loss: Any, grad_grad: Any
+) -> Gradients:
     grad = _times_rows(grad_loss, node.outputs[1])
     logits = node.inputs[0]
     if grad_grad is not None and not _is_zero(grad_grad):
@@ -195,7 +198,7 @@ def sparse_softmax_cross_entropy_with_logits_check(node: Node) -> None:
 
 
 @sparse_softmax_cross_entropy_with_logits_op.shape
-def sparse_softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
+def sparse_softmax_cross_entropy_with_logits_shape(node: Node) -> OutputDims:
     features = dims.with_rank(node.dims(0), 2)
     (count,) = dims.with_rank(node.dims(1), 1)
     batch = dims.merge_dim(features[0], count)
@@ -248,12 +251,12 @@ def refuse_labels(labels: Any, classes: int) -> None:
 
 
 @sparse_softmax_cross_entropy_with_logits_op.kernel
-def sparse_softmax_cross_entropy_with_logits_kernel(node: Node) -> Any:
+def sparse_softmax_cross_entropy_with_logits_kernel(node: Node) -> Kernel:
     return node.call(_sparse_cross_entropy, *node.inputs)
 
 
 @sparse_softmax_cross_entropy_with_logits_op.gradient
-def sparse_softmax_cross_entropy_with_logits_gradient(node: Node, grad: Any, _: Any) -> Any:
+def sparse_softmax_cross_entropy_with_logits_gradient(node: Node, grad: Any, _: Any) -> Gradients:
     backprop = prevent_gradient(
         node.outputs[1],
         message="Currently there is no way to take the second derivative of "

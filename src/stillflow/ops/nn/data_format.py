@@ -11,6 +11,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """
@@ -39,17 +40,17 @@ data_format_dim_map_op = op(f"DataFormatDimMap(x: T) -> y: T\n{_ATTRS}", differe
 
 
 @data_format_dim_map_op.shape
-def data_format_dim_map_shape(node: Node) -> Any:
+def data_format_dim_map_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
-def _map(x: Any, places: tuple[int, ...]) -> Any:
+def _map(x: Any, places: tuple[int, ...]) -> torch.Tensor:
     table = torch.tensor(places, dtype=x.dtype, device=x.device)
     return table[x.long().remainder(len(places))]
 
 
 @data_format_dim_map_op.kernel
-def data_format_dim_map_kernel(node: Node) -> Any:
+def data_format_dim_map_kernel(node: Node) -> Kernel:
     source, target = _formats(node)
     return node.call(_map, node.inputs[0], tuple(target.index(letter) for letter in source))
 
@@ -66,7 +67,7 @@ data_format_vec_permute_op = op(
 
 
 @data_format_vec_permute_op.shape
-def data_format_vec_permute_shape(node: Node) -> Any:
+def data_format_vec_permute_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
@@ -91,12 +92,12 @@ def data_format_vec_permute_check(node: Node) -> None:
         raise ValueError(f"Second dimension of 2D input must be of size 2, but got shape {shown}")
 
 
-def _permute(x: Any, places: tuple[int, ...]) -> Any:
+def _permute(x: Any, places: tuple[int, ...]) -> torch.Tensor:
     return x[list(places)]
 
 
 @data_format_vec_permute_op.kernel
-def data_format_vec_permute_kernel(node: Node) -> Any:
+def data_format_vec_permute_kernel(node: Node) -> Kernel:
     source, target = _formats(node)
     return node.call(_permute, node.inputs[0], tuple(source.index(letter) for letter in target))
 

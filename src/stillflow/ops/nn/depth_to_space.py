@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.export import export
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.ops.arrays import native_kernels
 from stillflow.ops.arrays.space_to_batch import permuted
 from stillflow.ops.samples import Bad, Sample
@@ -36,7 +37,7 @@ def _dims(node: Node, colon: str) -> tuple[Any, ...]:
 
 
 @space_to_depth_op.shape
-def space_to_depth_shape(node: Node) -> Any:
+def space_to_depth_shape(node: Node) -> OutputDims:
     dims, size = list(_dims(node, "")), node.block_size
     spatial, channel = _AXES[node.data_format]
     height, width = (dims[axis] for axis in spatial)
@@ -51,7 +52,7 @@ def space_to_depth_shape(node: Node) -> Any:
 
 
 @depth_to_space_op.shape
-def depth_to_space_shape(node: Node) -> Any:
+def depth_to_space_shape(node: Node) -> OutputDims:
     dims, size = list(_dims(node, ":")), node.block_size
     spatial, channel = _AXES[node.data_format]
     depth = dims[channel]
@@ -93,8 +94,8 @@ def _to_space(x: Any, size: int, channels_last: bool) -> Any:
     return x.reshape(n, c, h * size, w * size)
 
 
-def _kernel(move: Any) -> Any:
-    def kernel(node: Node) -> Any:
+def _kernel(move: Any) -> Callable[..., Any]:
+    def kernel(node: Node) -> Call:
         if node.data_format == b"NCHW_VECT_C":
             raise NotImplementedError(
                 f"{node.op.type} with data format NCHW_VECT_C is not supported by Stillflow"
@@ -118,13 +119,13 @@ def _check_differentiable(node: Node) -> None:
 
 
 @space_to_depth_op.gradient
-def space_to_depth_gradient(node: Node, grad: Any) -> Any:
+def space_to_depth_gradient(node: Node, grad: Any) -> Gradients:
     _check_differentiable(node)
     return depth_to_space(grad, node.block_size, data_format=node.data_format)
 
 
 @depth_to_space_op.gradient
-def depth_to_space_gradient(node: Node, grad: Any) -> Any:
+def depth_to_space_gradient(node: Node, grad: Any) -> Gradients:
     _check_differentiable(node)
     return space_to_depth(grad, node.block_size, data_format=node.data_format)
 

@@ -10,8 +10,10 @@ import numpy as np
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.input_ranks import in_turn, kernel_ranks, kernel_windows
@@ -34,19 +36,19 @@ _ATTRS = """
 # ---- kernels
 
 
-def _weight(filter: Any) -> Any:
+def _weight(filter: Any) -> torch.Tensor:
     """Return a filter [height, width, channels, multiplier] as torch's grouped OIHW."""
     height, width, channels, multiplier = filter.shape
     return filter.permute(2, 3, 0, 1).reshape(channels * multiplier, 1, height, width)
 
 
-def _filter(weight: Any, shape: Sequence[int]) -> Any:
+def _filter(weight: Any, shape: Sequence[int]) -> torch.Tensor:
     """Return the inverse of `_weight`."""
     height, width, channels, multiplier = shape
     return weight.reshape(channels, multiplier, height, width).permute(2, 3, 0, 1).contiguous()
 
 
-def _convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]) -> Any:
+def _convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]) -> torch.Tensor:
     if 0 in output or not filter.numel():
         return kernels.zeros(image, output)
     image = kernels.image_in(image, geometry)
@@ -59,7 +61,9 @@ def _convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]
     return kernels.image_out(found, geometry)
 
 
-def _input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+def _input_gradient(
+    filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry
+) -> torch.Tensor:
     if not grad.numel() or not filter.numel():
         return kernels.zeros(grad, shape)
     sizes = kernels.sizes_in(shape, geometry)
@@ -69,7 +73,9 @@ def _input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geom
     return kernels.image_out(kernels.cut(found, geometry, sizes[2:]), geometry)
 
 
-def _filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+def _filter_gradient(
+    image: Any, grad: Any, shape: Sequence[int], geometry: Geometry
+) -> torch.Tensor:
     if not grad.numel() or 0 in shape:
         return kernels.zeros(grad, shape)
     image = kernels.padded(kernels.image_in(image, geometry), geometry)
@@ -96,7 +102,7 @@ def _geometry(slide: Slide, image: Sequence[int], filter: Sequence[int]) -> Geom
     return slide.geometry(image, filter)._replace(groups=filter[2])
 
 
-def _output(slide: Slide, image: Any, filter: Any, running: bool) -> Any:
+def _output(slide: Slide, image: Any, filter: Any, running: bool) -> tuple[int | None, ...]:
     """Return the shape of the output, from shapes that may be known in part."""
     form, channel = slide.data_format, windows.channel_axis(slide.data_format)
     depth = dims.multiply(dims.merge_dim(image[channel], filter[2]), filter[3])
@@ -149,7 +155,7 @@ depthwise_conv2d_native_op = op(
 )
 
 
-def depthwise_output(node: Node) -> Any:
+def depthwise_output(node: Node) -> tuple[int | None, ...]:
     """Return the shape of a depthwise convolution of input 0 with input 1."""
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     windows.require_length("DepthwiseConv2D", "stride", node.strides, 4)
@@ -169,19 +175,19 @@ depthwise_conv2d_native_op.check(
 
 
 @depthwise_conv2d_native_op.shape
-def depthwise_conv2d_native_shape(node: Node) -> Any:
+def depthwise_conv2d_native_shape(node: Node) -> OutputDims:
     return depthwise_output(node)
 
 
 @depthwise_conv2d_native_op.kernel
-def depthwise_conv2d_native_kernel(node: Node) -> Any:
+def depthwise_conv2d_native_kernel(node: Node) -> Kernel:
     slide, run = _slide(node), precise_on_cpu(node, _convolve, 2)
     image, filter = node.dims(0), node.dims(1)
     if dims.is_known(image) and dims.is_known(filter):
         geometry = _geometry(slide, image, filter)
         return node.call(run, *node.inputs, geometry, node.out_dims(0))
 
-    def convolve(image: Any, filter: Any) -> Any:
+    def convolve(image: Any, filter: Any) -> torch.Tensor:
         geometry = _geometry(slide, image.shape, filter.shape)
         return run(image, filter, geometry, _output(slide, image.shape, filter.shape, True))
 
@@ -189,7 +195,7 @@ def depthwise_conv2d_native_kernel(node: Node) -> Any:
 
 
 @depthwise_conv2d_native_op.gradient
-def depthwise_conv2d_native_gradient(node: Node, grad: Tensor) -> Any:
+def depthwise_conv2d_native_gradient(node: Node, grad: Tensor) -> Gradients:
     image, filter = node.inputs
     given = _attributes(node)
     for_image = depthwise_conv2d_native_backprop_input_op(shape(image), filter, grad, **given)
@@ -233,12 +239,12 @@ depthwise_conv2d_native_backprop_input_op.check(
 
 
 @depthwise_conv2d_native_backprop_input_op.shape
-def depthwise_conv2d_native_backprop_input_shape(node: Node) -> Any:
+def depthwise_conv2d_native_backprop_input_shape(node: Node) -> OutputDims:
     return given_shape(node, 0, 4)
 
 
 @depthwise_conv2d_native_backprop_input_op.kernel
-def depthwise_conv2d_native_backprop_input_kernel(node: Node) -> Any:
+def depthwise_conv2d_native_backprop_input_kernel(node: Node) -> Kernel:
     slide, run = _slide(node), precise_on_cpu(node, _input_gradient, 2)
     label = "DepthwiseConv2DBackpropInput"
     sizes, window, last = node.shape_value(0), node.dims(1), node.dims(2)
@@ -246,7 +252,7 @@ def depthwise_conv2d_native_backprop_input_kernel(node: Node) -> Any:
         _check_backprop(label, slide, sizes, window, last)
         return node.call(run, *node.inputs[1:], sizes, _geometry(slide, sizes, window))
 
-    def gradient(sizes: Any, filter: Any, grad: Any) -> Any:
+    def gradient(sizes: Any, filter: Any, grad: Any) -> torch.Tensor:
         target = target_now(sizes)
         _check_backprop(label, slide, target, filter.shape, grad.shape)
         return run(filter, grad, target, _geometry(slide, target, filter.shape))
@@ -255,7 +261,7 @@ def depthwise_conv2d_native_backprop_input_kernel(node: Node) -> Any:
 
 
 @depthwise_conv2d_native_backprop_input_op.gradient
-def depthwise_conv2d_native_backprop_input_gradient(node: Node, grad: Tensor) -> Any:
+def depthwise_conv2d_native_backprop_input_gradient(node: Node, grad: Tensor) -> Gradients:
     _, filter, backprop = node.inputs
     given = _attributes(node)
     for_filter = depthwise_conv2d_native_backprop_filter_op(grad, shape(filter), backprop, **given)
@@ -293,12 +299,12 @@ depthwise_conv2d_native_backprop_filter_op.check(
 
 
 @depthwise_conv2d_native_backprop_filter_op.shape
-def depthwise_conv2d_native_backprop_filter_shape(node: Node) -> Any:
+def depthwise_conv2d_native_backprop_filter_shape(node: Node) -> OutputDims:
     return given_shape(node, 1, 4)
 
 
 @depthwise_conv2d_native_backprop_filter_op.kernel
-def depthwise_conv2d_native_backprop_filter_kernel(node: Node) -> Any:
+def depthwise_conv2d_native_backprop_filter_kernel(node: Node) -> Kernel:
     slide, run = _slide(node), precise_on_cpu(node, _filter_gradient, 2)
     label = "DepthwiseConv2DBackpropFilter"
     image, sizes, last = node.dims(0), node.shape_value(1), node.dims(2)
@@ -307,7 +313,7 @@ def depthwise_conv2d_native_backprop_filter_kernel(node: Node) -> Any:
         geometry = _geometry(slide, image, sizes)
         return node.call(run, node.inputs[0], node.inputs[2], sizes, geometry)
 
-    def gradient(image: Any, sizes: Any, grad: Any) -> Any:
+    def gradient(image: Any, sizes: Any, grad: Any) -> torch.Tensor:
         target = target_now(sizes)
         _check_backprop(label, slide, image.shape, target, grad.shape)
         return run(image, grad, target, _geometry(slide, image.shape, target))
@@ -316,7 +322,7 @@ def depthwise_conv2d_native_backprop_filter_kernel(node: Node) -> Any:
 
 
 @depthwise_conv2d_native_backprop_filter_op.gradient
-def depthwise_conv2d_native_backprop_filter_gradient(node: Node, grad: Tensor) -> Any:
+def depthwise_conv2d_native_backprop_filter_gradient(node: Node, grad: Tensor) -> Gradients:
     image, _, backprop = node.inputs
     given = _attributes(node)
     for_image = depthwise_conv2d_native_backprop_input_op(shape(image), grad, backprop, **given)

@@ -13,8 +13,9 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import F, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.reverse import reverse
 from stillflow.ops.input_ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.math.kernels import REAL_NUMBER
@@ -48,7 +49,7 @@ class _Window(NamedTuple):
         ]
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: Any) -> float | int:
     return (torch.finfo if dtype.is_floating_point else torch.iinfo)(dtype).min
 
 
@@ -99,7 +100,7 @@ def _padded(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
     )
 
 
-def _dilate(image: Any, filter: Any, window: _Window) -> Any:
+def _dilate(image: Any, filter: Any, window: _Window) -> torch.Tensor:
     return _best(image, filter, window, notes=False)[0]
 
 
@@ -109,7 +110,7 @@ def _check_grad(image: Any, filter: Any, grad: Any, window: _Window) -> None:
         raise ValueError("out_backprop has incompatible size.")
 
 
-def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
+def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> torch.Tensor:
     """Send every output's gradient to the element of the image that gave the maximum."""
     _check_grad(image, filter, grad, window)
     _, which = _best(image, filter, window)
@@ -126,7 +127,7 @@ def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
     return result.index_add_(0, index.reshape(-1), grad.reshape(-1)).view(image.shape)
 
 
-def _filter_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
+def _filter_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> torch.Tensor:
     """Send every output's gradient to the element of the filter that gave the maximum."""
     _check_grad(image, filter, grad, window)
     if not filter.numel():
@@ -138,7 +139,7 @@ def _filter_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any
     return result.index_add_(0, index.reshape(-1), grad.reshape(-1)).view(filter.shape)
 
 
-def _kernel(node: Node, function: Any) -> Any:
+def _kernel(node: Node, function: Any) -> Call:
     for name, values in (("Stride", node.strides), ("Rate", node.rates)):
         if values[0] != 1 or values[3] != 1:
             raise UnimplementedError(
@@ -178,7 +179,7 @@ dilation2d_op.check(_operands)
 
 
 @dilation2d_op.shape
-def dilation2d_shape(node: Node) -> Any:
+def dilation2d_shape(node: Node) -> OutputDims:
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 3)
     windows.require_length("Dilation2D", "stride", node.strides, 4)
     windows.require_length("Dilation2D", "rates", node.rates, 4)
@@ -204,12 +205,12 @@ def dilation2d_shape(node: Node) -> Any:
 
 
 @dilation2d_op.kernel
-def dilation2d_kernel(node: Node) -> Any:
+def dilation2d_kernel(node: Node) -> Kernel:
     return _kernel(node, _dilate)
 
 
 @dilation2d_op.gradient
-def dilation2d_gradient(node: Node, grad: Tensor) -> Any:
+def dilation2d_gradient(node: Node, grad: Tensor) -> Gradients:
     attrs = {name: node.op.attrs[name] for name in ("strides", "rates", "padding")}
     return [
         dilation2d_backprop_input_op(*node.inputs, grad, **attrs),
@@ -244,12 +245,12 @@ dilation2d_backprop_input_op.check(_operands)
 
 
 @dilation2d_backprop_input_op.shape
-def dilation2d_backprop_input_shape(node: Node) -> Any:
+def dilation2d_backprop_input_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @dilation2d_backprop_input_op.kernel
-def dilation2d_backprop_input_kernel(node: Node) -> Any:
+def dilation2d_backprop_input_kernel(node: Node) -> Kernel:
     return _kernel(node, _input_gradient)
 
 
@@ -264,12 +265,12 @@ dilation2d_backprop_filter_op.check(_operands)
 
 
 @dilation2d_backprop_filter_op.shape
-def dilation2d_backprop_filter_shape(node: Node) -> Any:
+def dilation2d_backprop_filter_shape(node: Node) -> OutputDims:
     return node.dims(1)
 
 
 @dilation2d_backprop_filter_op.kernel
-def dilation2d_backprop_filter_kernel(node: Node) -> Any:
+def dilation2d_backprop_filter_kernel(node: Node) -> Kernel:
     return _kernel(node, _filter_gradient)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import type_of
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.random.permutation import permutation
@@ -116,7 +117,7 @@ def _require_windows(shape: Sequence[int], grad: Any, rows: Any, columns: Any) -
         )
 
 
-def _max_grad(image: Any, grad: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+def _max_grad(image: Any, grad: Any, rows: Any, columns: Any, overlapping: bool) -> torch.Tensor:
     _require_windows(image.shape, grad, rows, columns)
     _, where = _max(image, rows, columns, overlapping)
     batch, height, width, depth = image.shape
@@ -126,14 +127,14 @@ def _max_grad(image: Any, grad: Any, rows: Any, columns: Any, overlapping: bool)
     return result.index_add_(0, index.reshape(-1), grad.reshape(-1)).view(image.shape)
 
 
-def _indicator(spans: tuple[list[int], list[int]], size: int, like: Any) -> Any:
+def _indicator(spans: tuple[list[int], list[int]], size: int, like: Any) -> torch.Tensor:
     """Return a matrix with a row per window that has ones at the window's elements."""
     place = torch.arange(size, device=like.device)
     first, last = (torch.tensor(edge, device=like.device)[:, None] for edge in spans)
     return ((place >= first) & (place <= last)).to(like.dtype)
 
 
-def _avg(image: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+def _avg(image: Any, rows: Any, columns: Any, overlapping: bool) -> torch.Tensor:
     total = 0
     row_spans = _spans(rows, image.shape[1], overlapping)
     column_spans = _spans(columns, image.shape[2], overlapping)
@@ -147,7 +148,7 @@ def _avg(image: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
     return torch.div(total, counts, rounding_mode="trunc")
 
 
-def _counts(rows: Any, columns: Any, like: Any) -> Any:
+def _counts(rows: Any, columns: Any, like: Any) -> torch.Tensor:
     heights, widths = (
         torch.tensor([b - a + 1 for a, b in zip(*spans)], dtype=like.dtype, device=like.device)
         for spans in (rows, columns)
@@ -155,7 +156,9 @@ def _counts(rows: Any, columns: Any, like: Any) -> Any:
     return (heights[:, None] * widths)[..., None]
 
 
-def _avg_grad(shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+def _avg_grad(
+    shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapping: bool
+) -> torch.Tensor:
     _require_windows(shape, grad, rows, columns)
     row_spans = _spans(rows, shape[1], overlapping)
     column_spans = _spans(columns, shape[2], overlapping)
@@ -169,7 +172,7 @@ def _avg_grad(shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapp
 # ---- shared parts of the cards
 
 
-def fractional_pool_shape(node: Node) -> Any:
+def fractional_pool_shape(node: Node) -> list[tuple[int | None, ...]]:
     image = dims.with_rank(node.dims(0), 4)
     if len(node.pooling_ratio) != 4:
         raise ValueError("pooling_ratio field must specify 4 dimensions")
@@ -191,7 +194,7 @@ def _check(node: Node) -> None:
         raise ValueError("Both seed and seed2 should be 0 if deterministic is false.")
 
 
-def _sequences(node: Node) -> Any:
+def _sequences(node: Node) -> Callable[..., Any]:
     """Return a function from the image to the rows' and columns' sequences.
 
     Deterministic ops draw the same ones in every run, the others new ones.
@@ -221,7 +224,7 @@ def _sequences(node: Node) -> Any:
     return draw
 
 
-def _pool_kernel(node: Node, pool: Any) -> Any:
+def _pool_kernel(node: Node, pool: Any) -> Callable[..., Any]:
     _check(node)
     draw, overlapping = _sequences(node), node.overlapping
 
@@ -261,12 +264,12 @@ fractional_max_pool_op.samples(fractional_pool_samples)
 
 
 @fractional_max_pool_op.kernel
-def fractional_max_pool_kernel(node: Node) -> Any:
+def fractional_max_pool_kernel(node: Node) -> Kernel:
     return _pool_kernel(node, lambda *args: _max(*args)[0])
 
 
 @fractional_max_pool_op.gradient
-def fractional_max_pool_gradient(node: Node, grad: Tensor, *_: Any) -> Any:
+def fractional_max_pool_gradient(node: Node, grad: Tensor, *_: Any) -> Gradients:
     output, rows, columns = node.outputs
     return fractional_max_pool_grad_op(
         node.inputs[0], output, grad, rows, columns, overlapping=node.overlapping
@@ -287,12 +290,12 @@ fractional_avg_pool_op.samples(fractional_pool_samples)
 
 
 @fractional_avg_pool_op.kernel
-def fractional_avg_pool_kernel(node: Node) -> Any:
+def fractional_avg_pool_kernel(node: Node) -> Kernel:
     return _pool_kernel(node, _avg)
 
 
 @fractional_avg_pool_op.gradient
-def fractional_avg_pool_gradient(node: Node, grad: Tensor, *_: Any) -> Any:
+def fractional_avg_pool_gradient(node: Node, grad: Tensor, *_: Any) -> Gradients:
     rows, columns = node.outputs[1:]
     return fractional_avg_pool_grad_op(
         node.inputs[0].shape, grad, rows, columns, overlapping=node.overlapping
@@ -311,12 +314,12 @@ fractional_max_pool_grad_op = op(
 
 
 @fractional_max_pool_grad_op.shape
-def fractional_max_pool_grad_shape(node: Node) -> Any:
+def fractional_max_pool_grad_shape(node: Node) -> OutputDims:
     return dims.with_rank(node.dims(0), 4)
 
 
 @fractional_max_pool_grad_op.kernel
-def fractional_max_pool_grad_kernel(node: Node) -> Any:
+def fractional_max_pool_grad_kernel(node: Node) -> Kernel:
     image, _, grad, rows, columns = node.inputs
     return node.call(_max_grad, image, grad, rows, columns, node.overlapping)
 
@@ -344,16 +347,16 @@ fractional_avg_pool_grad_op = op(
 
 
 @fractional_avg_pool_grad_op.shape
-def fractional_avg_pool_grad_shape(node: Node) -> Any:
+def fractional_avg_pool_grad_shape(node: Node) -> OutputDims:
     sizes = node.shape_value(0)
     return (None,) * 4 if sizes is None else sizes
 
 
 @fractional_avg_pool_grad_op.kernel
-def fractional_avg_pool_grad_kernel(node: Node) -> Any:
+def fractional_avg_pool_grad_kernel(node: Node) -> Kernel:
     overlapping = node.overlapping
 
-    def spread(sizes: Any, grad: Any, rows: Any, columns: Any) -> Any:
+    def spread(sizes: Any, grad: Any, rows: Any, columns: Any) -> torch.Tensor:
         shape = sizes.tolist()
         if len(shape) != 4:
             raise ValueError("original input tensor shape must be1-dimensional and 4 elements")

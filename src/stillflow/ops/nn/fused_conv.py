@@ -16,6 +16,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import check_depths
@@ -49,7 +50,7 @@ def _as_hwio(filter: Any, form: bytes) -> tuple[Any, ...]:
 
 
 @fused_conv2d_bias_activation_op.shape
-def fused_conv2d_bias_activation_shape(node: Node) -> Any:
+def fused_conv2d_bias_activation_shape(node: Node) -> OutputDims:
     form = node.data_format
     if form in _VECTORS or node.filter_format in _VECTORS:
         return (None,) * (5 if form in _VECTORS else 4)
@@ -101,13 +102,13 @@ def _slide(node: Node) -> Slide:
     return Slide(tuple(node.strides), (1, 1, 1, 1), node.padding, (), form)
 
 
-def _as_numbers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> Any:
+def _as_numbers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> torch.Tensor:
     """Return the sum, in single precision at least."""
     result = found.float() * scale + bias.float()
     return result if side is None else result + side.float() * side_scale
 
 
-def _as_integers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> Any:
+def _as_integers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> torch.Tensor:
     """Return the sum as TensorFlow rounds it, each step to single precision."""
     result = (found.double() * scale + bias.double()).float()
     if side is not None:
@@ -116,14 +117,16 @@ def _as_integers(found: Any, scale: float, side: Any, side_scale: float, bias: A
 
 
 @fused_conv2d_bias_activation_op.kernel
-def fused_conv2d_bias_activation_kernel(node: Node) -> Any:
+def fused_conv2d_bias_activation_kernel(node: Node) -> Kernel:
     slide, dtype = _slide(node), node.T
     is_first = slide.data_format == b"NCHW"
     is_relu = node.activation_mode == b"Relu"
     order = (0, 1, 2, 3) if node.filter_format == b"HWIO" else (2, 3, 1, 0)
     combine: Callable[..., Any] = _as_integers if dtype.is_quantized else _as_numbers
 
-    def run(image: Any, filter: Any, bias: Any, side: Any, scale: Any, side_scale: Any) -> Any:
+    def run(
+        image: Any, filter: Any, bias: Any, side: Any, scale: Any, side_scale: Any
+    ) -> torch.Tensor:
         if dtype.is_quantized:
             image, filter = image.float(), filter.float()
         filter = filter.permute(order).contiguous()

@@ -9,7 +9,9 @@ import numpy as np
 
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.pad import mirror
 from stillflow.ops.memory_limits import require_room
@@ -49,7 +51,7 @@ fused_resize_and_pad_conv2d_op = op(
 )
 
 
-def _padded(node: Node, image: Any, index: int) -> Any:
+def _padded(node: Node, image: Any, index: int) -> tuple[int | None, ...]:
     """Return the shape after padding by input `index`."""
     shape = dims.with_rank(node.dims(index), 2)
     if shape[0] is not None:
@@ -64,7 +66,7 @@ def _padded(node: Node, image: Any, index: int) -> Any:
     return tuple(dims.add(size, more) for size, more in zip(image, added))
 
 
-def _convolved(node: Node, image: Any, filter: Any) -> Any:
+def _convolved(node: Node, image: Any, filter: Any) -> tuple[int | None, ...]:
     if len(node.strides) != 4:
         raise ValueError(
             "Operation requires the stride attribute to contain 4 values, but got: "
@@ -82,13 +84,13 @@ def _convolved(node: Node, image: Any, filter: Any) -> Any:
 
 
 @fused_pad_conv2d_op.shape
-def fused_pad_conv2d_shape(node: Node) -> Any:
+def fused_pad_conv2d_shape(node: Node) -> OutputDims:
     image = _padded(node, dims.with_rank(node.dims(0), 4), 1)
     return _convolved(node, image, dims.with_rank(node.dims(2), 4))
 
 
 @fused_resize_and_pad_conv2d_op.shape
-def fused_resize_and_pad_conv2d_shape(node: Node) -> Any:
+def fused_resize_and_pad_conv2d_shape(node: Node) -> OutputDims:
     batch, _, _, channels = dims.with_rank(node.dims(0), 4)
     dims.merge(node.dims(1), (2,))
     size = node.value(1)
@@ -109,7 +111,7 @@ def _offset(node: Node) -> int:
     return int(node.mode == b"REFLECT")
 
 
-def _convolve(image: Any, filter: Any, paddings: Any, offset: int, slide: Slide) -> Any:
+def _convolve(image: Any, filter: Any, paddings: Any, offset: int, slide: Slide) -> torch.Tensor:
     pairs = paddings.tolist()
     for axis, what in ((0, "batches"), (3, "channels")):
         if any(pairs[axis]):
@@ -125,13 +127,13 @@ def _convolve(image: Any, filter: Any, paddings: Any, offset: int, slide: Slide)
 
 
 @fused_pad_conv2d_op.kernel
-def fused_pad_conv2d_kernel(node: Node) -> Any:
+def fused_pad_conv2d_kernel(node: Node) -> Kernel:
     offset, slide = _offset(node), _slide(node)
     run = precise_on_cpu(node, _convolve, 2)
     return lambda image, paddings, filter: run(image, filter, paddings, offset, slide)
 
 
-def _resized(image: Any, size: Any, align_corners: bool) -> Any:
+def _resized(image: Any, size: Any, align_corners: bool) -> torch.Tensor:
     wanted = size.tolist()
     if min(wanted) <= 0:
         raise ValueError("output dimensions must be positive")
@@ -146,10 +148,10 @@ def _resized(image: Any, size: Any, align_corners: bool) -> Any:
 
 
 @fused_resize_and_pad_conv2d_op.kernel
-def fused_resize_and_pad_conv2d_kernel(node: Node) -> Any:
+def fused_resize_and_pad_conv2d_kernel(node: Node) -> Kernel:
     offset, slide, align_corners = _offset(node), _slide(node), node.resize_align_corners
 
-    def run(image: Any, filter: Any, size: Any, paddings: Any) -> Any:
+    def run(image: Any, filter: Any, size: Any, paddings: Any) -> torch.Tensor:
         return _convolve(_resized(image, size, align_corners), filter, paddings, offset, slide)
 
     convolve = precise_on_cpu(node, run, 2)

@@ -15,18 +15,19 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel
 from stillflow.ops import native_calls
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 
-def _in_top_k_shape(node: Node) -> Any:
+def _in_top_k_shape(node: Node) -> tuple[int | None, ...]:
     predictions = dims.with_rank(node.dims(0), 2)
     (count,) = dims.with_rank(node.dims(1), 1)
     return (dims.merge_dim(predictions[0], count),)
 
 
-def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
+def _in_top_k(predictions: Any, targets: Any, k: Any) -> torch.Tensor:
     """Return True where fewer than k classes beat the target.
 
     Ties count as won, non-finite rows not.
@@ -70,7 +71,7 @@ in_top_k_op.check(kernel_ranks(*_OPERANDS))
 
 
 @in_top_k_op.kernel
-def in_top_k_kernel(node: Node) -> Any:
+def in_top_k_kernel(node: Node) -> Kernel:
     return node.call(_in_top_k, *node.inputs, node.k)
 
 
@@ -98,7 +99,7 @@ in_top_k_v2_op.shape(_in_top_k_shape)
 
 
 @in_top_k_v2_op.kernel
-def in_top_k_v2_kernel(node: Node) -> Any:
+def in_top_k_v2_kernel(node: Node) -> Kernel:
     return node.call(_in_top_k, *node.inputs)
 
 

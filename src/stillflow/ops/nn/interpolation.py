@@ -71,7 +71,7 @@ def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
     return Weights(lower, upper, torch.from_numpy(fraction).to(device).view(shape))
 
 
-def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) -> Any:
+def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) -> torch.Tensor:
     """Return an image [batch, height, width, channels] at the weighted places.
 
     Rounded as TensorFlow's numbers are: first between columns, then between rows.
@@ -85,7 +85,7 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
 
 def interpolate_by(
     library: Any, image: Any, rows: Weights, columns: Weights, sources: Any = None
-) -> Any:
+) -> torch.Tensor:
     """Return the same as float32 by the loop in C, for images on the CPU or for crops of them.
 
     `sources`, int64 [crops], has the image of each crop; weights are then [crops, outputs].
@@ -108,7 +108,7 @@ def interpolate_by(
 
 def spread_by(
     library: Any, grad: Any, height: int, width: int, rows: Weights, columns: Weights
-) -> Any:
+) -> torch.Tensor:
     """Return the gradient of interpolated images from float32, summed in the loop's own order."""
     sizes = (len(grad), height, width, grad.shape[3])
     result = torch.empty(sizes, dtype=torch.float32)
@@ -121,7 +121,7 @@ def spread_by(
     return result
 
 
-def _by_torch(image: Any, rows: Weights, columns: Weights, dtype: Any) -> Any:
+def _by_torch(image: Any, rows: Weights, columns: Weights, dtype: Any) -> torch.Tensor:
     batch, height, width, channels = image.shape
     few = channels < _FEW
     line: tuple[int, ...] = (width * channels,) if few else (width, channels)
@@ -155,7 +155,7 @@ def _taps(parts: Weights, device: Any, dtype: Any, channels: int = 1) -> _Taps:
     return _Taps(places.to(device), fraction.to(device, dtype))
 
 
-def _mixed(neighbours: Any, fraction: Any) -> Any:
+def _mixed(neighbours: Any, fraction: Any) -> torch.Tensor:
     """Interpolate between numbers of the first half of the second axis and those of the other."""
     if neighbours.dim() > 2:
         fraction = fraction[:, None]
@@ -163,16 +163,16 @@ def _mixed(neighbours: Any, fraction: Any) -> Any:
     return end.sub_(start).mul_(fraction).add(start)  # in one call it would be rounded otherwise
 
 
-def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
+def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> torch.Tensor:
     """Return the same in integers, for weights from `along`; divisions drop the remainder."""
     one = 1 << bits
     top, bottom = image[:, rows.lower], image[:, rows.upper]
 
-    def across(part: Any) -> Any:
+    def across(part: Any) -> torch.Tensor:
         left, right = part[:, :, columns.lower], part[:, :, columns.upper]
         return left * one + (right - left) * columns.fraction
 
-    def divide(values: Any) -> Any:
+    def divide(values: Any) -> torch.Tensor:
         return torch.div(values, one, rounding_mode="trunc")
 
     start = across(top)

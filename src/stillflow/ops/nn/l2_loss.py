@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.samples import Sample
@@ -24,22 +25,22 @@ l2_loss_op = op(
 
 
 @l2_loss_op.shape
-def l2_loss_shape(node: Node) -> Any:
+def l2_loss_shape(node: Node) -> OutputDims:
     return ()
 
 
-def _half_square_sum(t: Any) -> Any:
+def _half_square_sum(t: Any) -> torch.Tensor:
     flat = t.reshape(-1)
     return torch.dot(flat, flat).mul_(0.5)
 
 
 @l2_loss_op.kernel
-def l2_loss_kernel(node: Node) -> Any:
+def l2_loss_kernel(node: Node) -> Kernel:
     return node.call(precise_on_cpu(node, _half_square_sum, 1), node.inputs[0])
 
 
 @l2_loss_op.gradient
-def l2_loss_gradient(node: Node, grad: Tensor) -> Any:
+def l2_loss_gradient(node: Node, grad: Tensor) -> Gradients:
     return node.inputs[0] * grad
 
 

@@ -11,8 +11,9 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.nn.precision import HALVES, in_type
 from stillflow.ops.samples import Bad, Sample
@@ -26,19 +27,19 @@ _ATTRS = """
 """
 
 
-def _norms(image: Any, radius: int, bias: float, alpha: float) -> Any:
+def _norms(image: Any, radius: int, bias: float, alpha: float) -> torch.Tensor:
     """`bias + alpha * (sum of squares over neighbouring channels)`."""
     return _neighbours(image.square(), radius).mul_(alpha).add_(bias)
 
 
-def _neighbours(values: Any, radius: int) -> Any:
+def _neighbours(values: Any, radius: int) -> torch.Tensor:
     """Return sums over the channels up to `radius` away: a product with a band of ones."""
     place = torch.arange(values.shape[-1], device=values.device)
     band = ((place[:, None] - place).abs() <= radius).to(values.dtype)
     return values @ band
 
 
-def _normalize(image: Any, radius: int, bias: float, alpha: float, beta: float) -> Any:
+def _normalize(image: Any, radius: int, bias: float, alpha: float, beta: float) -> torch.Tensor:
     norms = _norms(image, radius, bias, alpha)
     if beta == 0.5:
         return image * norms.rsqrt_()
@@ -47,13 +48,13 @@ def _normalize(image: Any, radius: int, bias: float, alpha: float, beta: float) 
 
 def _backward(
     grads: Any, image: Any, output: Any, radius: int, bias: float, alpha: float, beta: float
-) -> Any:
+) -> torch.Tensor:
     norms = _norms(image, radius, bias, alpha)
     shared = _neighbours(grads * output / norms, radius).mul_(-2 * alpha * beta)
     return grads * norms.pow_(-beta) + image * shared
 
 
-def _kernel(node: Node, function: Any) -> Any:
+def _kernel(node: Node, function: Any) -> Call:
     if node.T in HALVES:
         function = in_type(function, torch.float32, len(node.inputs))
     if node.depth_radius < 0:
@@ -66,17 +67,17 @@ lrn_op.check(kernel_ranks((0, 4, "in must be 4-dimensional")))
 
 
 @lrn_op.shape
-def lrn_shape(node: Node) -> Any:
+def lrn_shape(node: Node) -> OutputDims:
     return dims.with_rank(node.dims(0), 4)
 
 
 @lrn_op.kernel
-def lrn_kernel(node: Node) -> Any:
+def lrn_kernel(node: Node) -> Kernel:
     return _kernel(node, _normalize)
 
 
 @lrn_op.gradient
-def lrn_gradient(node: Node, grad: Tensor) -> Any:
+def lrn_gradient(node: Node, grad: Tensor) -> Gradients:
     attrs = {name: node.op.attrs[name] for name in ("depth_radius", "bias", "alpha", "beta")}
     return lrn_grad_op(grad, node.inputs[0], node.outputs[0], **attrs)
 
@@ -95,13 +96,13 @@ lrn_grad_op.check(kernel_ranks(*[(index, 4, "inputs must be 4-dimensional") for 
 
 
 @lrn_grad_op.shape
-def lrn_grad_shape(node: Node) -> Any:
+def lrn_grad_shape(node: Node) -> OutputDims:
     result = dims.with_rank(node.dims(0), 4)
     return dims.merge(dims.merge(result, node.dims(1)), node.dims(2))
 
 
 @lrn_grad_op.kernel
-def lrn_grad_kernel(node: Node) -> Any:
+def lrn_grad_kernel(node: Node) -> Kernel:
     return _kernel(node, _backward)
 
 

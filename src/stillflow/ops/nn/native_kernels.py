@@ -32,7 +32,7 @@ def rotates(tensor: Any) -> bool:
     return tensor.numel() >= _FEW and native_calls.take(tensor)
 
 
-def rotated(tensor: Any, first: int) -> Any:
+def rotated(tensor: Any, first: int) -> torch.Tensor:
     """Return the tensor with the dimensions from `first` on before the others, contiguous."""
     outer, inner = tensor.shape[:first], tensor.shape[first:]
     result = tensor.new_empty((*inner, *outer))
@@ -93,12 +93,12 @@ def batch_norm_gradient(
 # noticed; NaN features pass nothing.
 
 
-def relu_gradient(grad: Any, features: Any) -> Any:
+def relu_gradient(grad: Any, features: Any) -> torch.Tensor:
     """Return the gradient of a ReLU as that of a leaky one with slope 0: a multiplication."""
     return aten.leaky_relu_backward.default(grad, features, 0, False)
 
 
-def relu6_gradient(grad: Any, features: Any) -> Any:
+def relu6_gradient(grad: Any, features: Any) -> torch.Tensor:
     """Return the gradient of `min(relu(features), 6)`.
 
     On other devices than the CPU blocked gradients are 0 even where they are not finite: no kernel
@@ -111,7 +111,7 @@ def relu6_gradient(grad: Any, features: Any) -> Any:
     return _of_each("relu6_gradient", grad, features)
 
 
-def elu_gradient(grad: Any, result: Any) -> Any:
+def elu_gradient(grad: Any, result: Any) -> torch.Tensor:
     """Return the gradient of an ELU, given its result; where that is no number it passes whole."""
     if not result.is_cpu:
         return aten.elu_backward.default(grad, 1, 1, 1, True, result)
@@ -120,7 +120,7 @@ def elu_gradient(grad: Any, result: Any) -> Any:
     return _of_each("elu_gradient", grad, result)
 
 
-def add_relu(x: Any, bias: Any) -> Any:
+def add_relu(x: Any, bias: Any) -> torch.Tensor:
     """`relu(x + bias)`: a number is added to each of the last dimension."""
     if not native_calls.take_channels((x,), (bias,)):
         return torch.relu_(torch.add(x, bias))
@@ -150,7 +150,7 @@ def relu_gradients_(grad: Any, result: Any) -> tuple[Any, Any]:
     return _passed(grad, result, grad)
 
 
-def gradient_of_sum(one: Any, other: Any, result: Any) -> Any:
+def gradient_of_sum(one: Any, other: Any, result: Any) -> torch.Tensor:
     """Return the gradient of a ReLU whose result goes two ways."""
     return _gradient_of_sum(one, other, result, None)
 
@@ -160,7 +160,7 @@ def gradient_of_sum_(one: Any, other: Any, result: Any) -> Any:
     return _gradient_of_sum(one, other, result, one)
 
 
-def _gradient_of_sum(one: Any, other: Any, result: Any, out: Any) -> Any:
+def _gradient_of_sum(one: Any, other: Any, result: Any, out: Any) -> torch.Tensor:
     if not (one.shape == other.shape == result.shape and native_calls.take(one, other, result)):
         return relu_gradient(torch.add(one, other, out=out), result)
     out = torch.empty_like(one) if out is None else out
@@ -169,13 +169,13 @@ def _gradient_of_sum(one: Any, other: Any, result: Any, out: Any) -> Any:
     return out
 
 
-def _of_each(name: str, grad: Any, shown: Any) -> Any:
+def _of_each(name: str, grad: Any, shown: Any) -> torch.Tensor:
     out = torch.empty_like(grad)
     native_calls.call(name, grad.data_ptr(), shown.data_ptr(), grad.numel(), out.data_ptr())
     return out
 
 
-def _added(x: Any, bias: Any, out: Any) -> Any:
+def _added(x: Any, bias: Any, out: Any) -> torch.Tensor:
     channels = bias.shape[0]
     native_calls.call("add_bias_relu", x.data_ptr(), x.numel() // channels, channels,
                       bias.data_ptr(), out.data_ptr())  # fmt: skip
@@ -269,7 +269,7 @@ def max_pool(image: Any, geometry: PoolGeometry, with_places: bool) -> tuple[Any
     return maxima, places
 
 
-def max_pool_gradient(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> Any:
+def max_pool_gradient(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Send the gradients of an image's maxima to their places; ValueError for other shapes."""
     windows, shape = _windows(image.shape, geometry)
     if grad.shape != shape:

@@ -28,14 +28,16 @@ def _has_one_place(geometry: Geometry) -> bool:
     return plain and bool(window) and set(window) == {1}
 
 
-def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
+def convolution(image: Any, filter: Any, geometry: Geometry) -> torch.Tensor:
     """Return the convolution of an image, channels last, with a filter."""
     places = _taken(image, geometry)
     product = torch.mm(_matrix(places), _matrix(filter))
     return product.view(*places.shape[:-1], filter.shape[-1])
 
 
-def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+def input_gradient(
+    filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry
+) -> torch.Tensor:
     """Return the gradient for an image of `shape`: zero where no window looks."""
     found = torch.mm(_matrix(grad), _matrix(filter).t())
     if set(geometry.strides) == {1}:
@@ -46,15 +48,17 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
     return whole
 
 
-def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+def filter_gradient(
+    image: Any, grad: Any, shape: Sequence[int], geometry: Geometry
+) -> torch.Tensor:
     """Return the gradient for a filter of `shape`."""
     return torch.mm(_matrix(_taken(image, geometry)).t(), _matrix(grad)).view(*shape)
 
 
-def _matrix(tensor: Any) -> Any:
+def _matrix(tensor: Any) -> torch.Tensor:
     return tensor.reshape(-1, tensor.shape[-1])
 
 
-def _taken(image: Any, geometry: Geometry) -> Any:
+def _taken(image: Any, geometry: Geometry) -> torch.Tensor:
     """Return the places of an image that the window looks at."""
     return image[(slice(None), *(slice(None, None, stride) for stride in geometry.strides))]

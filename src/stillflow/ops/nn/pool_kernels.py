@@ -35,7 +35,7 @@ class PoolGeometry(NamedTuple):
             for size, window, step in zip(sizes, self.window, self.strides)
         ]
 
-    def empty_output(self, image: Any) -> Any:
+    def empty_output(self, image: Any) -> torch.Tensor:
         """Return the output if there is nothing to pool: torch rejects such images."""
         return image.new_zeros((*image.shape[:2], *self.counts(image.shape[2:])))
 
@@ -68,26 +68,26 @@ def _arguments(geometry: PoolGeometry) -> tuple[list[int], list[int], list[int]]
     return list(geometry.window), list(geometry.strides), list(geometry.padding)
 
 
-def image_in(image: Any, geometry: PoolGeometry) -> Any:
+def image_in(image: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Return the image as torch sees it: NCHW, in memory as it was."""
     return image.permute(channels_first(image.ndim)) if geometry.is_channels_last else image
 
 
-def image_out(image: Any, geometry: PoolGeometry) -> Any:
+def image_out(image: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Return the graph's tensor of a torch image."""
     if geometry.is_channels_last:
         image = image.permute(channels_last(image.ndim))
     return image.contiguous()
 
 
-def _dropped(image: Any, drop: Sequence[int]) -> Any:
+def _dropped(image: Any, drop: Sequence[int]) -> torch.Tensor:
     for axis, count in enumerate(drop, 2):
         if count:
             image = image.narrow(axis, count, image.shape[axis] - count)
     return image
 
 
-def _with_dropped(grad: Any, drop: Sequence[int]) -> Any:
+def _with_dropped(grad: Any, drop: Sequence[int]) -> torch.Tensor:
     """Return an output gradient with zeros for the outputs that were dropped."""
     if not any(drop):
         return grad
@@ -95,7 +95,9 @@ def _with_dropped(grad: Any, drop: Sequence[int]) -> Any:
     return F.pad(grad, widths)
 
 
-def _empty_image(like: Any, shape: Sequence[int], geometry: PoolGeometry, is_plain: bool) -> Any:
+def _empty_image(
+    like: Any, shape: Sequence[int], geometry: PoolGeometry, is_plain: bool
+) -> torch.Tensor:
     """Return memory never read, for kernels that want the shape of an input like `like`.
 
     `shape` is the graph's; channels come first in memory if `is_plain`.
@@ -141,7 +143,7 @@ def maximum_and_index(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
     return torch.where(is_nan, leading, best), torch.where(is_nan, first, index)
 
 
-def _without_nan(image: Any) -> Any:
+def _without_nan(image: Any) -> torch.Tensor:
     return torch.where(image.isnan(), -torch.inf, image)
 
 
@@ -155,7 +157,7 @@ def _maximum_of_numbers(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
     return best, index
 
 
-def max_pool(image: Any, geometry: PoolGeometry) -> Any:
+def max_pool(image: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Run MaxPool or MaxPool3D."""
     return max_pool_with_places(image, geometry, False)[0]
 
@@ -172,13 +174,13 @@ def max_pool_with_places(
     return image_out(_dropped(best, geometry.drop), geometry), places
 
 
-def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
+def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Send every output's gradient to the first maximum in its window."""
     _, places = max_pool_with_places(image, geometry)
     return max_pool_grad_at(image, grad, places, geometry)
 
 
-def max_pool_grad_of_all(image: Any, best: Any, grad: Any, geometry: PoolGeometry) -> Any:
+def max_pool_grad_of_all(image: Any, best: Any, grad: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Send every output's gradient to all maxima in its window, as TF does over volumes."""
     if geometry.empty:
         return torch.zeros_like(image, dtype=grad.dtype)
@@ -202,7 +204,7 @@ def max_pool_grad_of_all(image: Any, best: Any, grad: Any, geometry: PoolGeometr
     return image_out(total[inside], geometry)
 
 
-def max_pool_grad_at(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> Any:
+def max_pool_grad_at(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> torch.Tensor:
     """`max_pool_grad` where `max_pool_with_places` told where the maxima stand."""
     if geometry.empty:
         return torch.zeros_like(image)
@@ -223,7 +225,7 @@ def max_pool_grad_at(image: Any, grad: Any, places: Any, geometry: PoolGeometry)
     return image_out(found, geometry)
 
 
-def _scatter(shape: Sequence[int], grad: Any, index: Any) -> Any:
+def _scatter(shape: Sequence[int], grad: Any, index: Any) -> torch.Tensor:
     result = grad.new_zeros((shape[0], shape[1], _count(shape[2:])))
     result.scatter_add_(2, index.flatten(2), grad.flatten(2))
     return result.view(shape)
@@ -236,7 +238,7 @@ def _count(sizes: Sequence[int]) -> int:
     return result
 
 
-def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
+def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Return the gradient of every output's gradient from the first maximum in its window."""
     if geometry.empty:
         return max_pool(image, geometry)
@@ -247,7 +249,7 @@ def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
     return image_out(flat.gather(2, index.flatten(2)).view(index.shape), geometry)
 
 
-def depth_max_pool(image: Any, window: int, axis: int) -> Any:
+def depth_max_pool(image: Any, window: int, axis: int) -> torch.Tensor:
     """Maxima over groups of `window` neighbouring channels."""
     groups = image.unflatten(axis, (-1, window))
     best = groups.amax(axis + 1)
@@ -291,14 +293,14 @@ def _widths(sizes: Sequence[int], geometry: PoolGeometry) -> list[int]:
     return result
 
 
-def _narrow_counts(image: Any, widths: list[int], window: Any, strides: Any) -> Any:
+def _narrow_counts(image: Any, widths: list[int], window: Any, strides: Any) -> torch.Tensor:
     """Return the number of elements of the volume in each window."""
     ones = F.pad(torch.ones_like(image[:1, :1]), widths)
     zero = [0] * len(window)
     return aten.avg_pool3d.default(ones, window, strides, zero, False, True, 1)
 
 
-def _narrow_avg_pool(image: Any, geometry: PoolGeometry) -> Any:
+def _narrow_avg_pool(image: Any, geometry: PoolGeometry) -> torch.Tensor:
     _, strides, _ = _arguments(geometry)
     window = [width for width, _ in _clipped(image.shape[2:], geometry)]
     widths, zero = _widths(image.shape[2:], geometry), [0] * len(window)
@@ -306,7 +308,7 @@ def _narrow_avg_pool(image: Any, geometry: PoolGeometry) -> Any:
     return total / _narrow_counts(image, widths, window, strides)
 
 
-def _narrow_avg_pool_grad(grad: Any, image: Any, geometry: PoolGeometry) -> Any:
+def _narrow_avg_pool_grad(grad: Any, image: Any, geometry: PoolGeometry) -> torch.Tensor:
     _, strides, _ = _arguments(geometry)
     window = [width for width, _ in _clipped(image.shape[2:], geometry)]
     widths, zero = _widths(image.shape[2:], geometry), [0] * len(window)
@@ -318,7 +320,7 @@ def _narrow_avg_pool_grad(grad: Any, image: Any, geometry: PoolGeometry) -> Any:
     return found
 
 
-def avg_pool(image: Any, geometry: PoolGeometry) -> Any:
+def avg_pool(image: Any, geometry: PoolGeometry) -> torch.Tensor:
     """Run AvgPool or AvgPool3D."""
     function = aten.avg_pool2d.default if image.ndim == 4 else aten.avg_pool3d.default
     window, strides, padding = _arguments(geometry)
@@ -331,7 +333,7 @@ def avg_pool(image: Any, geometry: PoolGeometry) -> Any:
     return image_out(_dropped(result, geometry.drop), geometry)
 
 
-def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> Any:
+def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> torch.Tensor:
     """Spreads every output's gradient evenly over its window; `shape` is the input's."""
     if geometry.empty:
         return grad.new_zeros(tuple(shape))
@@ -363,14 +365,14 @@ def max_pool_with_argmax(image: Any, geometry: PoolGeometry, whole: bool) -> tup
     return best, index + _starts(image, index.ndim) if whole else index
 
 
-def _starts(image: Any, rank: int) -> Any:
+def _starts(image: Any, rank: int) -> torch.Tensor:
     """Return the offset of each image of a batch."""
     count = image[0].numel()
     starts = torch.arange(0, image.shape[0] * count, max(count, 1), device=image.device)
     return starts.view(-1, *(1,) * (rank - 1))
 
 
-def _flat_places(image: Any, argmax: Any, whole: bool) -> Any:
+def _flat_places(image: Any, argmax: Any, whole: bool) -> torch.Tensor:
     places = argmax.long() if whole else argmax.long() + _starts(image, argmax.ndim)
     places = places.reshape(-1)
     if places.numel():
@@ -380,7 +382,7 @@ def _flat_places(image: Any, argmax: Any, whole: bool) -> Any:
     return places
 
 
-def scatter_to_argmax(image: Any, grad: Any, argmax: Any, whole: bool) -> Any:
+def scatter_to_argmax(image: Any, grad: Any, argmax: Any, whole: bool) -> torch.Tensor:
     """Send gradients back to the places of the maxima."""
     result = grad.new_zeros(image.numel())
     result.index_add_(0, _flat_places(image, argmax, whole), grad.reshape(-1))

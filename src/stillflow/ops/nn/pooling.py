@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from stillflow.errors import UnimplementedError
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape
@@ -24,6 +25,10 @@ from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import pool_geometry
 from stillflow.ops.nn.precision import in_type
 from stillflow.ops.samples import Bad, Sample
+
+if TYPE_CHECKING:
+    from stillflow.ops.nn.pool_kernels import PoolGeometry
+
 
 WINDOW = """
     ksize: list(int) >= 4
@@ -107,7 +112,7 @@ def check_window(node: Node, ksize: Sequence[int], strides: Sequence[int], depth
         )
 
 
-def geometry_of(node: Node, image: Sequence[int], ksize: Any, strides: Any) -> Any:
+def geometry_of(node: Node, image: Sequence[int], ksize: Any, strides: Any) -> PoolGeometry:
     form = node.op.attrs.get("data_format", b"NHWC")
     return pool_geometry(tuple(image), tuple(ksize), tuple(strides), node.padding, form)
 
@@ -166,11 +171,11 @@ max_pool_op = op(
 
 
 @max_pool_op.shape
-def max_pool_shape(node: Node) -> Any:
+def max_pool_shape(node: Node) -> OutputDims:
     return pool_shape(node, "MaxPool", 1, with_depth=True)
 
 
-def comparable(node: Node, function: Any, tensors: int) -> Any:
+def comparable(node: Node, function: Any, tensors: int) -> Callable[..., Any]:
     """Run `function` of an image (and gradients) in a type that torch can compare."""
     name = node.dtype(0).name
     if name == "uint64":
@@ -213,7 +218,7 @@ def _depth_window(node: Node, channels: Any, ksize: Any, strides: Any) -> int:
 
 
 @max_pool_op.kernel
-def max_pool_kernel(node: Node) -> Any:
+def max_pool_kernel(node: Node) -> Kernel:
     axis = windows.channel_axis(node.data_format)
     over_depth = comparable(node, kernels.depth_max_pool, 1)
     ksize, strides = window_of(node, 1)
@@ -225,7 +230,7 @@ def max_pool_kernel(node: Node) -> Any:
     if ksize is not None:
         return spatial
 
-    def pool(image: Any, ksize: Any, strides: Any) -> Any:
+    def pool(image: Any, ksize: Any, strides: Any) -> torch.Tensor:
         sizes = tuple(ksize.tolist()), tuple(strides.tolist())
         window = _depth_window(node, image.shape[axis], *sizes)
         if window > 1:
@@ -236,7 +241,7 @@ def max_pool_kernel(node: Node) -> Any:
 
 
 @max_pool_op.gradient
-def max_pool_gradient(node: Node, grad: Tensor) -> Any:
+def max_pool_gradient(node: Node, grad: Tensor) -> Gradients:
     return max_pool_grad_op(node.inputs[0], node.outputs[0], grad, **attributes(node))
 
 
@@ -272,7 +277,7 @@ max_pool_v2_op = op(
 
 
 @max_pool_v2_op.shape
-def max_pool_v2_shape(node: Node) -> Any:
+def max_pool_v2_shape(node: Node) -> OutputDims:
     return pool_shape(node, "MaxPool", 1, with_depth=True)
 
 
@@ -280,7 +285,7 @@ max_pool_v2_op.kernel(max_pool_kernel)
 
 
 @max_pool_v2_op.gradient
-def max_pool_v2_gradient(node: Node, grad: Tensor) -> Any:
+def max_pool_v2_gradient(node: Node, grad: Tensor) -> Gradients:
     image, ksize, strides = node.inputs
     result = max_pool_grad_v2_op(image, node.outputs[0], grad, ksize, strides, **attributes(node))
     return [result, None, None]
@@ -296,18 +301,18 @@ def max_pool_v2_samples() -> Iterator[Any]:
 # ---- the gradients of MaxPool
 
 
-def same_as_image(node: Node) -> Any:
+def same_as_image(node: Node) -> tuple[int | None, ...]:
     return dims.with_rank(node.dims(0), 4)
 
 
-def _grad_grad_shape(node: Node) -> Any:
+def _grad_grad_shape(node: Node) -> tuple[int | None, ...]:
     result = pool_shape(node, "MaxPool", 3, with_depth=True)
     dims.merge(node.dims(0), node.dims(2))
     dims.merge(node.dims(1), result)
     return result
 
 
-def _max_pool_grad_kernel(node: Node) -> Any:
+def _max_pool_grad_kernel(node: Node) -> Call | Callable[..., Any]:
     function = comparable(node, kernels.max_pool_grad, 2)
     return over_images(node, function, [0, 2], 3)
 
@@ -350,8 +355,8 @@ def _pool_grads(image: Card, grad: Card, grad_grad: Card) -> None:
     grad_grad.shape(_grad_grad_shape)
     grad_grad.kernel(_max_pool_grad_grad_kernel)
 
-    def derivative(inner: Card) -> Any:
-        def gradient(node: Node, backprop: Tensor) -> Any:
+    def derivative(inner: Card) -> Callable[..., Any]:
+        def gradient(node: Node, backprop: Tensor) -> list[Tensor | None]:
             nothing = [no_gradient(node, 0), no_gradient(node, 1)]
             arguments = [*node.inputs[:2], backprop, *node.inputs[3:]]
             return [*nothing, inner(*arguments, **attributes(node)), *rest]
@@ -436,19 +441,19 @@ avg_pool_op = op(
 
 
 @avg_pool_op.shape
-def avg_pool_shape(node: Node) -> Any:
+def avg_pool_shape(node: Node) -> OutputDims:
     return pool_shape(node, "AvgPool", 1, with_depth=False)
 
 
 @avg_pool_op.kernel
-def avg_pool_kernel(node: Node) -> Any:
+def avg_pool_kernel(node: Node) -> Kernel:
     if node.ksize[windows.channel_axis(node.data_format)] != 1:
         refuse(node, "Non-spatial pooling is not yet supported. Volunteers? :)")
     return over_images(node, kernels.avg_pool, [0], 1)
 
 
 @avg_pool_op.gradient
-def avg_pool_gradient(node: Node, grad: Tensor) -> Any:
+def avg_pool_gradient(node: Node, grad: Tensor) -> Gradients:
     return avg_pool_grad_op(shape(node.inputs[0]), grad, **attributes(node))
 
 
@@ -519,21 +524,21 @@ def avg_pool_grad_check(node: Node) -> None:
 
 
 @avg_pool_grad_op.shape
-def avg_pool_grad_shape(node: Node) -> Any:
+def avg_pool_grad_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(0), 1)
     sizes = node.shape_value(0)
     return (None,) * 4 if sizes is None else dims.with_rank(sizes, 4)
 
 
 @avg_pool_grad_op.kernel
-def avg_pool_grad_kernel(node: Node) -> Any:
+def avg_pool_grad_kernel(node: Node) -> Kernel:
     check_window(node, node.ksize, node.strides, False)
     sizes = node.shape_value(0)
     if dims.is_known(sizes):
         geometry = geometry_of(node, sizes, node.ksize, node.strides)
         return node.call(kernels.avg_pool_grad, node.inputs[1], sizes, geometry)
 
-    def spread(sizes: Any, grad: Any) -> Any:
+    def spread(sizes: Any, grad: Any) -> torch.Tensor:
         target = tuple(sizes.tolist())
         check_gradient_sizes(node, grad.shape, target)
         geometry = geometry_of(node, target, node.ksize, node.strides)
@@ -543,7 +548,7 @@ def avg_pool_grad_kernel(node: Node) -> Any:
 
 
 @avg_pool_grad_op.gradient
-def avg_pool_grad_gradient(node: Node, grad: Tensor) -> Any:
+def avg_pool_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     return [stop_gradient(node.inputs[0]), avg_pool_op(grad, **attributes(node))]
 
 

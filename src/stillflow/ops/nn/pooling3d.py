@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ import numpy as np
 from stillflow.errors import UnimplementedError
 from stillflow.graph import dims
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape
@@ -33,7 +35,7 @@ _WINDOW = """
 """
 
 
-def pool3d_shape(node: Node) -> Any:
+def pool3d_shape(node: Node) -> tuple[int | None, ...]:
     image, form = dims.with_rank(node.dims(0), 5), node.data_format
     if len(node.strides) != 5:
         raise ValueError(
@@ -106,16 +108,16 @@ max_pool3d_op.samples(pool3d_samples)
 
 
 @max_pool3d_op.kernel
-def max_pool3d_kernel(node: Node) -> Any:
+def max_pool3d_kernel(node: Node) -> Kernel:
     return _over_volumes(node, kernels.max_pool, [0])
 
 
 @max_pool3d_op.gradient
-def max_pool3d_gradient(node: Node, grad: Tensor) -> Any:
+def max_pool3d_gradient(node: Node, grad: Tensor) -> Gradients:
     return max_pool3d_grad_op(node.inputs[0], node.outputs[0], grad, **_attributes(node))
 
 
-def _second(card: Any) -> Any:
+def _second(card: Any) -> Callable[..., Any]:
     """Return the gradient of a gradient: the maxima's places are constant."""
 
     def gradient(node: Node, backprop: Tensor) -> Any:
@@ -154,7 +156,7 @@ max_pool3d_grad_grad_op.gradient(_second(max_pool3d_grad_op))
 
 
 @max_pool3d_grad_op.shape
-def max_pool3d_grad_shape(node: Node) -> Any:
+def max_pool3d_grad_shape(node: Node) -> OutputDims:
     image = dims.with_rank(node.dims(0), 5)
     if node.planning:
         pooled = pool3d_shape(node)
@@ -164,7 +166,7 @@ def max_pool3d_grad_shape(node: Node) -> Any:
 
 
 @max_pool3d_grad_op.kernel
-def max_pool3d_grad_kernel(node: Node) -> Any:
+def max_pool3d_grad_kernel(node: Node) -> Kernel:
     same = node.TInput == node.T
     function = kernels.max_pool_grad_of_all
     return _over_volumes(node, precise_on_cpu(node, function, 3) if same else function, [0, 1, 2])
@@ -181,7 +183,7 @@ def max_pool3d_grad_samples() -> Iterator[Any]:
 
 
 @max_pool3d_grad_grad_op.shape
-def max_pool3d_grad_grad_shape(node: Node) -> Any:
+def max_pool3d_grad_grad_shape(node: Node) -> OutputDims:
     result = pool3d_shape(node)
     dims.merge(node.dims(0), node.dims(2))
     dims.merge(node.dims(1), result)
@@ -189,7 +191,7 @@ def max_pool3d_grad_grad_shape(node: Node) -> Any:
 
 
 @max_pool3d_grad_grad_op.kernel
-def max_pool3d_grad_grad_kernel(node: Node) -> Any:
+def max_pool3d_grad_grad_kernel(node: Node) -> Kernel:
     return _over_volumes(node, comparable(node, kernels.max_pool_grad_grad, 2), [0, 2])
 
 
@@ -223,12 +225,12 @@ def avg_pool3d_samples() -> Iterator[Any]:
 
 
 @avg_pool3d_op.kernel
-def avg_pool3d_kernel(node: Node) -> Any:
+def avg_pool3d_kernel(node: Node) -> Kernel:
     return _over_volumes(node, precise_on_cpu(node, kernels.avg_pool, 1), [0])
 
 
 @avg_pool3d_op.gradient
-def avg_pool3d_gradient(node: Node, grad: Tensor) -> Any:
+def avg_pool3d_gradient(node: Node, grad: Tensor) -> Gradients:
     return avg_pool3d_grad_op(shape(node.inputs[0]), grad, **_attributes(node))
 
 
@@ -250,20 +252,20 @@ def avg_pool3d_grad_check(node: Node) -> None:
 
 
 @avg_pool3d_grad_op.shape
-def avg_pool3d_grad_shape(node: Node) -> Any:
+def avg_pool3d_grad_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(0), 1)
     sizes = node.shape_value(0)
     return (None,) * 5 if sizes is None else dims.with_rank(sizes, 5)
 
 
 @avg_pool3d_grad_op.kernel
-def avg_pool3d_grad_kernel(node: Node) -> Any:
+def avg_pool3d_grad_kernel(node: Node) -> Kernel:
     run = precise_on_cpu(node, kernels.avg_pool_grad, 1)
     sizes = node.shape_value(0)
     if dims.is_known(sizes):
         return node.call(run, node.inputs[1], sizes, _geometry(node, sizes))
 
-    def spread(sizes: Any, grad: Any) -> Any:
+    def spread(sizes: Any, grad: Any) -> torch.Tensor:
         target = tuple(sizes.tolist())
         check_gradient_sizes(node, grad.shape, target)
         return run(grad, target, _geometry(node, target))
@@ -272,7 +274,7 @@ def avg_pool3d_grad_kernel(node: Node) -> Any:
 
 
 @avg_pool3d_grad_op.gradient
-def avg_pool3d_grad_gradient(node: Node, grad: Tensor) -> Any:
+def avg_pool3d_grad_gradient(node: Node, grad: Tensor) -> Gradients:
     return [stop_gradient(node.inputs[0]), avg_pool3d_op(grad, **_attributes(node))]
 
 

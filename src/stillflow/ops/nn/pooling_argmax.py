@@ -10,6 +10,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.nn import pool_kernels as kernels
@@ -46,13 +47,13 @@ max_pool_with_argmax_op = op(
 
 
 @max_pool_with_argmax_op.shape
-def max_pool_with_argmax_shape(node: Node) -> Any:
+def max_pool_with_argmax_shape(node: Node) -> OutputDims:
     result = pool_shape(node, "MaxPool", 1, with_depth=True)
     return [result, result]
 
 
 @max_pool_with_argmax_op.kernel
-def max_pool_with_argmax_kernel(node: Node) -> Any:
+def max_pool_with_argmax_kernel(node: Node) -> Kernel:
     whole, kind = node.include_batch_in_index, getattr(torch, node.Targmax.name)
 
     def pool(image: Any, geometry: Any) -> tuple[Any, Any]:
@@ -63,7 +64,7 @@ def max_pool_with_argmax_kernel(node: Node) -> Any:
 
 
 @max_pool_with_argmax_op.gradient
-def max_pool_with_argmax_gradient(node: Node, grad: Tensor, _: Any) -> Any:
+def max_pool_with_argmax_gradient(node: Node, grad: Tensor, _: Any) -> Gradients:
     given = attributes(node)
     return max_pool_grad_with_argmax_op(
         node.inputs[0], grad, node.outputs[1],
@@ -93,7 +94,7 @@ max_pool_grad_with_argmax_op.shape(same_as_image)
 
 
 @max_pool_grad_with_argmax_op.kernel
-def max_pool_grad_with_argmax_kernel(node: Node) -> Any:
+def max_pool_grad_with_argmax_kernel(node: Node) -> Kernel:
     image, grad, argmax = node.inputs
     return node.call(kernels.scatter_to_argmax, image, grad, argmax, node.include_batch_in_index)
 
@@ -110,7 +111,7 @@ max_pool_grad_grad_with_argmax_op = op(
 
 
 @max_pool_grad_grad_with_argmax_op.shape
-def max_pool_grad_grad_with_argmax_shape(node: Node) -> Any:
+def max_pool_grad_grad_with_argmax_shape(node: Node) -> OutputDims:
     result = pool_shape(node, "MaxPool", 3, with_depth=True)
     dims.merge(node.dims(0), node.dims(1))
     dims.merge(node.dims(2), result)
@@ -118,6 +119,6 @@ def max_pool_grad_grad_with_argmax_shape(node: Node) -> Any:
 
 
 @max_pool_grad_grad_with_argmax_op.kernel
-def max_pool_grad_grad_with_argmax_kernel(node: Node) -> Any:
+def max_pool_grad_grad_with_argmax_kernel(node: Node) -> Kernel:
     _, grad, argmax = node.inputs
     return node.call(kernels.gather_from_argmax, grad, argmax, node.include_batch_in_index)

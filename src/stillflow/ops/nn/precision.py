@@ -18,7 +18,7 @@ def in_type(function: Callable[..., Any], dtype: Any, count: int) -> Callable[..
     The first `count` arguments are converted to it, and the result back.
     """
 
-    def computed(*args: Any) -> Any:
+    def computed(*args: Any) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         result = function(*[arg.to(dtype) for arg in args[:count]], *args[count:])
         if isinstance(result, tuple):
             return result[0].to(args[0].dtype), *result[1:]

@@ -12,7 +12,8 @@ from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.lazy import F, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.nn import pool_kernels, windows
 from stillflow.ops.nn.conv import check_depths
@@ -70,7 +71,7 @@ def quantized_conv2d_dims(node: Node) -> Any:
 
 
 @quantized_conv2d_op.shape
-def quantized_conv2d_shape(node: Node) -> Any:
+def quantized_conv2d_shape(node: Node) -> OutputDims:
     result = quantized_conv2d_dims(node)
     scalars(node, 2, 3, 4, 5)
     return [result, (), ()]
@@ -112,7 +113,9 @@ def _placed(size: int, window: int, stride: int, padding: bytes) -> tuple[int, i
     return before, needed - size - before
 
 
-def _convolve(image: Any, filter: Any, *rest: Any) -> Any:
+def _convolve(
+    image: Any, filter: Any, *rest: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     *ends, types, stride, padding = rest
     low_image, high_image, low_filter, high_filter = numbers(*ends)
     a = Range(low_image, high_image, types[0])
@@ -127,7 +130,7 @@ def _convolve(image: Any, filter: Any, *rest: Any) -> Any:
 
 
 @quantized_conv2d_op.kernel
-def quantized_conv2d_kernel(node: Node) -> Any:
+def quantized_conv2d_kernel(node: Node) -> Kernel:
     _check_steps(node)
     types = (node.Tinput, node.Tfilter, node.out_type)
     return node.call(_convolve, *node.inputs, types, node.strides[1], node.padding)
@@ -173,7 +176,7 @@ quantized_max_pool_op = op(
 )
 
 
-def _pool_shape(node: Node, label: str) -> Any:
+def _pool_shape(node: Node, label: str) -> list[tuple[int | None, ...]]:
     result = pool_shape(node, label, 1, with_depth=label == "MaxPool")
     scalars(node, 1, 2)
     return [result, (), ()]
@@ -189,20 +192,24 @@ def quantized_max_pool_shape(node: Node) -> Any:
     return _pool_shape(node, "MaxPool")
 
 
-def _average(image: Any, low: Any, high: Any, geometry: Any) -> Any:
+def _average(
+    image: Any, low: Any, high: Any, geometry: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Averages without their fractions."""
     average = pool_kernels.avg_pool(image.to(torch.float64), geometry)
     # A sum divided by a count may fall short of a whole average by a rounding error.
     return average.add_(1e-6).trunc_().to(image.dtype), low.clone(), high.clone()
 
 
-def _maximum(image: Any, low: Any, high: Any, geometry: Any) -> Any:
+def _maximum(
+    image: Any, low: Any, high: Any, geometry: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     wide = image.to(torch.int32)
     return pool_kernels.max_pool(wide, geometry).to(image.dtype), low.clone(), high.clone()
 
 
 @quantized_avg_pool_op.kernel
-def quantized_avg_pool_kernel(node: Node) -> Any:
+def quantized_avg_pool_kernel(node: Node) -> Kernel:
     if node.ksize[3] != 1:
         refuse(node, "Non-spatial pooling is not yet supported. Volunteers? :)")
     check_window(node, node.ksize, node.strides, False)
@@ -210,7 +217,7 @@ def quantized_avg_pool_kernel(node: Node) -> Any:
 
 
 @quantized_max_pool_op.kernel
-def quantized_max_pool_kernel(node: Node) -> Any:
+def quantized_max_pool_kernel(node: Node) -> Kernel:
     if node.ksize[3] != 1:
         refuse(node, "QuantizedMaxPool is not supported on the depth dimension.")
     return over_images(node, _maximum, [0, 1, 2], 1)
@@ -274,14 +281,16 @@ for _card in (quantized_relu_op, quantized_relu6_op, quantized_relu_x_op):
     _card.shape(_activation_shape)
 
 
-def _rectify(values: Any, low: Any, high: Any, top: float | None, dtype: DType) -> Any:
+def _rectify(
+    values: Any, low: Any, high: Any, top: float | None, dtype: DType
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     ends = (number(low), number(high), dtype)
     bottom = quantize_number(0.0, *ends)
     limit = None if top is None else quantize_number(top, *ends)
     return values.clamp(bottom, limit), low.clone(), high.clone()
 
 
-def _activation_kernel(node: Node, top: float | None) -> Any:
+def _activation_kernel(node: Node, top: float | None) -> Call:
     if node.Tinput != node.out_type:
         raise ValueError(
             f"{node.op.type} gives {node.Tinput.name}, the type of its input, not "
@@ -291,21 +300,23 @@ def _activation_kernel(node: Node, top: float | None) -> Any:
 
 
 @quantized_relu_op.kernel
-def quantized_relu_kernel(node: Node) -> Any:
+def quantized_relu_kernel(node: Node) -> Kernel:
     return _activation_kernel(node, None)
 
 
 @quantized_relu6_op.kernel
-def quantized_relu6_kernel(node: Node) -> Any:
+def quantized_relu6_kernel(node: Node) -> Kernel:
     return _activation_kernel(node, 6.0)
 
 
 @quantized_relu_x_op.kernel
-def quantized_relu_x_kernel(node: Node) -> Any:
+def quantized_relu_x_kernel(node: Node) -> Kernel:
     _activation_kernel(node, None)
     dtype = node.Tinput
 
-    def rectify(values: Any, top: Any, low: Any, high: Any) -> Any:
+    def rectify(
+        values: Any, top: Any, low: Any, high: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         return _rectify(values, low, high, float(number(top)), dtype)
 
     return rectify

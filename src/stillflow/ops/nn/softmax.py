@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.concat import concat
@@ -61,14 +62,14 @@ def _is_narrow(logits: Any, many: int) -> bool:
     return narrow and logits.numel() >= many and logits.is_cpu and logits.itemsize >= 4
 
 
-def _softmax(logits: Any) -> Any:
+def _softmax(logits: Any) -> torch.Tensor:
     if not _is_narrow(logits, _MANY):
         return torch.softmax(logits, -1)
     result = torch.sub(logits, logits.amax(-1, keepdim=True)).exp_()
     return result.div_(result.sum(-1, keepdim=True))
 
 
-def _log_softmax(logits: Any) -> Any:
+def _log_softmax(logits: Any) -> torch.Tensor:
     if not _is_narrow(logits, _MANY_OF_LOGARITHMS):
         return torch.log_softmax(logits, -1)
     result = torch.sub(logits, logits.amax(-1, keepdim=True))
@@ -76,12 +77,12 @@ def _log_softmax(logits: Any) -> Any:
 
 
 @softmax_op.kernel
-def softmax_kernel(node: Node) -> Any:
+def softmax_kernel(node: Node) -> Kernel:
     return node.call(_softmax, node.inputs[0])
 
 
 @softmax_op.gradient
-def softmax_gradient(node: Node, grad: Tensor) -> Any:
+def softmax_gradient(node: Node, grad: Tensor) -> Gradients:
     result = node.outputs[0]
     total = reduce_sum(grad * result, -1, keepdims=True)
     return (grad - total) * result
@@ -95,12 +96,12 @@ log_softmax_op.samples(softmax_samples)
 
 
 @log_softmax_op.kernel
-def log_softmax_kernel(node: Node) -> Any:
+def log_softmax_kernel(node: Node) -> Kernel:
     return node.call(_log_softmax, node.inputs[0])
 
 
 @log_softmax_op.gradient
-def log_softmax_gradient(node: Node, grad: Tensor) -> Any:
+def log_softmax_gradient(node: Node, grad: Tensor) -> Gradients:
     result = exp(node.outputs[0])
     return grad - reduce_sum(grad, -1, keepdims=True) * result
 

@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.linalg.matmul import mat_mul_shape
@@ -38,7 +39,7 @@ _PAIR = f"""
 _RESULT = f"Toutput: {QUANTIZED} = qint32"
 
 
-def to_result(values: Any, dtype: DType) -> Any:
+def to_result(values: Any, dtype: DType) -> torch.Tensor:
     """64-bit integers or integral doubles in a result's type: 32 bits wrap, fewer saturate."""
     whole = values.to(torch.int64)
     if dtype != dtypes.qint32:
@@ -47,7 +48,7 @@ def to_result(values: Any, dtype: DType) -> Any:
     return whole.to(torch_type(dtype))
 
 
-def centred(values: Any, given: Range) -> Any:
+def centred(values: Any, given: Range) -> torch.Tensor:
     """Integers counted from the one that stands for zero, as doubles: their products are exact."""
     return values.to(torch.float64).sub_(quantize_unclamped(0.0, *given))
 
@@ -89,13 +90,13 @@ quantized_add_op = op(
 
 
 @quantized_add_op.shape
-def quantized_add_shape(node: Node) -> Any:
+def quantized_add_shape(node: Node) -> OutputDims:
     result = broadcast_shape(node)
     scalars(node, 2, 3, 4, 5)
     return [result, (), ()]
 
 
-def _in_range_of_sum(values: Any, given: Range, total: Range) -> Any:
+def _in_range_of_sum(values: Any, given: Range, total: Range) -> torch.Tensor:
     """Integers in the sum's range.
 
     A single number is moved there by itself; many are moved on the line through the first two,
@@ -111,7 +112,7 @@ def _in_range_of_sum(values: Any, given: Range, total: Range) -> Any:
     return values.to(torch.int64).mul_(at_1 - at_0).add_(at_0).clamp_(lowest, highest)
 
 
-def _add(x: Any, y: Any, *rest: Any) -> Any:
+def _add(x: Any, y: Any, *rest: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     *ends, types = rest
     _require_spans(ends, "max_x must be larger than min_x.", "max_y must be larger than min_y.")
     a, b = _ranges(types, ends)
@@ -123,7 +124,7 @@ def _add(x: Any, y: Any, *rest: Any) -> Any:
 
 
 @quantized_add_op.kernel
-def quantized_add_kernel(node: Node) -> Any:
+def quantized_add_kernel(node: Node) -> Kernel:
     return node.call(_add, *node.inputs, _types(node))
 
 
@@ -162,11 +163,11 @@ quantized_mul_op = op(
 
 
 @quantized_mul_op.shape
-def quantized_mul_shape(node: Node) -> Any:
+def quantized_mul_shape(node: Node) -> OutputDims:
     return [broadcast_shape(node), (), ()]
 
 
-def _multiply(x: Any, y: Any, *rest: Any) -> Any:
+def _multiply(x: Any, y: Any, *rest: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     *ends, types = rest
     _require_spans(ends, "max_x must be larger than min_a.", "max_x must be larger than min_b.")
     a, b = _ranges(types, ends)
@@ -175,7 +176,7 @@ def _multiply(x: Any, y: Any, *rest: Any) -> Any:
 
 
 @quantized_mul_op.kernel
-def quantized_mul_kernel(node: Node) -> Any:
+def quantized_mul_kernel(node: Node) -> Kernel:
     return node.call(_multiply, *node.inputs, _types(node))
 
 
@@ -206,13 +207,13 @@ quantized_mat_mul_op = op(
 
 
 @quantized_mat_mul_op.shape
-def quantized_mat_mul_shape(node: Node) -> Any:
+def quantized_mat_mul_shape(node: Node) -> OutputDims:
     result = mat_mul_shape(node)
     scalars(node, 2, 3, 4, 5)
     return [result, (), ()]
 
 
-def _matrix_product(a: Any, b: Any, *rest: Any) -> Any:
+def _matrix_product(a: Any, b: Any, *rest: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     *ends, types, transpose_a, transpose_b = rest
     _require_spans(ends, "max_a must be larger than min_a.", "max_b must be larger than min_b.")
     first, second = _ranges(types, ends)
@@ -222,7 +223,7 @@ def _matrix_product(a: Any, b: Any, *rest: Any) -> Any:
 
 
 @quantized_mat_mul_op.kernel
-def quantized_mat_mul_kernel(node: Node) -> Any:
+def quantized_mat_mul_kernel(node: Node) -> Kernel:
     how = (_types(node), node.transpose_a, node.transpose_b)
     return node.call(_matrix_product, *node.inputs, *how)
 
@@ -254,13 +255,15 @@ quantized_bias_add_op = op(
 
 
 @quantized_bias_add_op.shape
-def quantized_bias_add_shape(node: Node) -> Any:
+def quantized_bias_add_shape(node: Node) -> OutputDims:
     result = bias_shape(node)
     scalars(node, 2, 3, 4, 5)
     return [result, (), ()]
 
 
-def _add_bias(values: Any, bias: Any, *rest: Any) -> Any:
+def _add_bias(
+    values: Any, bias: Any, *rest: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     *ends, types = rest
     a, b = _ranges(types, ends)
     # The results lie in the lower 15 bits: the others keep sums from overflowing.
@@ -276,7 +279,7 @@ def _add_bias(values: Any, bias: Any, *rest: Any) -> Any:
 
 
 @quantized_bias_add_op.kernel
-def quantized_bias_add_kernel(node: Node) -> Any:
+def quantized_bias_add_kernel(node: Node) -> Kernel:
     return node.call(_add_bias, *node.inputs, _types(node))
 
 

@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.quantization.linear import floats, single_numbers
 from stillflow.ops.quantization.scales import number
 from stillflow.ops.samples import Bad, Sample
@@ -59,7 +60,7 @@ def _levels(node: Node) -> tuple[int, int]:
     return int(node.narrow_range), (1 << node.num_bits) - 1
 
 
-def _snap(values: Any, points: Grid) -> Any:
+def _snap(values: Any, points: Grid) -> torch.Tensor:
     # Where the ends are the wrong way round, only the first counts.
     is_one = isinstance(points.high, float)
     high = max(points.high, points.low) if is_one else torch.maximum(points.high, points.low)
@@ -67,7 +68,7 @@ def _snap(values: Any, points: Grid) -> Any:
     return moved.add_(0.5).floor_().sub_(points.zero).mul_(points.step)
 
 
-def _within(values: Any, points: Grid) -> Any:
+def _within(values: Any, points: Grid) -> torch.Tensor:
     return (values >= points.low) & (values <= points.high)
 
 
@@ -90,12 +91,12 @@ fake_quant_with_min_max_args_op = op(
 
 
 @fake_quant_with_min_max_args_op.shape
-def fake_quant_with_min_max_args_shape(node: Node) -> Any:
+def fake_quant_with_min_max_args_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @fake_quant_with_min_max_args_op.kernel
-def fake_quant_with_min_max_args_kernel(node: Node) -> Any:
+def fake_quant_with_min_max_args_kernel(node: Node) -> Kernel:
     return node.call(_snap, node.inputs[0], _fixed_grid(node))
 
 
@@ -104,7 +105,7 @@ def _attributes(node: Node, *names: str) -> dict[str, Any]:
 
 
 @fake_quant_with_min_max_args_op.gradient
-def fake_quant_with_min_max_args_op_gradient(node: Node, grad: Tensor) -> Any:
+def fake_quant_with_min_max_args_op_gradient(node: Node, grad: Tensor) -> Gradients:
     return fake_quant_with_min_max_args_gradient_op(
         grad, node.inputs[0], **_attributes(node, "min", "max")
     )
@@ -132,7 +133,7 @@ fake_quant_with_min_max_args_gradient_op = op(f"""
 
 
 @fake_quant_with_min_max_args_gradient_op.shape
-def fake_quant_with_min_max_args_gradient_shape(node: Node) -> Any:
+def fake_quant_with_min_max_args_gradient_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
@@ -146,12 +147,12 @@ def fake_quant_with_min_max_args_gradient_check(node: Node) -> None:
         )
 
 
-def _pass_within(grad: Any, values: Any, points: Grid) -> Any:
+def _pass_within(grad: Any, values: Any, points: Grid) -> torch.Tensor:
     return grad * _within(values, points)
 
 
 @fake_quant_with_min_max_args_gradient_op.kernel
-def fake_quant_with_min_max_args_gradient_kernel(node: Node) -> Any:
+def fake_quant_with_min_max_args_gradient_kernel(node: Node) -> Kernel:
     return node.call(_pass_within, node.inputs[0], node.inputs[1], _fixed_grid(node))
 
 
@@ -165,7 +166,7 @@ def fake_quant_with_min_max_args_gradient_samples() -> Iterator[Any]:
 # --- a range fed at run time ----------------------------------------------------------------
 
 
-def _fake_quant(values: Any, low: Any, high: Any, bits: tuple[int, int]) -> Any:
+def _fake_quant(values: Any, low: Any, high: Any, bits: tuple[int, int]) -> torch.Tensor:
     low, high = number(low), number(high)
     if low == 0 and high == 0:
         return torch.zeros_like(values)
@@ -191,22 +192,22 @@ fake_quant_with_min_max_vars_op = op(f"""
 
 
 @fake_quant_with_min_max_vars_op.shape
-def fake_quant_with_min_max_vars_shape(node: Node) -> Any:
+def fake_quant_with_min_max_vars_shape(node: Node) -> OutputDims:
     single_numbers(node, 1, 2)
     return node.dims(0)
 
 
 @fake_quant_with_min_max_vars_op.kernel
-def fake_quant_with_min_max_vars_kernel(node: Node) -> Any:
+def fake_quant_with_min_max_vars_kernel(node: Node) -> Kernel:
     return node.call(_fake_quant, *node.inputs, _levels(node))
 
 
-def _vars_gradient(node: Node, grad: Tensor, card: Card) -> Any:
+def _vars_gradient(node: Node, grad: Tensor, card: Card) -> list[Tensor]:
     return list(card(grad, *node.inputs, **_attributes(node)))
 
 
 @fake_quant_with_min_max_vars_op.gradient
-def fake_quant_with_min_max_vars_op_gradient(node: Node, grad: Tensor) -> Any:
+def fake_quant_with_min_max_vars_op_gradient(node: Node, grad: Tensor) -> Gradients:
     return _vars_gradient(node, grad, fake_quant_with_min_max_vars_gradient_op)
 
 
@@ -228,7 +229,7 @@ fake_quant_with_min_max_vars_gradient_op = op(f"""
 
 
 @fake_quant_with_min_max_vars_gradient_op.shape
-def fake_quant_with_min_max_vars_gradient_shape(node: Node) -> Any:
+def fake_quant_with_min_max_vars_gradient_shape(node: Node) -> OutputDims:
     same = dims.merge(node.dims(0), node.dims(1))
     single_numbers(node, 2, 3)
     return [same, (), ()]
@@ -243,7 +244,7 @@ fake_quant_with_min_max_vars_gradient_op.check(_check_sizes)
 
 
 @fake_quant_with_min_max_vars_gradient_op.kernel
-def fake_quant_with_min_max_vars_gradient_kernel(node: Node) -> Any:
+def fake_quant_with_min_max_vars_gradient_kernel(node: Node) -> Kernel:
     return node.call(_fake_quant_backward, *node.inputs, _levels(node))
 
 
@@ -265,7 +266,7 @@ def _grids(low: Any, high: Any, bits: tuple[int, int]) -> tuple[Grid, Any]:
     return Grid(*on_device), empty
 
 
-def _fake_quant_channels(values: Any, low: Any, high: Any, bits: tuple[int, int]) -> Any:
+def _fake_quant_channels(values: Any, low: Any, high: Any, bits: tuple[int, int]) -> torch.Tensor:
     points, empty = _grids(low, high, bits)
     return _snap(values, points).masked_fill_(empty, 0)
 
@@ -289,7 +290,7 @@ fake_quant_with_min_max_vars_per_channel_op = op(f"""
 
 
 @fake_quant_with_min_max_vars_per_channel_op.shape
-def fake_quant_with_min_max_vars_per_channel_shape(node: Node) -> Any:
+def fake_quant_with_min_max_vars_per_channel_shape(node: Node) -> OutputDims:
     shape = dims.with_rank_at_least(node.dims(0), 1)
     bounds = [dims.with_rank(node.dims(index), 1) for index in (1, 2)]
     depth = None if shape is None else shape[-1]
@@ -299,12 +300,12 @@ def fake_quant_with_min_max_vars_per_channel_shape(node: Node) -> Any:
 
 
 @fake_quant_with_min_max_vars_per_channel_op.kernel
-def fake_quant_with_min_max_vars_per_channel_kernel(node: Node) -> Any:
+def fake_quant_with_min_max_vars_per_channel_kernel(node: Node) -> Kernel:
     return node.call(_fake_quant_channels, *node.inputs, _levels(node))
 
 
 @fake_quant_with_min_max_vars_per_channel_op.gradient
-def fake_quant_with_min_max_vars_per_channel_op_gradient(node: Node, grad: Tensor) -> Any:
+def fake_quant_with_min_max_vars_per_channel_op_gradient(node: Node, grad: Tensor) -> Gradients:
     return _vars_gradient(node, grad, fake_quant_with_min_max_vars_per_channel_gradient_op)
 
 
@@ -331,7 +332,7 @@ fake_quant_with_min_max_vars_per_channel_gradient_op = op(f"""
 
 
 @fake_quant_with_min_max_vars_per_channel_gradient_op.shape
-def fake_quant_with_min_max_vars_per_channel_gradient_shape(node: Node) -> Any:
+def fake_quant_with_min_max_vars_per_channel_gradient_shape(node: Node) -> OutputDims:
     shape = dims.with_rank_at_most(dims.with_rank_at_least(node.dims(0), 1), 4)
     shape = dims.merge(shape, node.dims(1))
     bounds = dims.merge(dims.with_rank(node.dims(2), 1), (None if shape is None else shape[-1],))
@@ -343,7 +344,7 @@ fake_quant_with_min_max_vars_per_channel_gradient_op.check(_check_sizes)
 
 
 @fake_quant_with_min_max_vars_per_channel_gradient_op.kernel
-def fake_quant_with_min_max_vars_per_channel_gradient_kernel(node: Node) -> Any:
+def fake_quant_with_min_max_vars_per_channel_gradient_kernel(node: Node) -> Kernel:
     return node.call(_fake_quant_channels_backward, *node.inputs, _levels(node))
 
 

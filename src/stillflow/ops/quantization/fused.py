@@ -17,6 +17,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.linalg.matmul import mat_mul_shape
 from stillflow.ops.nn.depthwise import depthwise_output
@@ -87,7 +88,7 @@ def _at_most_vector(node: Node, index: int) -> Any:
     return dims.with_rank_at_most(node.dims(index), 1)
 
 
-def _fused_conv2d_shape(node: Node) -> Any:
+def _fused_conv2d_shape(node: Node) -> list[tuple[int, ...]]:
     name = node.op.type
     result = quantized_conv2d_dims(node)
     first = 2
@@ -164,7 +165,7 @@ requantize_per_channel_op = op(f"""
 
 
 @requantize_per_channel_op.shape
-def requantize_per_channel_shape(node: Node) -> Any:
+def requantize_per_channel_shape(node: Node) -> OutputDims:
     for index in (1, 2):
         dims.with_rank(node.dims(index), 1)
     scalars(node, 3, 4)
@@ -180,7 +181,7 @@ requantization_range_per_channel_op = op(f"""
 
 
 @requantization_range_per_channel_op.shape
-def requantization_range_per_channel_shape(node: Node) -> Any:
+def requantization_range_per_channel_shape(node: Node) -> OutputDims:
     for index in (1, 2):
         dims.with_rank(node.dims(index), 1)
     return [(), ()]
@@ -210,10 +211,10 @@ def _check_channels(given: Any, low: Any, high: Any) -> None:
 
 
 @requantization_range_per_channel_op.kernel
-def requantization_range_per_channel_kernel(node: Node) -> Any:
+def requantization_range_per_channel_kernel(node: Node) -> Kernel:
     most = node.clip_value_max
 
-    def ranges(values: Any, low: Any, high: Any) -> Any:
+    def ranges(values: Any, low: Any, high: Any) -> tuple[torch.Tensor, torch.Tensor]:
         _check_channels(tuple(values.shape), tuple(low.shape), tuple(high.shape))
         numbers = values.flatten(0, 2).long()
         scales = torch.maximum(low.abs(), high.abs())

@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.scales import QUANTIZED, levels, number, scalar
 from stillflow.ops.samples import Bad, Sample
@@ -49,16 +50,18 @@ quantize_v2_op = op(
 
 
 @quantize_v2_op.shape
-def quantize_v2_shape(node: Node) -> Any:
+def quantize_v2_shape(node: Node) -> OutputDims:
     scalars(node, 1, 2)
     return [node.dims(0), (), ()]
 
 
-def _clip(values: Any, low: Any, high: Any) -> Any:
+def _clip(values: Any, low: Any, high: Any) -> torch.Tensor:
     return values.clamp(float(low), float(high))
 
 
-def _combined(values: Any, low: Any, high: Any, dtype: DType, to_even: bool) -> Any:
+def _combined(
+    values: Any, low: Any, high: Any, dtype: DType, to_even: bool
+) -> tuple[torch.Tensor, np.float32, np.float32]:
     """Spreads the range over all integers."""
     lowest, highest, steps = levels(dtype)
     scale = np.float32((highest - lowest) / float(high - low))
@@ -68,7 +71,9 @@ def _combined(values: Any, low: Any, high: Any, dtype: DType, to_even: bool) -> 
     return scales.round_half_away_(spread.sub_(steps / 2)), low, high
 
 
-def _scaled(values: Any, low: Any, high: Any, dtype: DType, to_even: bool) -> Any:
+def _scaled(
+    values: Any, low: Any, high: Any, dtype: DType, to_even: bool
+) -> tuple[torch.Tensor, np.float32, np.float32]:
     """Keep zero at zero; the end that needs the coarser scale decides."""
     lowest, highest, _ = levels(dtype)
     first, last = np.float32(lowest), np.float32(highest)
@@ -81,14 +86,18 @@ def _scaled(values: Any, low: Any, high: Any, dtype: DType, to_even: bool) -> An
     return rounded, low, high
 
 
-def _minimum_first(values: Any, low: Any, high: Any, dtype: DType, to_even: bool) -> Any:
+def _minimum_first(
+    values: Any, low: Any, high: Any, dtype: DType, to_even: bool
+) -> tuple[torch.Tensor, np.float32, np.float32]:
     return scales.quantize(values, low, high, dtype), low, high
 
 
 _MODES = {b"MIN_COMBINED": _combined, b"SCALED": _scaled, b"MIN_FIRST": _minimum_first}
 
 
-def _quantize(values: Any, low: Any, high: Any, mode: Any, dtype: DType, to_even: bool) -> Any:
+def _quantize(
+    values: Any, low: Any, high: Any, mode: Any, dtype: DType, to_even: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     given_low, given_high = number(low), number(high)
     if given_high < given_low:
         raise ValueError("input_max_range must be larger than input_min_range.")
@@ -104,7 +113,7 @@ def _quantize(values: Any, low: Any, high: Any, mode: Any, dtype: DType, to_even
 
 
 @quantize_v2_op.kernel
-def quantize_v2_kernel(node: Node) -> Any:
+def quantize_v2_kernel(node: Node) -> Kernel:
     to_even = node.round_mode == b"HALF_TO_EVEN"
     if to_even and node.mode != b"SCALED":
         raise ValueError(
@@ -145,12 +154,12 @@ dequantize_op = op(
 
 
 @dequantize_op.shape
-def dequantize_shape(node: Node) -> Any:
+def dequantize_shape(node: Node) -> OutputDims:
     scalars(node, 1, 2)
     return node.dims(0)
 
 
-def _from_combined(values: Any, low: Any, high: Any, dtype: DType) -> Any:
+def _from_combined(values: Any, low: Any, high: Any, dtype: DType) -> torch.Tensor:
     lowest, highest, steps = levels(dtype)
     scale = (high - low) / (np.float32(highest) - np.float32(lowest))
     real = values.to(torch.float32)
@@ -159,7 +168,7 @@ def _from_combined(values: Any, low: Any, high: Any, dtype: DType) -> Any:
     return real.mul_(float(scale)).add_(float(low))
 
 
-def _from_scaled(values: Any, low: Any, high: Any, dtype: DType) -> Any:
+def _from_scaled(values: Any, low: Any, high: Any, dtype: DType) -> torch.Tensor:
     lowest, highest, _ = levels(dtype)
     scale = high / np.float32(highest)
     if lowest:
@@ -170,12 +179,12 @@ def _from_scaled(values: Any, low: Any, high: Any, dtype: DType) -> Any:
 _FROM = {b"MIN_COMBINED": _from_combined, b"SCALED": _from_scaled, b"MIN_FIRST": scales.dequantize}
 
 
-def _dequantize(values: Any, low: Any, high: Any, mode: Any, dtype: DType) -> Any:
+def _dequantize(values: Any, low: Any, high: Any, mode: Any, dtype: DType) -> torch.Tensor:
     return mode(values, number(low), number(high), dtype)
 
 
 @dequantize_op.kernel
-def dequantize_kernel(node: Node) -> Any:
+def dequantize_kernel(node: Node) -> Kernel:
     return node.call(_dequantize, *node.inputs, _FROM[node.mode], node.T)
 
 

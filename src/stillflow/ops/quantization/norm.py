@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.arithmetic import to_result
@@ -37,7 +38,7 @@ quantized_batch_norm_with_global_normalization_op = op(
 
 
 @quantized_batch_norm_with_global_normalization_op.shape
-def quantized_batch_norm_with_global_normalization_shape(node: Node) -> Any:
+def quantized_batch_norm_with_global_normalization_shape(node: Node) -> OutputDims:
     image = dims.with_rank(node.dims(0), 4)
     depth = image[3]
     for index in (3, 6, 9, 12):
@@ -56,7 +57,9 @@ def _numbers_of(values: Any, given: Range) -> np.ndarray:
     return np.array(reals, np.float32)
 
 
-def _normalize(inputs: Any, source: DType, target: DType, epsilon: np.float32, scaled: bool) -> Any:
+def _normalize(
+    inputs: Any, source: DType, target: DType, epsilon: np.float32, scaled: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Normalize in integers of the result's range, where 2 ** 11 means one (32 bits)."""
     (image, given), *vectors = [
         _ranged(*inputs[i : i + 3], source)  # type: ignore[call-arg]
@@ -80,7 +83,7 @@ def _normalize(inputs: Any, source: DType, target: DType, epsilon: np.float32, s
     return to_result(result, target), scalar(total.low, like), scalar(total.high, like)
 
 
-def _requantized(image: Any, given: Range, total: Range) -> Any:
+def _requantized(image: Any, given: Range, total: Range) -> torch.Tensor:
     """Move integers of few bits to another range, each by itself: one look-up for each."""
     lowest, _, steps = scales.levels(given.dtype)
     if steps > 1 << 16:
@@ -93,7 +96,7 @@ def _requantized(image: Any, given: Range, total: Range) -> Any:
 
 
 @quantized_batch_norm_with_global_normalization_op.kernel
-def quantized_batch_norm_with_global_normalization_kernel(node: Node) -> Any:
+def quantized_batch_norm_with_global_normalization_kernel(node: Node) -> Kernel:
     how = node.Tinput, node.out_type, np.float32(node.variance_epsilon)
     scaled = node.scale_after_normalization
     return lambda *inputs: _normalize(inputs, *how, scaled)
@@ -129,7 +132,7 @@ quantized_instance_norm_op = op(
 
 
 @quantized_instance_norm_op.shape
-def quantized_instance_norm_shape(node: Node) -> Any:
+def quantized_instance_norm_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(0), 4)
     scalars(node, 1, 2)
     return [node.dims(0), (), ()]
@@ -137,7 +140,7 @@ def quantized_instance_norm_shape(node: Node) -> Any:
 
 def _instance_norm(
     image: Any, low: Any, high: Any, wanted: Any, epsilon: float, apart: np.float32, dtype: DType
-) -> Any:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     first, last = number(low), number(high)
     if not first < last:
         raise ValueError(f"input_min must be less than input_max : {first:g} >= {last:g}")
@@ -155,7 +158,7 @@ def _instance_norm(
 
 
 @quantized_instance_norm_op.kernel
-def quantized_instance_norm_kernel(node: Node) -> Any:
+def quantized_instance_norm_kernel(node: Node) -> Kernel:
     wanted = None
     if node.output_range_given:
         wanted = np.float32(node.given_y_min), np.float32(node.given_y_max)

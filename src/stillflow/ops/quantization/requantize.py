@@ -10,7 +10,9 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import (
     QUANTIZED,
@@ -49,14 +51,14 @@ requantize_op = op(
 
 
 @requantize_op.shape
-def requantize_shape(node: Node) -> Any:
+def requantize_shape(node: Node) -> OutputDims:
     scalars(node, 1, 2, 3, 4)
     return [node.dims(0), (), ()]
 
 
 def _requantize(
     values: Any, low: Any, high: Any, to_low: Any, to_high: Any, source: DType, target: DType
-) -> Any:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     asked = Range(number(to_low), number(to_high), target)
     if not asked.low <= 0:
         raise ValueError(f"requested_output_min must be <= 0, but got {asked.low:g}")
@@ -70,7 +72,7 @@ def _requantize(
 
 
 @requantize_op.kernel
-def requantize_kernel(node: Node) -> Any:
+def requantize_kernel(node: Node) -> Kernel:
     return node.call(_requantize, *node.inputs, node.Tinput, node.out_type)
 
 
@@ -98,18 +100,18 @@ requantization_range_op = op(
 
 
 @requantization_range_op.shape
-def requantization_range_shape(node: Node) -> Any:
+def requantization_range_shape(node: Node) -> OutputDims:
     scalars(node, 1, 2)
     return [(), ()]
 
 
-def _range_of(values: Any, low: Any, high: Any, dtype: DType) -> Any:
+def _range_of(values: Any, low: Any, high: Any, dtype: DType) -> tuple[torch.Tensor, torch.Tensor]:
     used = _used(values, Range(number(low), number(high), dtype))
     return scalar(used[0], low), scalar(used[1], high)
 
 
 @requantization_range_op.kernel
-def requantization_range_kernel(node: Node) -> Any:
+def requantization_range_kernel(node: Node) -> Kernel:
     return node.call(_range_of, *node.inputs, node.Tinput)
 
 
@@ -132,19 +134,21 @@ quantize_down_and_shrink_range_op = op(
 
 
 @quantize_down_and_shrink_range_op.shape
-def quantize_down_and_shrink_range_shape(node: Node) -> Any:
+def quantize_down_and_shrink_range_shape(node: Node) -> OutputDims:
     scalars(node, 1, 2)
     return [node.dims(0), (), ()]
 
 
-def _shrink(values: Any, low: Any, high: Any, source: DType, target: DType) -> Any:
+def _shrink(
+    values: Any, low: Any, high: Any, source: DType, target: DType
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     given = Range(number(low), number(high), source)
     used = Range(*_used(values, given), target)
     return requantize(values, given, used), scalar(used.low, low), scalar(used.high, high)
 
 
 @quantize_down_and_shrink_range_op.kernel
-def quantize_down_and_shrink_range_kernel(node: Node) -> Any:
+def quantize_down_and_shrink_range_kernel(node: Node) -> Kernel:
     return node.call(_shrink, *node.inputs, node.Tinput, node.out_type)
 
 

@@ -11,6 +11,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.nn.interpolation import (
@@ -39,7 +40,7 @@ _BITS = {"quint8": 7, "qint32": 30}
 
 
 @quantized_resize_bilinear_op.shape
-def quantized_resize_bilinear_shape(node: Node) -> Any:
+def quantized_resize_bilinear_shape(node: Node) -> OutputDims:
     image = dims.with_rank(node.dims(0), 4)
     (count,) = dims.with_rank(node.dims(1), 1)
     dims.with_value(count, 2)
@@ -53,7 +54,7 @@ def quantized_resize_bilinear_shape(node: Node) -> Any:
 
 def _resize(
     image: Any, size: Any, low: Any, high: Any, dtype: Any, align: bool, centers: bool
-) -> Any:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     bits = _BITS.get(dtype.name)
     ends = low.clone(), high.clone()
     height, width = size.tolist()
@@ -75,7 +76,7 @@ def _resize(
 
 
 @quantized_resize_bilinear_op.kernel
-def quantized_resize_bilinear_kernel(node: Node) -> Any:
+def quantized_resize_bilinear_kernel(node: Node) -> Kernel:
     return node.call(_resize, *node.inputs, node.T, node.align_corners, node.half_pixel_centers)
 
 

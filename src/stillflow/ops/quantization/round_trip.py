@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.quantization.linear import single_numbers
 from stillflow.ops.samples import Bad, Sample
 
@@ -43,7 +44,7 @@ def _scales(low: Any, high: Any, lowest: int, highest: int) -> tuple[Any, Any, A
         return by_high, inverse, first * inverse, high
 
 
-def _round_half_up_(values: Any) -> Any:
+def _round_half_up_(values: Any) -> torch.Tensor:
     return values.add_(0.5).floor_()
 
 
@@ -55,7 +56,7 @@ def _round_trip(
     signed: bool,
     narrow: bool = False,
     half_up: bool = False,
-) -> Any:
+) -> torch.Tensor:
     """Quantizes and dequantizes; a range of None is that of the values."""
     number = np.float64 if values.dtype == torch.float64 else np.float32
     half = values.dtype in (torch.float16, torch.bfloat16)
@@ -97,12 +98,12 @@ quantize_and_dequantize_op = op(f"""
 
 
 @quantize_and_dequantize_op.shape
-def quantize_and_dequantize_shape(node: Node) -> Any:
+def quantize_and_dequantize_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @quantize_and_dequantize_op.kernel
-def quantize_and_dequantize_kernel(node: Node) -> Any:
+def quantize_and_dequantize_kernel(node: Node) -> Kernel:
     _check_bits(node.num_bits, node.signed_input)
     low = high = None
     if node.range_given:
@@ -112,7 +113,7 @@ def quantize_and_dequantize_kernel(node: Node) -> Any:
 
 
 @quantize_and_dequantize_op.gradient
-def quantize_and_dequantize_gradient(node: Node, grad: Tensor) -> Any:
+def quantize_and_dequantize_gradient(node: Node, grad: Tensor) -> Gradients:
     return grad
 
 
@@ -147,11 +148,11 @@ def _scalar_ends(node: Node) -> Any:
 
 
 @quantize_and_dequantize_v2_op.shape
-def quantize_and_dequantize_v2_shape(node: Node) -> Any:
+def quantize_and_dequantize_v2_shape(node: Node) -> OutputDims:
     return _scalar_ends(node)
 
 
-def _with_range(values: Any, low: Any, high: Any, given: bool, *how: Any) -> Any:
+def _with_range(values: Any, low: Any, high: Any, given: bool, *how: Any) -> torch.Tensor:
     if not given:
         return _round_trip(values, None, None, *how)
     low, high = _bound(low), _bound(high)
@@ -160,7 +161,7 @@ def _with_range(values: Any, low: Any, high: Any, given: bool, *how: Any) -> Any
 
 
 @quantize_and_dequantize_v2_op.kernel
-def quantize_and_dequantize_v2_kernel(node: Node) -> Any:
+def quantize_and_dequantize_v2_kernel(node: Node) -> Kernel:
     _check_bits(node.num_bits, node.signed_input)
     half_up = node.round_mode == b"HALF_UP"
     how = (node.num_bits, node.signed_input, node.narrow_range, half_up)
@@ -168,7 +169,7 @@ def quantize_and_dequantize_v2_kernel(node: Node) -> Any:
 
 
 @quantize_and_dequantize_v2_op.gradient
-def quantize_and_dequantize_v2_gradient(node: Node, grad: Tensor) -> Any:
+def quantize_and_dequantize_v2_gradient(node: Node, grad: Tensor) -> Gradients:
     return [grad, None, None]
 
 
@@ -213,26 +214,26 @@ quantize_and_dequantize_v3_op = op(
 
 
 @quantize_and_dequantize_v3_op.shape
-def quantize_and_dequantize_v3_shape(node: Node) -> Any:
+def quantize_and_dequantize_v3_shape(node: Node) -> OutputDims:
     return _scalar_ends(node)
 
 
 def _with_bits(
     values: Any, low: Any, high: Any, num_bits: Any, given: bool, signed: bool, narrow: bool
-) -> Any:
+) -> torch.Tensor:
     bits = int(num_bits)
     _check_bits(bits, signed)
     return _with_range(values, low, high, given, bits, signed, narrow)
 
 
 @quantize_and_dequantize_v3_op.kernel
-def quantize_and_dequantize_v3_kernel(node: Node) -> Any:
+def quantize_and_dequantize_v3_kernel(node: Node) -> Kernel:
     how = (node.range_given, node.signed_input, node.narrow_range)
     return node.call(_with_bits, *node.inputs, *how)
 
 
 @quantize_and_dequantize_v3_op.gradient
-def quantize_and_dequantize_v3_gradient(node: Node, grad: Tensor) -> Any:
+def quantize_and_dequantize_v3_gradient(node: Node, grad: Tensor) -> Gradients:
     return [grad, None, None, None]
 
 

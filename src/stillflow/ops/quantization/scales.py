@@ -58,7 +58,7 @@ def numbers(*values: Any) -> list[np.float32]:
     return [number(value) for value in values]
 
 
-def scalar(value: Any, like: Any) -> Any:
+def scalar(value: Any, like: Any) -> torch.Tensor:
     """Return a single-precision scalar tensor on the device of `like`."""
     return torch.tensor(float(value), dtype=torch.float32, device=like.device)
 
@@ -71,13 +71,13 @@ def round_half_away(value: float) -> float:
     return float(whole + math.trunc((value - whole) * 2))
 
 
-def round_half_away_(values: Any) -> Any:
+def round_half_away_(values: Any) -> torch.Tensor:
     """Round a tensor in place to the nearest integers, halves away from zero."""
     whole = values.trunc()
     return whole.add_(values.sub_(whole).mul_(2).trunc_())
 
 
-def to_integers(values: Any, dtype: DType) -> Any:
+def to_integers(values: Any, dtype: DType) -> torch.Tensor:
     """Integral floating-point numbers as a quantized type's integers."""
     return values.to(torch.int32).to(torch_type(dtype))
 
@@ -115,7 +115,7 @@ def dequantize_number(value: int, low: Any, high: Any, dtype: DType) -> np.float
 # --- tensors --------------------------------------------------------------------------------
 
 
-def quantize(values: Any, low: Any, high: Any, dtype: DType) -> Any:
+def quantize(values: Any, low: Any, high: Any, dtype: DType) -> torch.Tensor:
     """Single-precision numbers as integers of a quantized type."""
     lowest, highest, steps = levels(dtype)
     low, high = np.float32(low), np.float32(high)
@@ -126,7 +126,7 @@ def quantize(values: Any, low: Any, high: Any, dtype: DType) -> Any:
     return to_integers(scaled.clamp_(float(lowest), min(float(highest), 2147483520.0)), dtype)
 
 
-def dequantize(values: Any, low: Any, high: Any, dtype: DType) -> Any:
+def dequantize(values: Any, low: Any, high: Any, dtype: DType) -> torch.Tensor:
     """Integers of a quantized type as single-precision numbers."""
     lowest, _, steps = levels(dtype)
     low, high = np.float32(low), np.float32(high)
@@ -138,7 +138,7 @@ def dequantize(values: Any, low: Any, high: Any, dtype: DType) -> Any:
     return values.to(torch.float32).mul_(float(scale)).add_(float(offset))
 
 
-def requantize(values: Any, source: Range, target: Range) -> Any:
+def requantize(values: Any, source: Range, target: Range) -> torch.Tensor:
     """Integers in one range as integers in another."""
     if source.dtype == dtypes.qint32 and target.dtype == dtypes.quint8:
         return _down_to_bytes(values, source, target)
@@ -154,7 +154,7 @@ class Range(NamedTuple):
     dtype: DType
 
 
-def _down_to_bytes(values: Any, source: Range, target: Range) -> Any:
+def _down_to_bytes(values: Any, source: Range, target: Range) -> torch.Tensor:
     """Convert 32 bits to 8 in fixed-point arithmetic with 16 fractional bits."""
     one = 1 << 16
     source_span, target_span = source.high - source.low, target.high - target.low

@@ -13,6 +13,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.concat import concat_shape, joined_shape
 from stillflow.ops.arrays.shape import reshape_shape, resolve_shape
@@ -35,7 +36,7 @@ quantized_concat_op = op(
 
 
 @quantized_concat_op.shape
-def quantized_concat_shape(node: Node) -> Any:
+def quantized_concat_shape(node: Node) -> OutputDims:
     result = concat_shape(node)
     scalars(node, *range(node.N + 1, len(node.inputs)))
     return [result, (), ()]
@@ -50,7 +51,9 @@ def _common_range(lows: Any, highs: Any, dtype: DType) -> Range:
     return Range(low, high, dtype)
 
 
-def _concat(axis: Any, count: int, dtype: DType, inputs: Any) -> Any:
+def _concat(
+    axis: Any, count: int, dtype: DType, inputs: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     values = inputs[:count]
     lows = [number(value) for value in inputs[count : 2 * count]]
     highs = [number(value) for value in inputs[2 * count :]]
@@ -71,13 +74,13 @@ def _concat(axis: Any, count: int, dtype: DType, inputs: Any) -> Any:
     return torch.cat(parts, chosen), scalar(common.low, like), scalar(common.high, like)
 
 
-def _requantize(values: Any, given: Range, common: Range) -> Any:
+def _requantize(values: Any, given: Range, common: Range) -> torch.Tensor:
     real = scales.dequantize(values, *given)
     return scales.quantize(real, *common)
 
 
 @quantized_concat_op.kernel
-def quantized_concat_kernel(node: Node) -> Any:
+def quantized_concat_kernel(node: Node) -> Kernel:
     count, dtype = node.N, node.T
     return lambda axis, *inputs: _concat(axis, count, dtype, inputs)
 
@@ -106,18 +109,20 @@ quantized_reshape_op = op(
 
 
 @quantized_reshape_op.shape
-def quantized_reshape_shape(node: Node) -> Any:
+def quantized_reshape_shape(node: Node) -> OutputDims:
     result = reshape_shape(node)
     scalars(node, 2, 3)
     return [result, (), ()]
 
 
-def _reshape(values: Any, shape: Any, low: Any, high: Any) -> Any:
+def _reshape(
+    values: Any, shape: Any, low: Any, high: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return values.reshape(resolve_shape(values.shape, ints(shape))), low, high
 
 
 @quantized_reshape_op.kernel
-def quantized_reshape_kernel(node: Node) -> Any:
+def quantized_reshape_kernel(node: Node) -> Kernel:
     return node.call(_reshape, *node.inputs)
 
 

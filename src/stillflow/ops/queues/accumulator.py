@@ -214,7 +214,7 @@ class _Take(Attempt):
         return self.finish()
 
 
-def _divided(total: Any, count: Any) -> Any:
+def _divided(total: Any, count: Any) -> torch.Tensor:
     if total.is_floating_point() or total.is_complex():
         return total / (count.to(total.dtype) if torch.is_tensor(count) else count)
     return torch.div(total, count, rounding_mode="trunc").to(total.dtype)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Handle, Node
 from stillflow.ops.queues.accumulator import Accumulator, SparseAccumulator, scalar
 from stillflow.ops.queues.attempts import private_name
 
@@ -79,7 +80,7 @@ cards["SparseAccumulatorTakeGradient"] = op(
 )
 
 
-def _make_kernel(node: Any) -> Any:
+def _make_kernel(node: Any) -> Handle:
     shared = node.op.attrs["shared_name"].decode()
     shape = node.op.attrs["shape"]
     dims: Dims = None if shape.ndims is None else tuple(shape.as_list())
@@ -93,29 +94,29 @@ def _make_kernel(node: Any) -> Any:
     return node.handle(node.resource(make, kind="accumulator", private=True))
 
 
-def _apply_kernel(node: Node) -> Any:
+def _apply_kernel(node: Node) -> Callable[..., Any]:
     return lambda accumulator, step, gradient: accumulator.apply(
         scalar(step, "local_step"), gradient
     )
 
 
-def _sparse_apply_kernel(node: Node) -> Any:
+def _sparse_apply_kernel(node: Node) -> Callable[..., Any]:
     known = node.has_known_shape
     return lambda accumulator, step, indices, values, shape: accumulator.apply(
         scalar(step, "local_step"), indices, values, shape, known
     )
 
 
-def _take_kernel(node: Any) -> Any:
+def _take_kernel(node: Any) -> Callable[..., Any]:
     waits = node.waits()
     return lambda accumulator, required: accumulator.take(scalar(required, "num_required"), waits)
 
 
-def _count_kernel(node: Node) -> Any:
+def _count_kernel(node: Node) -> Callable[..., Any]:
     return lambda accumulator: torch.tensor(accumulator.count, dtype=torch.int32)
 
 
-def _step_kernel(node: Node) -> Any:
+def _step_kernel(node: Node) -> Callable[..., Any]:
     return lambda accumulator, step: accumulator.set_step(scalar(step, "new_global_step"))
 
 

@@ -14,7 +14,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.queues.accumulator_cards import cards
 
 
-def _step(value: Any) -> Any:
+def _step(value: Any) -> Tensor:
     return cast(convert_to_tensor(value), dtypes.int64)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims, constant_value
 from stillflow.graph.dims import shape_text
@@ -18,6 +19,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.attempts import private_name
@@ -158,7 +160,7 @@ class BarrierStore:
         self.ready.check_element(element)
         return [element]
 
-    def take(self, count: int, fewer: bool, waits: Any) -> Any:
+    def take(self, count: int, fewer: bool, waits: Any) -> tuple[torch.Tensor | Array, ...]:
         """Remove complete tuples; return indices, keys, components.
 
         Raises:
@@ -207,7 +209,7 @@ barrier_take_many_op.shape(
 
 
 @barrier_op.kernel
-def barrier_kernel(node: Any) -> Any:
+def barrier_kernel(node: Any) -> Kernel:
     shared = node.op.attrs["shared_name"].decode()
     shapes = [None if s.ndims is None else tuple(s.as_list()) for s in node.op.attrs["shapes"]]
     if len(shapes) != len(node.component_types):
@@ -252,7 +254,7 @@ def barrier_insert_many_check(node: Node) -> None:
 
 
 @barrier_insert_many_op.kernel
-def barrier_insert_many_kernel(node: Any) -> Any:
+def barrier_insert_many_kernel(node: Any) -> Kernel:
     place, waits = node.component_index, node.waits()
 
     def insert(store: BarrierStore, keys: Any, values: Any) -> None:
@@ -264,13 +266,13 @@ def barrier_insert_many_kernel(node: Any) -> Any:
 
 
 @barrier_take_many_op.kernel
-def barrier_take_many_kernel(node: Any) -> Any:
+def barrier_take_many_kernel(node: Any) -> Kernel:
     fewer, waits = node.allow_small_batch, node.waits()
     return lambda store, count: store.take(int(count), fewer, waits)
 
 
 @barrier_close_op.kernel
-def barrier_close_kernel(node: Any) -> Any:
+def barrier_close_kernel(node: Any) -> Kernel:
     cancel, waits = node.cancel_pending_enqueues, node.waits()
     return lambda store: store.close(cancel, waits)
 

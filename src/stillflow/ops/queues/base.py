@@ -11,6 +11,7 @@ from stillflow.graph import tensor_shape
 from stillflow.graph.api import name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
@@ -81,7 +82,7 @@ class QueueBase:
         return QueueBase(first.dtypes, shapes, first.names, chosen)
 
     @property
-    def queue_ref(self) -> Any:
+    def queue_ref(self) -> Tensor:
         """The tensor that stands for the queue."""
         return self._queue_ref
 
@@ -91,7 +92,7 @@ class QueueBase:
         return self._full_name
 
     @property
-    def dtypes(self) -> Any:
+    def dtypes(self) -> list[DType]:
         """The types of an element's components."""
         return self._dtypes
 
@@ -191,7 +192,7 @@ class QueueBase:
         )
         return self._taken(taken, lambda: [constant_value(taken[0].op.inputs[1])])
 
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Tensor | list[Tensor]:
         """Dequeue `n` elements, stacked, or the remaining ones if the queue is closed before."""
         name = f"{self._name}_DequeueUpTo" if name is None else name
         taken = operations.queue_dequeue_up_to_v2_op(

@@ -10,6 +10,7 @@ from stillflow.graph import dtypes as dtypes_lib
 from stillflow.graph import tensor_shape
 from stillflow.graph.export import export
 from stillflow.graph.random_seed import get_seed
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.queues import creation
 from stillflow.ops.queues.base import QueueBase, shared
 
@@ -20,7 +21,9 @@ def type_list(dtypes: Any) -> list[Any]:
     return list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
 
 
-def shape_list(shapes: Any, partial: bool = False, any_rank: bool = False) -> Any:
+def shape_list(
+    shapes: Any, partial: bool = False, any_rank: bool = False
+) -> list[TensorShape] | None:
     """Return a shape or a list of them as a list."""
     if partial:
         is_list = isinstance(shapes, Sequence) and bool(shapes)

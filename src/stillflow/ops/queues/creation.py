@@ -12,7 +12,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
-from stillflow.graph.node import Node
+from stillflow.graph.node import Handle, Node
 from stillflow.ops.queues.attempts import private_name
 from stillflow.ops.queues.queue import UNBOUNDED, Queue
 from stillflow.ops.queues.stores import FifoStore, PriorityStore, ShuffleStore
@@ -166,7 +166,7 @@ def shapes_text(shapes: Sequence[Dims]) -> str:
 
 
 def _kernel(make: Callable[[Node, str], Queue]) -> Callable[[Any], Any]:
-    def kernel(node: Any) -> Any:
+    def kernel(node: Any) -> Handle:
         _check_reserved(node)
         shared = node.op.attrs["shared_name"].decode()
         queue = node.resource(

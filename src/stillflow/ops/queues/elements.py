@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph.arrays import string_scalar
+from stillflow.graph.arrays import Array, string_scalar
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import copied, torch_type
@@ -59,7 +59,7 @@ def joined(parts: Sequence[Sequence[Tuple]]) -> Sequence[Tuple]:
     return [element for part in found for element in part]
 
 
-def _joined(column: Sequence[Any]) -> Any:
+def _joined(column: Sequence[Any]) -> torch.Tensor | Array:
     return np.concatenate(column) if isinstance(column[0], np.ndarray) else torch.cat(column)
 
 
@@ -91,7 +91,7 @@ def stacked(elements: Sequence[Tuple | Stacked]) -> Tuple:
     return tuple(_joined(column) for column in zip(*parts, strict=True))
 
 
-def _stack(column: tuple[Any, ...]) -> Any:
+def _stack(column: tuple[Any, ...]) -> torch.Tensor | Array:
     if not isinstance(column[0], np.ndarray):
         return torch.stack(column)
     if column[0].ndim:
@@ -110,7 +110,7 @@ def padded(elements: Sequence[Tuple], shapes: Sequence[tuple[int | None, ...]]) 
     )
 
 
-def _pad(column: tuple[Any, ...], shape: tuple[int | None, ...]) -> Any:
+def _pad(column: tuple[Any, ...], shape: tuple[int | None, ...]) -> torch.Tensor | Array:
     sizes = [
         max(item.shape[i] for item in column) if size is None else size
         for i, size in enumerate(shape)

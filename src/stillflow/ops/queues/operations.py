@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import cpp_name
@@ -102,7 +103,7 @@ def _dequeue_many_shape(node: Node) -> list[Dims]:
 # ---- Kernels
 
 
-def _check_types(node: Any, types: Sequence[Any], taking: bool) -> Any:
+def _check_types(node: Any, types: Sequence[Any], taking: bool) -> Callable[..., Any]:
     """Return a check of an op's types against those of its queue."""
     wanted = [dtype.base_dtype for dtype in types]
     names = [_type_name(tensor.dtype) for tensor in node.inputs]
@@ -131,7 +132,7 @@ def _check_timeout(node: Node) -> None:
         raise ValueError("Timeout not supported yet.")
 
 
-def _enqueue_kernel(node: Any) -> Any:
+def _enqueue_kernel(node: Any) -> Callable[..., Any]:
     _check_timeout(node)
     check, waits = _check_types(node, node.Tcomponents, False), node.waits()
     put = Queue.enqueue_many if "Many" in node.op.type else Queue.enqueue
@@ -144,7 +145,7 @@ def _enqueue_kernel(node: Any) -> Any:
     return enqueue
 
 
-def _dequeue_kernel(node: Any) -> Any:
+def _dequeue_kernel(node: Any) -> Callable[..., Any]:
     _check_timeout(node)
     check, waits = _check_types(node, node.component_types, True), node.waits()
     bare = len(node.outputs) == 1
@@ -157,12 +158,12 @@ def _dequeue_kernel(node: Any) -> Any:
     return dequeue
 
 
-def _dequeue_many_kernel(node: Any) -> Any:
+def _dequeue_many_kernel(node: Any) -> Callable[..., Any]:
     _check_timeout(node)
     check, waits = _check_types(node, node.component_types, True), node.waits()
     bare, fewer = len(node.outputs) == 1, "UpTo" in node.op.type
 
-    def dequeue_many(queue: Queue, n: Any) -> Any:
+    def dequeue_many(queue: Queue, n: Any) -> torch.Tensor | tuple[torch.Tensor | Array, ...]:
         check(queue)
         batch = queue.dequeue_many(int(n), waits, fewer)
         return batch[0] if bare else batch
@@ -170,16 +171,16 @@ def _dequeue_many_kernel(node: Any) -> Any:
     return dequeue_many
 
 
-def _close_kernel(node: Any) -> Any:
+def _close_kernel(node: Any) -> Callable[..., Any]:
     cancel, waits = node.cancel_pending_enqueues, node.waits()
     return lambda queue: queue.close(cancel, waits)
 
 
-def _is_closed_kernel(node: Node) -> Any:
+def _is_closed_kernel(node: Node) -> Callable[..., Any]:
     return lambda queue: torch.tensor(queue.closed)
 
 
-def _size_kernel(node: Node) -> Any:
+def _size_kernel(node: Node) -> Callable[..., Any]:
     return lambda queue: torch.tensor(queue.size(), dtype=torch.int32)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.lazy import torch
 
 
@@ -68,7 +69,7 @@ def _kind(values: Any) -> tuple[Any, ...]:
     return (type(values), tuple(values.shape[1:]), values.dtype, getattr(values, "device", None))
 
 
-def _longer(column: Any, count: int) -> Any:
+def _longer(column: Any, count: int) -> torch.Tensor | Array:
     shape = (count, *column.shape[1:])
     if isinstance(column, np.ndarray):
         return np.concatenate([column, np.empty(shape, object)])

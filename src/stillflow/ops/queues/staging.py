@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.lazy import torch
 from stillflow.ops.queues.attempts import Attempt, Attempts
 
 Tuple = tuple[Any, ...]
@@ -53,7 +54,7 @@ class _Area:
     def wait_to_put(self, run: Any, waits: Any) -> None:
         self.attempts.submit(_Wish("Stage", run), self.attempts.putting, waits)
 
-    def wait_to_take(self, run: Any, waits: Any) -> Any:
+    def wait_to_take(self, run: Any, waits: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the result of `run` as soon as it is not None."""
         wish = _Wish("Unstage", run)
         # Who waits for one key must not keep others from theirs: each has a line of its own.

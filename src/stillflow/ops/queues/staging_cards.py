@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.card import Card, op
@@ -35,7 +36,7 @@ def _map(node: Any) -> StagingMap:
     return found
 
 
-def _stage(node: Any) -> Any:
+def _stage(node: Any) -> Callable[..., Any]:
     area, waits = _area(node), node.waits()
     return lambda *values: area.put(values, waits)
 
@@ -44,27 +45,27 @@ def _bare(node: Node) -> bool:
     return len(node.outputs) == 1
 
 
-def _unstage(node: Any) -> Any:
+def _unstage(node: Any) -> Callable[..., Any]:
     area, waits, bare = _area(node), node.waits(), _bare(node)
 
-    def unstage() -> Any:
+    def unstage() -> tuple[torch.Tensor, torch.Tensor]:
         values = area.take(waits)
         return values[0] if bare else values
 
     return unstage
 
 
-def _peek(node: Any) -> Any:
+def _peek(node: Any) -> Callable[..., Any]:
     area, waits, bare = _area(node), node.waits(), _bare(node)
 
-    def peek(index: Any) -> Any:
+    def peek(index: Any) -> tuple[torch.Tensor, torch.Tensor]:
         values = area.peek(int(index), waits)
         return values[0] if bare else values
 
     return peek
 
 
-def _count(number: int) -> Any:
+def _count(number: int) -> torch.Tensor:
     return torch.tensor(number, dtype=torch.int32)
 
 
@@ -80,8 +81,8 @@ def _map_stage(node: Any) -> Any:
     return lambda key, indices, *values: area.put(int(key), _places(indices), values, waits)
 
 
-def _map_take(remove: bool) -> Any:
-    def kernel(node: Any) -> Any:
+def _map_take(remove: bool) -> Callable[..., Any]:
+    def kernel(node: Any) -> Callable[..., Any]:
         area, waits, bare = _map(node), node.waits(), _bare(node)
 
         def take(key: Any, indices: Any) -> Any:
@@ -93,7 +94,7 @@ def _map_take(remove: bool) -> Any:
     return kernel
 
 
-def _map_take_any(node: Any) -> Any:
+def _map_take_any(node: Any) -> Callable[..., Any]:
     area, waits = _map(node), node.waits()
 
     def take_any(indices: Any) -> Any:
@@ -122,11 +123,11 @@ _OPS: dict[str, tuple[str, str, Any]] = {
 }  # fmt: skip
 
 
-def _sized(area: Any) -> Any:
+def _sized(area: Any) -> Callable[..., Any]:
     return lambda: _count(len(area))
 
 
-def _incomplete(area: StagingMap) -> Any:
+def _incomplete(area: StagingMap) -> Callable[..., Any]:
     return lambda: _count(area.incomplete)
 
 

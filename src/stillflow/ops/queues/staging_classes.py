@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.graph.api import colocate_with, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
@@ -64,7 +65,7 @@ class BaseStagingArea:
         return self._name
 
     @property
-    def dtypes(self) -> Any:
+    def dtypes(self) -> list[DType]:
         """The types of an element's components."""
         return self._dtypes
 
@@ -135,7 +136,7 @@ class BaseStagingArea:
             return [identity(tensor) for tensor in listed]
         return listed
 
-    def _taken(self, tensors: Any, indices: Sequence[int]) -> Any:
+    def _taken(self, tensors: Any, indices: Sequence[int]) -> dict[str, Tensor] | list[Tensor]:
         outputs = self._to_here(tensors)
         for output, i in zip(outputs, indices, strict=True):
             output.set_shape(self._shapes[i])
@@ -158,7 +159,7 @@ class StagingArea(BaseStagingArea):
                 operation: Operation = cards["Stage"](tensors, name=scope, **self._attrs())
             return operation
 
-    def _get(self, make: Callable[[], Any]) -> Any:
+    def _get(self, make: Callable[[], Any]) -> dict[str, Tensor] | list[Tensor]:
         with colocate_with(self._coloc_op):
             tensors = make()
         return self._taken(tensors, list(range(len(self._dtypes))))

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.graph.arrays import Array
+from stillflow.graph.lazy import torch
 from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.elements import Stacked
 from stillflow.ops.queues.slots import Slots
@@ -35,7 +37,7 @@ class FifoStore:
         self._parts.append(batch)
         self._more += len(batch) - 1
 
-    def take(self) -> Any:
+    def take(self) -> tuple[torch.Tensor | Array, ...]:
         part = self._parts.popleft()
         if type(part) is not Stacked:
             return part
@@ -113,7 +115,7 @@ class ShuffleStore:
             taken += [Stacked(self._slots.take(some))] if in_slots else some
         return taken
 
-    def _drawn(self) -> Any:
+    def _drawn(self) -> int | tuple[torch.Tensor | Array, ...]:
         elements = self._elements
         index = next(self._words) % len(elements)
         last = elements.pop()
@@ -142,7 +144,7 @@ class PriorityStore:
     def put(self, element: Any) -> None:
         binary_heap.push(self._heap, (-int(element[0]), element))
 
-    def take(self) -> Any:
+    def take(self) -> tuple[torch.Tensor | Array, ...]:
         return binary_heap.pop(self._heap)[1]
 
     def take_many(self, count: int) -> list[Any]:

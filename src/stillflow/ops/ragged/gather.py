@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.gather import gather, in_range, out_of_range, take, take_strings
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.kernels import either, index_tensor, moving
@@ -34,7 +37,7 @@ ragged_gather_op = op(
 
 
 @ragged_gather_op.shape
-def ragged_gather_shape(node: Node) -> Any:
+def ragged_gather_shape(node: Node) -> OutputDims:
     given, made = node.PARAMS_RAGGED_RANK, node.OUTPUT_RAGGED_RANK
     dims.with_rank(node.dims(given + 1), made - given + 1)
     for place in range(given):
@@ -44,11 +47,11 @@ def ragged_gather_shape(node: Node) -> Any:
 
 
 @ragged_gather_op.kernel
-def ragged_gather_kernel(node: Node) -> Any:
+def ragged_gather_kernel(node: Node) -> Kernel:
     rank, splits_dtype = node.PARAMS_RAGGED_RANK, node.Tsplits
     pick: Any = either(node, moving(node.Tvalues, take), take_strings, rank)
 
-    def run(*inputs: Any) -> Any:
+    def run(*inputs: Any) -> tuple[torch.Tensor | Array, ...]:
         *nested, values, indices = inputs
         rows = len(nested[0]) - 1
         if not in_range(indices, rows):
@@ -89,7 +92,7 @@ def _check_splits(nested: Sequence[Any], size: int) -> None:
 
 
 @ragged_gather_op.gradient
-def ragged_gather_gradient(node: Node, *grads: Any) -> Any:
+def ragged_gather_gradient(node: Node, *grads: Any) -> Gradients:
     *nested, values, indices = node.inputs
     combined = nested[0]
     for splits in nested[1:]:

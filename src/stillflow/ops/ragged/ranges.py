@@ -14,6 +14,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.cast import cast
 from stillflow.ops.memory_limits import require_room
@@ -34,7 +35,7 @@ _WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 @ragged_range_op.shape
-def ragged_range_shape(node: Node) -> Any:
+def ragged_range_shape(node: Node) -> OutputDims:
     given = [dims.with_rank_at_most(node.dims(place), 1) for place in range(3)]
     if node.planning and len({size for size in given if size and size[0] is not None}) > 1:
         raise ValueError("starts, limits, and deltas must have the same shape")
@@ -48,10 +49,10 @@ def ragged_range_shape(node: Node) -> Any:
 
 
 @ragged_range_op.kernel
-def ragged_range_kernel(node: Node) -> Any:
+def ragged_range_kernel(node: Node) -> Kernel:
     kind, device, dtype = torch_type(node.Tsplits), node.device, node.T
 
-    def run(*inputs: Any) -> Any:
+    def run(*inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
         starts, limits, deltas = np.broadcast_arrays(*(np.atleast_1d(x.cpu()) for x in inputs))
         if not deltas.all():
             raise ValueError("Requires delta != 0")

@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph.lazy import torch
 
 
-def ranges(starts: Any, limits: Any) -> Any:
+def ranges(starts: Any, limits: Any) -> torch.Tensor:
     """Return the integers from each start to its limit, one range after the other."""
     lengths = limits - starts
     ends = lengths.cumsum(0)
@@ -17,13 +17,13 @@ def ranges(starts: Any, limits: Any) -> Any:
     return shift + torch.arange(total, dtype=shift.dtype, device=shift.device)
 
 
-def row_numbers(splits: Any) -> Any:
+def row_numbers(splits: Any) -> torch.Tensor:
     """Return the row number of every value."""
     rows = torch.arange(len(splits) - 1, dtype=splits.dtype, device=splits.device)
     return torch.repeat_interleave(rows, splits[1:] - splits[:-1])
 
 
-def splits_of(lengths: Any) -> Any:
+def splits_of(lengths: Any) -> torch.Tensor:
     """Return the splits of rows of given lengths."""
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0).to(lengths.dtype)])
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from stillflow.errors import internal
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import is_object, moving
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.ragged.rows import row_numbers
@@ -61,7 +63,7 @@ def _kinds(node: Node) -> list[bytes]:
 
 
 @ragged_tensor_to_tensor_op.shape
-def ragged_tensor_to_tensor_shape(node: Node) -> Any:
+def ragged_tensor_to_tensor_shape(node: Node) -> OutputDims:
     kinds = _kinds(node)
     if node.dims(0) == () and not node.planning:
         _check_scalar_shape(node.value(0), node.Tshape.name)
@@ -112,7 +114,7 @@ def _proto_text(size: Any) -> str:
     return "".join(f"dim {{\n  size: {-1 if n is None else n}\n}}\n" for n in size)
 
 
-def _combined(rank: int, given: Any, values: Any) -> Any:
+def _combined(rank: int, given: Any, values: Any) -> tuple[int | None, ...] | None:
     """Return the shape of the result from the one asked for and that of the values."""
     if values is None:
         return given
@@ -132,12 +134,12 @@ def _combined(rank: int, given: Any, values: Any) -> Any:
 
 
 @ragged_tensor_to_tensor_op.kernel
-def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
+def ragged_tensor_to_tensor_kernel(node: Node) -> Kernel:
     kinds, dtype = _kinds(node), node.T
     has_size = kinds[0] == _FIRST
     spread: Any = _spread_strings if is_object(node, 1) else moving(node.T, _spread, 2)
 
-    def run(shape: Any, values: Any, default: Any, *partitions: Any) -> Any:
+    def run(shape: Any, values: Any, default: Any, *partitions: Any) -> torch.Tensor | Array:
         if not partitions[0].numel():
             raise ValueError("Invalid first partition input. Tensor requires at least one element.")
         rows = int(partitions[0]) if has_size else len(partitions[0]) - 1
@@ -183,7 +185,7 @@ def _rows_and_columns(partition: Any, kind: bytes) -> tuple[Any, Any]:
     return partition, numbers - first
 
 
-def _places(rows: int, levels: Sequence[tuple[Any, Any]], size: Sequence[int]) -> Any:
+def _places(rows: int, levels: Sequence[tuple[Any, Any]], size: Sequence[int]) -> torch.Tensor:
     """Return each value's place in the result, in rows of inner values; -1 for none."""
     device = levels[0][0].device
     place = torch.arange(rows, device=device)
@@ -198,7 +200,7 @@ def _places(rows: int, levels: Sequence[tuple[Any, Any]], size: Sequence[int]) -
     return place
 
 
-def _spread(values: Any, default: Any, place: Any, size: Sequence[int]) -> Any:
+def _spread(values: Any, default: Any, place: Any, size: Sequence[int]) -> torch.Tensor:
     result = default.expand(size).clone(memory_format=torch.contiguous_format)
     kept = place >= 0
     inner = prod(values.shape[1:])
@@ -208,7 +210,7 @@ def _spread(values: Any, default: Any, place: Any, size: Sequence[int]) -> Any:
     return result
 
 
-def _spread_strings(values: Any, default: Any, place: Any, size: Sequence[int]) -> Any:
+def _spread_strings(values: Any, default: Any, place: Any, size: Sequence[int]) -> Array:
     result = np.broadcast_to(default, size).copy()
     kept = (place >= 0).numpy()
     result.reshape(-1, *values.shape[1:])[place.numpy()[kept]] = values[kept]

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.ragged.rows import check_splits, row_numbers
 from stillflow.ops.samples import Bad, Sample
@@ -30,7 +32,7 @@ ragged_tensor_to_sparse_op = op(
 
 
 @ragged_tensor_to_sparse_op.shape
-def ragged_tensor_to_sparse_shape(node: Node) -> Any:
+def ragged_tensor_to_sparse_shape(node: Node) -> OutputDims:
     rank = node.RAGGED_RANK
     values = dims.with_rank_at_least(node.dims(rank), 1)
     for place in range(rank):
@@ -41,8 +43,8 @@ def ragged_tensor_to_sparse_shape(node: Node) -> Any:
 
 
 @ragged_tensor_to_sparse_op.kernel
-def ragged_tensor_to_sparse_kernel(node: Node) -> Any:
-    def run(*inputs: Any) -> Any:
+def ragged_tensor_to_sparse_kernel(node: Node) -> Kernel:
+    def run(*inputs: Any) -> tuple[torch.Tensor, torch.Tensor | Array, torch.Tensor]:
         *nested, values = inputs
         nested = [splits.to(torch.int64) for splits in nested]
         check_splits(nested, len(values))
@@ -54,7 +56,7 @@ def ragged_tensor_to_sparse_kernel(node: Node) -> Any:
     return run
 
 
-def _indices(nested: Sequence[Any], size: Sequence[int]) -> Any:
+def _indices(nested: Sequence[Any], size: Sequence[int]) -> torch.Tensor:
     """Return the indices of all elements in row-major order."""
     inner = prod(size[1:])
     position = torch.arange(size[0])
@@ -69,7 +71,7 @@ def _indices(nested: Sequence[Any], size: Sequence[int]) -> Any:
 
 
 @ragged_tensor_to_sparse_op.gradient
-def ragged_tensor_to_sparse_gradient(node: Node, indices: Any, values: Any, size: Any) -> Any:
+def ragged_tensor_to_sparse_gradient(node: Node, indices: Any, values: Any, size: Any) -> Gradients:
     flat = node.inputs[-1]
     return [*[None] * (len(node.inputs) - 1), reshape(values, shape(flat))]
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import copied, index_tensor, type_of
 from stillflow.ops.ragged.rows import check_splits
 
@@ -57,7 +59,7 @@ class Encoded(tuple[Any, ...]):
 
 
 @ragged_tensor_to_variant_op.shape
-def ragged_tensor_to_variant_shape(node: Node) -> Any:
+def ragged_tensor_to_variant_shape(node: Node) -> OutputDims:
     rank = node.RAGGED_RANK
     dims.with_rank_at_least(node.dims(rank), 1)
     for place in range(rank):
@@ -66,7 +68,7 @@ def ragged_tensor_to_variant_shape(node: Node) -> Any:
 
 
 @ragged_tensor_from_variant_op.shape
-def ragged_tensor_from_variant_shape(node: Node) -> Any:
+def ragged_tensor_from_variant_shape(node: Node) -> OutputDims:
     made, given = node.output_ragged_rank, node.input_ragged_rank
     if given >= 0:
         dims.with_rank(node.dims(0), made - given)
@@ -74,11 +76,11 @@ def ragged_tensor_from_variant_shape(node: Node) -> Any:
 
 
 @ragged_tensor_to_variant_op.kernel
-def ragged_tensor_to_variant_kernel(node: Node) -> Any:
+def ragged_tensor_to_variant_kernel(node: Node) -> Kernel:
     if not node.batched_input:
         return lambda *parts: Encoded(parts)
 
-    def run(*parts: Any) -> Any:
+    def run(*parts: Any) -> Array:
         *nested, values = parts
         check_splits(nested, len(values))
         rows = _rows(parts)
@@ -106,11 +108,11 @@ def _rows(parts: Sequence[Any]) -> list[Encoded]:
 
 
 @ragged_tensor_from_variant_op.kernel
-def ragged_tensor_from_variant_kernel(node: Node) -> Any:
+def ragged_tensor_from_variant_kernel(node: Node) -> Kernel:
     made, asked = node.output_ragged_rank, node.input_ragged_rank
     values_dtype, splits_dtype = node.Tvalues, node.Tsplits
 
-    def run(encoded: Any) -> Any:
+    def run(encoded: Any) -> tuple[torch.Tensor, torch.Tensor]:
         size = encoded.shape if isinstance(encoded, np.ndarray) else ()
         given = made - len(size) if asked == -1 else asked
         _check_ranks(made, given, len(size), asked == -1)
@@ -158,7 +160,9 @@ def _check_item(item: Any, rank: int, values_dtype: Any, splits_dtype: Any) -> N
         )
 
 
-def _stacked(items: Sequence[Any], size: Sequence[int], rank: int, dtype: Any) -> Any:
+def _stacked(
+    items: Sequence[Any], size: Sequence[int], rank: int, dtype: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the parts of the ragged tensor that has the given ones as its rows."""
     outer = [
         index_tensor([row * width for row in range(count + 1)], dtype)

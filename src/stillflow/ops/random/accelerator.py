@@ -25,12 +25,12 @@ _TWO_PI = 6.283185307179586
 _SIGN = -(1 << 63)
 
 
-def position(stream: Philox) -> Any:
+def position(stream: Philox) -> torch.Tensor:
     """Return the position of a stream for the functions below: int64 [3], counter and key."""
     return torch.tensor(stream.state())
 
 
-def blocks(position: Any, first: int, step: int, count: int) -> Any:
+def blocks(position: Any, first: int, step: int, count: int) -> torch.Tensor:
     """Return the blocks first, first + step, ... of a stream: int64 [4, count] below 2**32."""
     low, high, key = position.unbind()
     compiled = kernel(position.device)
@@ -44,12 +44,12 @@ def blocks(position: Any, first: int, step: int, count: int) -> Any:
     return _rounds(even & MASK32, odd & MASK32, key)
 
 
-def _pair(first: int, second: int, device: Any) -> Any:
+def _pair(first: int, second: int, device: Any) -> torch.Tensor:
     """Two numbers, [2, 1]; made on the device, where a graph may be captured."""
     return torch.arange(2, device=device)[:, None] * (second - first) + first
 
 
-def _rounds(even: Any, odd: Any, key: Any) -> Any:
+def _rounds(even: Any, odd: Any, key: Any) -> torch.Tensor:
     """Ten rounds over the words c0, c2 (`even`) and c1, c3 (`odd`), each int64 [2, n]."""
     device = even.device
     factors = _pair(*MULTIPLIERS, device)
@@ -69,69 +69,69 @@ def _in_order(columns: Any, count: int) -> Any:
     return columns.T.reshape(-1)[:count]
 
 
-def uniform(position: Any, count: int, mantissa: int) -> Any:
+def uniform(position: Any, count: int, mantissa: int) -> torch.Tensor:
     """`count` float32 in [0, 1), as `draws.uniform_float`."""
     words = blocks(position, 0, 1, -(-count // WORDS_PER_BLOCK))
     return _in_order(_units(words, mantissa), count)
 
 
-def _units(words: Any, mantissa: int = 23) -> Any:
+def _units(words: Any, mantissa: int = 23) -> torch.Tensor:
     return (words & ((1 << mantissa) - 1)).float() * 2.0**-mantissa
 
 
-def uniform_double(position: Any, count: int) -> Any:
+def uniform_double(position: Any, count: int) -> torch.Tensor:
     """`count` float64 in [0, 1), as `draws.uniform_double`."""
     return _in_order(_unit_doubles(blocks(position, 0, 1, -(-count // 2))), count)
 
 
-def _unit_doubles(words: Any) -> Any:
+def _unit_doubles(words: Any) -> torch.Tensor:
     return ((words[0::2] & 0xFFFFF) << 32 | words[1::2]).double() * 2.0**-52
 
 
-def uniform_int32(position: Any, count: int, low: int, high: int) -> Any:
+def uniform_int32(position: Any, count: int, low: int, high: int) -> torch.Tensor:
     """`count` int32 in [low, high), as `draws.uniform_int32`."""
     words = blocks(position, 0, 1, -(-count // WORDS_PER_BLOCK))
     return (_in_order(words, count) % (high - low) + low).int()
 
 
-def normal(position: Any, count: int) -> Any:
+def normal(position: Any, count: int) -> torch.Tensor:
     """`count` standard normal float32."""
     words = blocks(position, 0, 1, -(-count // WORDS_PER_BLOCK))
     return _in_order(_normals(words), count)
 
 
-def normal_double(position: Any, count: int) -> Any:
+def normal_double(position: Any, count: int) -> torch.Tensor:
     """`count` standard normal float64."""
     return _in_order(_normal_doubles(blocks(position, 0, 1, -(-count // 2))), count)
 
 
-def _normals(words: Any) -> Any:
+def _normals(words: Any) -> torch.Tensor:
     units = _units(words)
     return _box_muller(units[0::2], (units[1::2].double() * _TWO_PI).float())
 
 
-def _normal_doubles(words: Any) -> Any:
+def _normal_doubles(words: Any) -> torch.Tensor:
     units = _unit_doubles(words)
     return _box_muller(units[0:1], units[1:2] * _TWO_PI)
 
 
-def _box_muller(unit: Any, angle: Any) -> Any:
+def _box_muller(unit: Any, angle: Any) -> torch.Tensor:
     radius = (unit.clamp(min=_EPSILON).log() * -2.0).sqrt()
     pairs = torch.stack([angle.sin() * radius, angle.cos() * radius], dim=1)
     return pairs.flatten(0, 1)
 
 
-def truncated_normal(position: Any, count: int) -> Any:
+def truncated_normal(position: Any, count: int) -> torch.Tensor:
     """`count` standard normal float32 within two deviations."""
     return _truncated(position, count, 4, _normals)
 
 
-def truncated_normal_double(position: Any, count: int) -> Any:
+def truncated_normal_double(position: Any, count: int) -> torch.Tensor:
     """`count` standard normal float64 within two deviations."""
     return _truncated(position, count, 2, _normal_doubles)
 
 
-def _truncated(position: Any, count: int, group: int, normals: Any) -> Any:
+def _truncated(position: Any, count: int, group: int, normals: Any) -> torch.Tensor:
     """Draw like `draws._truncated`, for all groups as many blocks as the largest need."""
     groups = -(-count // group)
     step = group * RESERVED_BLOCKS // WORDS_PER_BLOCK

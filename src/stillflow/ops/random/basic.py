@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.math.binary import add_op
 from stillflow.ops.random.arguments import (
@@ -55,7 +56,7 @@ def _drawing_op(name: str, what: Distribution) -> Card:
     card.shape(shape_argument)
 
     @card.kernel
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Kernel:
         known, device = shape_sizes(node), node.device
         if is_free(node):
             return UnseededDraw(known, what, node.op.attrs["dtype"].torch_name, device)
@@ -63,14 +64,14 @@ def _drawing_op(name: str, what: Distribution) -> Card:
         if known is not None and is_accelerator(device):
             return node.call(SeededDraw(stream, what, known, dtype, device))
 
-        def run(shape: Any) -> Any:
+        def run(shape: Any) -> torch.Tensor:
             sizes = known if known is not None else read_sizes(shape)
             return drawn(what, stream.reserve_for(prod(sizes)), sizes, dtype, device)
 
         return run
 
     @card.samples
-    def samples() -> Any:
+    def samples() -> None:
         yield Sample([2, 3], dtype="float32", seed=1, seed2=2, fixed=(0,), grad=False)
         yield Sample([0, 3], dtype="float32", seed=1, seed2=2, fixed=(0,), grad=False)
         yield Bad([[2, 3]], dtype="float32", match="Shape must be rank 1 but is rank 2")
@@ -97,19 +98,19 @@ random_uniform_int_op = op(
 
 
 @random_uniform_int_op.shape
-def random_uniform_int_shape(node: Node) -> Any:
+def random_uniform_int_shape(node: Node) -> OutputDims:
     check_range(node, 1)
     return shape_argument(node)
 
 
 @random_uniform_int_op.kernel
-def random_uniform_int_kernel(node: Node) -> Any:
+def random_uniform_int_kernel(node: Node) -> Kernel:
     stream, known, device = op_stream(node), shape_sizes(node), node.device
     dtype = node.Tout.torch_name
 
     unseeded = is_free(node)
 
-    def run(shape: Any, minval: Any, maxval: Any) -> Any:
+    def run(shape: Any, minval: Any, maxval: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         if 0 in sizes:
             return torch.empty(sizes, dtype=getattr(torch, dtype), device=device)
@@ -122,7 +123,7 @@ def random_uniform_int_kernel(node: Node) -> Any:
 
 
 @random_uniform_int_op.samples
-def random_uniform_int_samples() -> Any:
+def random_uniform_int_samples() -> None:
     yield Sample([2, 3], 0, 7, seed=1, seed2=2, fixed=(0,))
     yield Sample([2, 0], 7, 7, seed=1, seed2=2, fixed=(0,))
     yield Bad([2, 3], [0], 7, match="Shape must be rank 0 but is rank 1")

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.random.arguments import read_sizes, shape_argument, shape_sizes
 from stillflow.ops.random.draws import unit_doubles
 from stillflow.ops.random.generator_state import draw_from_variable
@@ -94,7 +97,7 @@ _TAILS = np.array(
 )  # fmt: skip
 
 
-def _stirling_tail(k: Any) -> Any:
+def _stirling_tail(k: Any) -> Array:
     k = np.asarray(k, np.float64)
     square = (k + 1) * (k + 1)
     series = (1.0 / 12 - (1.0 / 360 + 1.0 / 1260 / square) / square) / (k + 1)
@@ -186,18 +189,18 @@ stateful_random_binomial_op = op("""
 
 
 @stateful_random_binomial_op.shape
-def stateful_random_binomial_shape(node: Node) -> Any:
+def stateful_random_binomial_shape(node: Node) -> OutputDims:
     dims.with_rank_at_most(node.dims(3), 1)
     dims.with_rank_at_most(node.dims(4), 1)
     return shape_argument(node, 2)
 
 
 @stateful_random_binomial_op.kernel
-def stateful_random_binomial_kernel(node: Node) -> Any:
+def stateful_random_binomial_kernel(node: Node) -> Kernel:
     known, device = shape_sizes(node, 2), node.device
     dtype = node.op.attrs["dtype"].torch_name
 
-    def run(handle: Any, algorithm: Any, shape: Any, counts: Any, probs: Any) -> Any:
+    def run(handle: Any, algorithm: Any, shape: Any, counts: Any, probs: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         if not sizes:
             raise ValueError("Input shape should have at least one element")

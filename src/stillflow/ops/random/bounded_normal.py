@@ -12,8 +12,10 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.random.arguments import (
     read_sizes,
@@ -174,18 +176,18 @@ _PARAMETERS = ("means", "stddevs", "minvals", "maxvals")
 
 
 @parameterized_truncated_normal_op.shape
-def parameterized_truncated_normal_shape(node: Node) -> Any:
+def parameterized_truncated_normal_shape(node: Node) -> OutputDims:
     for index in range(1, 5):
         dims.with_rank_at_most(node.dims(index), 1)
     return shape_argument(node)
 
 
 @parameterized_truncated_normal_op.kernel
-def parameterized_truncated_normal_kernel(node: Node) -> Any:
+def parameterized_truncated_normal_kernel(node: Node) -> Kernel:
     stream, known, device = op_stream(node), shape_sizes(node), node.device
     dtype = node.op.attrs["dtype"].torch_name
 
-    def run(shape: Any, *parameters: Any) -> Any:
+    def run(shape: Any, *parameters: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         if not sizes:
             raise ValueError("Input shape should have at least one element")
@@ -255,7 +257,7 @@ def _bounds(parameters: Any, rows: int) -> list[Bounds]:
 
 
 @parameterized_truncated_normal_op.samples
-def parameterized_truncated_normal_samples() -> Any:
+def parameterized_truncated_normal_samples() -> None:
     zero, one, two = np.float32(0), np.float32(1), np.float32(2)
     yield Sample([3, 4], zero, one, -two, two, seed=7, seed2=8, fixed=(0,), grad=False)
     means = np.array([0.0, 5.0], np.float32)

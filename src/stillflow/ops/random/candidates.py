@@ -14,6 +14,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.random.range_samplers import (
     FixedUnigramSampler,
@@ -39,7 +40,7 @@ class _State:
         self.lock = threading.Lock()
 
 
-def _candidate_shape(node: Node) -> Any:
+def _candidate_shape(node: Node) -> list[tuple[int | None, ...]]:
     given = node.dims(0)
     if node.planning and given is not None and len(given) != 2:
         raise ValueError("true_classes must be a matrix")
@@ -58,11 +59,11 @@ def _checked(true_classes: Any, node: Node) -> np.ndarray:
 
 
 def _sampling_kernel(make: Callable[[Node], Sampler]) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         state = node.own_state(lambda: _State(node, make(node)))
         count, unique, device = node.num_sampled, node.unique, node.device
 
-        def run(true_classes: Any) -> Any:
+        def run(true_classes: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
             classes = _checked(true_classes, node)
             sampler = state.sampler
             if unique and count > sampler.range:
@@ -173,7 +174,7 @@ fixed_unigram_candidate_sampler_op = _sampling_op(
 
 
 @uniform_candidate_sampler_op.samples
-def uniform_candidate_sampler_samples() -> Any:
+def uniform_candidate_sampler_samples() -> None:
     true_classes = np.array([[0, 3], [2, 1]])
     attrs = {"num_true": 2, "num_sampled": 4, "range_max": 9, "seed": 1, "seed2": 2}
     yield Sample(true_classes, unique=True, **attrs)
@@ -197,10 +198,10 @@ all_candidate_sampler_op.shape(_candidate_shape)
 
 
 @all_candidate_sampler_op.kernel
-def all_candidate_sampler_kernel(node: Node) -> Any:
+def all_candidate_sampler_kernel(node: Node) -> Kernel:
     count, device = node.num_sampled, node.device
 
-    def run(true_classes: Any) -> Any:
+    def run(true_classes: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         shape = _checked(true_classes, node).shape
         return (
             torch.arange(count, device=device),
@@ -223,7 +224,7 @@ compute_accidental_hits_op = op(
 
 
 @compute_accidental_hits_op.shape
-def compute_accidental_hits_shape(node: Node) -> Any:
+def compute_accidental_hits_shape(node: Node) -> OutputDims:
     given = node.dims(0)
     if (
         node.planning
@@ -238,10 +239,12 @@ def compute_accidental_hits_shape(node: Node) -> Any:
 
 
 @compute_accidental_hits_op.kernel
-def compute_accidental_hits_kernel(node: Node) -> Any:
+def compute_accidental_hits_kernel(node: Node) -> Kernel:
     device = node.device
 
-    def run(true_classes: Any, sampled_candidates: Any) -> Any:
+    def run(
+        true_classes: Any, sampled_candidates: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         flat = true_classes.reshape(-1).cpu().numpy()
         sampled = sampled_candidates.cpu().numpy()
         order = np.argsort(sampled, kind="stable")
@@ -258,7 +261,7 @@ def compute_accidental_hits_kernel(node: Node) -> Any:
 
 
 @compute_accidental_hits_op.samples
-def compute_accidental_hits_samples() -> Any:
+def compute_accidental_hits_samples() -> None:
     true_classes = np.array([[0, 3], [2, 1]])
     yield Sample(true_classes, np.array([3, 7, 2, 3]), num_true=2)
     yield Sample(true_classes, np.array([8]), num_true=2)

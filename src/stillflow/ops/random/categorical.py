@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.random_seed import get_seed
 from stillflow.graph.traits import Cost
 from stillflow.ops.input_ranks import checked_rank
@@ -25,7 +26,7 @@ from stillflow.ops.random.streams import op_stream, stateless_stream
 from stillflow.ops.samples import Bad, Sample
 
 
-def categorical_draws(stream: Philox, logits: Any, samples: int, threads: int) -> Any:
+def categorical_draws(stream: Philox, logits: Any, samples: int, threads: int) -> torch.Tensor:
     """Draw `samples` classes from each row of `logits`, int64 [rows, samples].
 
     Logits [rows, classes] are of any real type; those not finite never occur. `stream` is not
@@ -54,14 +55,14 @@ def _lowest(dtype: Any) -> float:
     return float(limits.min)
 
 
-def _categorical_shape(node: Node) -> Any:
+def _categorical_shape(node: Node) -> tuple[int | None, ...]:
     logits = checked_rank(node, 0, 2, "logits should be a matrix, got shape ")
     checked_rank(node, 1, 0, "num_samples should be a scalar, got shape ")
     samples = node.value(1)
     return (logits[0], None if samples is None else dims.make_dim(int(samples), 1))
 
 
-def _run(stream_for: Any, logits: Any, num_samples: Any, dtype: Any) -> Any:
+def _run(stream_for: Any, logits: Any, num_samples: Any, dtype: Any) -> torch.Tensor:
     """Check the arguments, then draw from the stream that `stream_for(blocks)` gives."""
     samples = int(num_samples)
     if samples < 0:
@@ -94,14 +95,14 @@ multinomial_op.shape(_categorical_shape)
 
 
 @multinomial_op.kernel
-def multinomial_kernel(node: Node) -> Any:
+def multinomial_kernel(node: Node) -> Kernel:
     stream = op_stream(node)
     dtype = getattr(torch, node.output_dtype.torch_name)
     return lambda logits, num_samples: _run(stream.reserve, logits, num_samples, dtype)
 
 
 @multinomial_op.samples
-def multinomial_samples() -> Any:
+def multinomial_samples() -> None:
     logits = np.array([[0.0, 1.0, -np.inf], [3.0, 2.0, 1.0]], np.float32)
     yield Sample(logits, 4, seed=3, seed2=4, fixed=(1,), grad=False)
     yield Sample(logits, 0, seed=3, seed2=4, fixed=(1,), grad=False)
@@ -123,23 +124,23 @@ stateless_multinomial_op = op(
 
 
 @stateless_multinomial_op.shape
-def stateless_multinomial_shape(node: Node) -> Any:
+def stateless_multinomial_shape(node: Node) -> OutputDims:
     seed_argument(node, 2)
     return _categorical_shape(node)
 
 
 @stateless_multinomial_op.kernel
-def stateless_multinomial_kernel(node: Node) -> Any:
+def stateless_multinomial_kernel(node: Node) -> Kernel:
     dtype = getattr(torch, node.output_dtype.torch_name)
 
-    def run(logits: Any, num_samples: Any, seed: Any) -> Any:
+    def run(logits: Any, num_samples: Any, seed: Any) -> torch.Tensor:
         return _run(lambda _: stateless_stream(seed), logits, num_samples, dtype)
 
     return run
 
 
 @stateless_multinomial_op.samples
-def stateless_multinomial_samples() -> Any:
+def stateless_multinomial_samples() -> None:
     logits = np.array([[0.0, 1.0, -np.inf], [3.0, 2.0, 1.0]], np.float32)
     yield Sample(logits, 4, [3, 4], fixed=(1,), grad=False)
     yield Bad(logits, 4, [3], match="Dimension must be 2 but is 1")

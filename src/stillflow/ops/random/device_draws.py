@@ -30,7 +30,7 @@ class UnseededDraw:
         self._sizes = sizes
         self._draw = partial(what.unseeded, dtype=getattr(torch, dtype), device=device)
 
-    def __call__(self, shape: Any) -> Any:
+    def __call__(self, shape: Any) -> torch.Tensor:
         return self._draw(self._sizes if self._sizes is not None else read_sizes(shape))
 
 
@@ -56,10 +56,10 @@ class SeededDraw:
         device_philox.kernel(device)  # before a step runs, which must not wait for it
         self.at = DrawAt(what, sizes, dtype)
 
-    def __call__(self) -> Any:
+    def __call__(self) -> torch.Tensor:
         return self.at(self.position().to(self._device))
 
-    def position(self) -> Any:
+    def position(self) -> torch.Tensor:
         """Return the stream's position, int64 [3], which moves on."""
         return accelerator.position(self._stream.reserve_for(self._count))
 
@@ -78,5 +78,5 @@ class DrawAt:
     def __init__(self, what: Distribution, sizes: Any, dtype: str) -> None:
         self._what, self._sizes, self._dtype = what, sizes, dtype
 
-    def __call__(self, position: Any) -> Any:
+    def __call__(self, position: Any) -> torch.Tensor:
         return drawn_at(self._what, position, self._sizes, self._dtype)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow import native
+from stillflow.graph.arrays import Array
 from stillflow.graph.lazy import torch
 from stillflow.ops.random import accelerator, draws
 from stillflow.ops.random.philox import Philox
@@ -31,7 +32,7 @@ class Distribution(NamedTuple):
     unseeded: Callable[..., Any] | None = None
 
 
-def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: Any) -> Any:
+def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: Any) -> torch.Tensor:
     """Return a torch tensor of draws from a distribution."""
     if is_accelerator(device) and what.on_device is not None:
         return drawn_at(what, accelerator.position(stream).to(device), sizes, dtype)
@@ -39,7 +40,7 @@ def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: An
     return to_tensor(array, sizes, dtype, device)
 
 
-def drawn_at(what: Distribution, position: Any, sizes: Any, dtype: str) -> Any:
+def drawn_at(what: Distribution, position: Any, sizes: Any, dtype: str) -> torch.Tensor:
     """Return the same on an accelerator, where the position of the stream is."""
     assert what.on_device is not None
     return what.on_device(position, prod(sizes), dtype).reshape(sizes).to(getattr(torch, dtype))
@@ -62,7 +63,7 @@ def _uniform(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray
     return draws.uniform_float(stream, count, _MANTISSA[dtype], threads)
 
 
-def _uniform_on_device(position: Any, count: int, dtype: str) -> Any:
+def _uniform_on_device(position: Any, count: int, dtype: str) -> torch.Tensor:
     if dtype == "float64":
         return accelerator.uniform_double(position, count)
     return accelerator.uniform(position, count, _MANTISSA[dtype])
@@ -71,14 +72,14 @@ def _uniform_on_device(position: Any, count: int, dtype: str) -> Any:
 def _by_precision(module: Any, single: str, double: str) -> Callable[..., Any]:
     """Draws in double precision for float64, in single precision for narrower types."""
 
-    def draw(source: Any, count: int, dtype: str, *threads: int) -> Any:
+    def draw(source: Any, count: int, dtype: str, *threads: int) -> torch.Tensor | Array:
         name = double if dtype == "float64" else single
         return getattr(module, name)(source, count, *threads)
 
     return draw
 
 
-def _unseeded_uniform(sizes: Any, dtype: Any, device: Any) -> Any:
+def _unseeded_uniform(sizes: Any, dtype: Any, device: Any) -> torch.Tensor:
     """Many come from a stream that torch's generator, which takes one thread, only chooses."""
     if prod(sizes) < _MANY or is_accelerator(device) or native.library() is None:
         return torch.rand(sizes, dtype=dtype, device=device)
@@ -88,7 +89,7 @@ def _unseeded_uniform(sizes: Any, dtype: Any, device: Any) -> Any:
     return to_tensor(array, sizes, name, device)
 
 
-def _unseeded_truncated_normal(sizes: Any, dtype: Any, device: Any) -> Any:
+def _unseeded_truncated_normal(sizes: Any, dtype: Any, device: Any) -> torch.Tensor:
     """Return the inverse of the distribution function, applied to uniform draws."""
     wide = torch.promote_types(dtype, torch.float32)
     within = erf(draws.TRUNCATION / sqrt(2))
@@ -122,7 +123,9 @@ def _full_range(stream: Philox, count: int, dtype: str, threads: int) -> np.ndar
 FULL_RANGE = Distribution(_full_range)
 
 
-def uniform_ints(stream: Philox, sizes: Any, low: int, high: int, dtype: str, device: Any) -> Any:
+def uniform_ints(
+    stream: Philox, sizes: Any, low: int, high: int, dtype: str, device: Any
+) -> torch.Tensor:
     """Return a tensor of integers from [low, high), of int32 or int64."""
     count = prod(sizes)
     if dtype == "int32" and is_accelerator(device):

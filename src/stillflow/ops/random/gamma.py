@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.random_seed import get_seed
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.concat import concat
@@ -202,16 +203,16 @@ random_gamma_op = op(
 
 
 @random_gamma_op.shape
-def random_gamma_shape(node: Node) -> Any:
+def random_gamma_shape(node: Node) -> OutputDims:
     return dims.concat(shape_argument(node), node.dims(1))
 
 
 @random_gamma_op.kernel
-def random_gamma_kernel(node: Node) -> Any:
+def random_gamma_kernel(node: Node) -> Kernel:
     stream, known, device = op_stream(node), shape_sizes(node), node.device
     dtype = node.T.torch_name
 
-    def run(shape: Any, alpha: Any) -> Any:
+    def run(shape: Any, alpha: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         samples = int(np.prod(sizes, dtype=np.int64))
         shapes = alpha.reshape(-1).to("cpu", torch.float64).numpy()
@@ -223,7 +224,7 @@ def random_gamma_kernel(node: Node) -> Any:
 
 
 @random_gamma_op.samples
-def random_gamma_samples() -> Any:
+def random_gamma_samples() -> None:
     alpha = np.array([0.5, 1.0, 3.0], np.float32)
     yield Sample([4], alpha, seed=3, seed2=4, fixed=(0,), grad=False)
     yield Sample([2, 0], alpha, seed=3, seed2=4, fixed=(0,), grad=False)
@@ -240,7 +241,7 @@ random_gamma_grad_op = op(
 
 
 @random_gamma_grad_op.shape
-def random_gamma_grad_shape(node: Node) -> Any:
+def random_gamma_grad_shape(node: Node) -> OutputDims:
     alpha, sample = node.dims(0), node.dims(1)
     try:
         return dims.broadcast(alpha, sample)
@@ -252,12 +253,12 @@ def random_gamma_grad_shape(node: Node) -> Any:
 
 
 @random_gamma_grad_op.kernel
-def random_gamma_grad_kernel(node: Node) -> Any:
+def random_gamma_grad_kernel(node: Node) -> Kernel:
     return node.call(incomplete_gamma.draw_slope, *node.inputs)
 
 
 @random_gamma_grad_op.samples
-def random_gamma_grad_samples() -> Any:
+def random_gamma_grad_samples() -> None:
     alpha = np.array([[0.3], [1.0], [4.0], [40.0]], np.float32)
     yield Sample(alpha, np.array([0.01, 0.7, 5.0, 45.0], np.float32), grad=False)
 
@@ -269,7 +270,7 @@ def add_leading_unit_dimensions(x: Any, num_dimensions: Any) -> Tensor:
 
 
 @random_gamma_op.gradient
-def random_gamma_gradient(node: Node, grad: Tensor) -> Any:
+def random_gamma_gradient(node: Node, grad: Tensor) -> Gradients:
     shape, alpha = node.inputs
     with control_dependencies([grad]):
         rank = shape_of(shape)[0]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stillflow import native
+from stillflow.graph.lazy import torch
 
 if TYPE_CHECKING:
     from stillflow.ops.random.philox import Philox
@@ -204,7 +205,7 @@ def takes_shuffle(value: Any) -> bool:
     )
 
 
-def shuffled(value: Any, stream: Philox) -> Any:
+def shuffled(value: Any, stream: Philox) -> torch.Tensor:
     """Return a copy of a tensor that it `takes`, of 2 to 2**31 - 1 elements, in random order."""
     result = value.clone()
     _shuffle(native.library(), stream, len(result), result.element_size(), result.data_ptr())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,13 +131,13 @@ def _poisson_shape(node: Node) -> Any:
     return dims.concat(shape_argument(node), node.dims(1))
 
 
-def _poisson_kernel(node: Node) -> Any:
+def _poisson_kernel(node: Node) -> Callable[..., Any]:
     stream, known, device = op_stream(node), shape_sizes(node), node.device
     dtype = node.op.attrs["dtype"]
     numpy_type = dtype.as_numpy_dtype
     limits = np.iinfo(numpy_type) if dtype.is_integer else np.finfo(numpy_type)
 
-    def run(shape: Any, rate: Any) -> Any:
+    def run(shape: Any, rate: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         samples = int(np.prod(sizes, dtype=np.int64))
         rates = rate.reshape(-1).to("cpu", torch.float64).numpy()
@@ -178,7 +179,7 @@ random_poisson_v2_op = _poisson_card("""
 
 
 @random_poisson_v2_op.samples
-def random_poisson_v2_samples() -> Any:
+def random_poisson_v2_samples() -> None:
     rate = np.array([[0.0, 0.5], [3.0, 50.0]], np.float32)
     yield Sample([3], rate, dtype="int32", seed=3, seed2=4, fixed=(0,), grad=False)
     yield Sample([3], rate, dtype="float64", seed=3, seed2=4, fixed=(0,), grad=False)

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.arrays.slicing import slice_
@@ -43,12 +44,12 @@ random_shuffle_op = op(
 
 
 @random_shuffle_op.shape
-def random_shuffle_shape(node: Node) -> Any:
+def random_shuffle_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @random_shuffle_op.kernel
-def random_shuffle_kernel(node: Node) -> Any:
+def random_shuffle_kernel(node: Node) -> Kernel:
     # Without a seed any permutation will do, and torch has a faster way to one.
     stream = None if is_free(node) else op_stream(node)
     tensors = moving(node.dtype(0), partial(_shuffled_tensor, stream=stream))
@@ -79,7 +80,7 @@ def _shuffled_array(value: np.ndarray, stream: OpStream | None) -> np.ndarray:
     return value if order is None else value[order]
 
 
-def _shuffled_tensor(value: Any, stream: OpStream | None) -> Any:
+def _shuffled_tensor(value: Any, stream: OpStream | None) -> torch.Tensor:
     if stream is not None and _has_rows(value.shape) and native_kernels.takes_shuffle(value):
         return native_kernels.shuffled(value, _position(stream, len(value)))
     order = _order(stream, value.shape)
@@ -89,7 +90,7 @@ def _shuffled_tensor(value: Any, stream: OpStream | None) -> Any:
 
 
 @random_shuffle_op.samples
-def random_shuffle_samples() -> Any:
+def random_shuffle_samples() -> None:
     yield Sample(np.arange(6.0, dtype=np.float32).reshape(3, 2), seed=5, seed2=6, grad=False)
     yield Sample(np.array(["a", "b", "c"]), seed=5, seed2=6)
     yield Sample(np.float32(1.0), seed=5, seed2=6, grad=False)
@@ -110,7 +111,7 @@ random_crop_op = op(
 
 
 @random_crop_op.shape
-def random_crop_shape(node: Node) -> Any:
+def random_crop_shape(node: Node) -> OutputDims:
     image = dims.with_rank(node.dims(0), 3)
     (length,) = dims.with_rank(node.dims(1), 1)
     dims.with_value(length, 2)
@@ -120,7 +121,7 @@ def random_crop_shape(node: Node) -> Any:
 
 
 @random_crop_op.kernel
-def random_crop_kernel(node: Node) -> Any:
+def random_crop_kernel(node: Node) -> Kernel:
     stream = op_stream(node)
 
     def run(image: Any, size: Any) -> Any:
@@ -143,7 +144,7 @@ def random_crop_kernel(node: Node) -> Any:
 
 
 @random_crop_op.samples
-def random_crop_samples() -> Any:
+def random_crop_samples() -> None:
     image = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
     yield Sample(image, [2, 2], seed=5, seed2=6, fixed=(1,), grad=False)
     yield Bad(image[0], [2, 2], match="Shape must be rank 3 but is rank 2")

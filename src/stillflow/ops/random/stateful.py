@@ -11,7 +11,9 @@ import numpy as np
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, op
 from stillflow.graph.dtypes import cpp_name
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.random.arguments import check_range, read_sizes, shape_argument, shape_sizes
 from stillflow.ops.random.distributions import (
     FULL_RANGE,
@@ -54,10 +56,10 @@ def _stateful_op(name: str, default: str, what: Distribution, types: tuple[str, 
     card.shape(_shape)
 
     @card.kernel
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Kernel:
         known, device, dtype = shape_sizes(node, 2), node.device, _supported(node, types)
 
-        def run(handle: Any, algorithm: Any, shape: Any) -> Any:
+        def run(handle: Any, algorithm: Any, shape: Any) -> torch.Tensor:
             sizes = known if known is not None else read_sizes(shape)
             stream = draw_from_variable(handle, int(algorithm), prod(sizes))
             return drawn(what, stream, sizes, dtype, device)
@@ -85,16 +87,16 @@ stateful_uniform_int_op = op("""
 
 
 @stateful_uniform_int_op.shape
-def stateful_uniform_int_shape(node: Node) -> Any:
+def stateful_uniform_int_shape(node: Node) -> OutputDims:
     check_range(node, 3)
     return _shape(node)
 
 
 @stateful_uniform_int_op.kernel
-def stateful_uniform_int_kernel(node: Node) -> Any:
+def stateful_uniform_int_kernel(node: Node) -> Kernel:
     known, device, dtype = shape_sizes(node, 2), node.device, _supported(node, ("int32", "int64"))
 
-    def run(handle: Any, algorithm: Any, shape: Any, minval: Any, maxval: Any) -> Any:
+    def run(handle: Any, algorithm: Any, shape: Any, minval: Any, maxval: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         low, high = int_range(minval, maxval)
         stream = draw_from_variable(handle, int(algorithm), prod(sizes))
@@ -113,12 +115,12 @@ stateful_standard_normal_op = op("""
 
 
 @stateful_standard_normal_op.shape
-def stateful_standard_normal_shape(node: Node) -> Any:
+def stateful_standard_normal_shape(node: Node) -> OutputDims:
     return shape_argument(node, 1)
 
 
 @stateful_standard_normal_op.kernel
-def stateful_standard_normal_kernel(node: Node) -> Any:
+def stateful_standard_normal_kernel(node: Node) -> Kernel:
     known, device, dtype = shape_sizes(node, 1), node.device, _supported(node, _FLOATS)
 
     def run(handle: Any, shape: Any) -> Any:
@@ -133,14 +135,14 @@ rng_skip_op = op("RngSkip(resource: resource, algorithm: int64, delta: int64); f
 
 
 @rng_skip_op.shape
-def rng_skip_shape(node: Node) -> Any:
+def rng_skip_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(1), 0)
     dims.with_rank(node.dims(2), 0)
     return []
 
 
 @rng_skip_op.kernel
-def rng_skip_kernel(node: Node) -> Any:
+def rng_skip_kernel(node: Node) -> Kernel:
     def run(handle: Any, algorithm: Any, delta: Any) -> None:
         draw_from_variable(handle, int(algorithm), int(delta))
 
@@ -159,7 +161,7 @@ non_deterministic_ints_op = op(
 
 
 @non_deterministic_ints_op.shape
-def non_deterministic_ints_shape(node: Node) -> Any:
+def non_deterministic_ints_shape(node: Node) -> OutputDims:
     kind = node.dtype(0)
     dims.with_rank(node.dims(0), 1)
     if node.value(0) is not None and kind not in (dtypes.int32, dtypes.int64):
@@ -168,11 +170,11 @@ def non_deterministic_ints_shape(node: Node) -> Any:
 
 
 @non_deterministic_ints_op.kernel
-def non_deterministic_ints_kernel(node: Node) -> Any:
+def non_deterministic_ints_kernel(node: Node) -> Kernel:
     known, device = shape_sizes(node), node.device
     dtype = _supported(node, ("int32", "int64", "uint32", "uint64"))
 
-    def run(shape: Any) -> Any:
+    def run(shape: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         bits = secrets.token_bytes(prod(sizes) * np.dtype(dtype).itemsize)
         values = np.frombuffer(bytearray(bits), dtype)
@@ -182,6 +184,6 @@ def non_deterministic_ints_kernel(node: Node) -> Any:
 
 
 @non_deterministic_ints_op.samples
-def non_deterministic_ints_samples() -> Any:
+def non_deterministic_ints_samples() -> None:
     yield Sample([0, 3], fixed=(0,))
     yield Bad([[2]], match="Shape must be rank 1 but is rank 2")

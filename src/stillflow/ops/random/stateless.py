@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.math.binary import add_op
 from stillflow.ops.random.arguments import (
     check_range,
@@ -55,18 +56,18 @@ def _stateless_op(name: str, what: Distribution) -> Card:
     card.shape(_stateless_shape)
 
     @card.kernel
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Kernel:
         known, device = shape_sizes(node), node.device
         dtype = node.op.attrs["dtype"].torch_name
 
-        def run(shape: Any, seed: Any) -> Any:
+        def run(shape: Any, seed: Any) -> torch.Tensor:
             sizes = known if known is not None else read_sizes(shape)
             return drawn(what, stateless_stream(seed), sizes, dtype, device)
 
         return run
 
     @card.samples
-    def samples() -> Any:
+    def samples() -> None:
         yield Sample([2, 3], [5, 6], fixed=(0,), grad=False)
         yield Bad([2, 3], [5], match="Dimension must be 2 but is 1")
         yield Bad([2, 3], 5, match="Shape must be rank 1 but is rank 0")
@@ -91,17 +92,17 @@ stateless_random_uniform_int_op = op(
 
 
 @stateless_random_uniform_int_op.shape
-def stateless_random_uniform_int_shape(node: Node) -> Any:
+def stateless_random_uniform_int_shape(node: Node) -> OutputDims:
     check_range(node, 2)
     return _stateless_shape(node)
 
 
 @stateless_random_uniform_int_op.kernel
-def stateless_random_uniform_int_kernel(node: Node) -> Any:
+def stateless_random_uniform_int_kernel(node: Node) -> Kernel:
     known, device = shape_sizes(node), node.device
     dtype = node.op.attrs["dtype"].torch_name
 
-    def run(shape: Any, seed: Any, minval: Any, maxval: Any) -> Any:
+    def run(shape: Any, seed: Any, minval: Any, maxval: Any) -> torch.Tensor:
         sizes = known if known is not None else read_sizes(shape)
         if 0 in sizes:
             return torch.empty(sizes, dtype=getattr(torch, dtype), device=device)
@@ -112,7 +113,7 @@ def stateless_random_uniform_int_kernel(node: Node) -> Any:
 
 
 @stateless_random_uniform_int_op.samples
-def stateless_random_uniform_int_samples() -> Any:
+def stateless_random_uniform_int_samples() -> None:
     yield Sample([2, 3], [5, 6], 0, 7, fixed=(0,))
     yield Bad([2, 3], [5, 6], 0, [7], match="Shape must be rank 0 but is rank 1")
 

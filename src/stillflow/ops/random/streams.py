@@ -56,12 +56,12 @@ def is_free(node: Node) -> bool:
     return bool(node.seed == node.seed2 == 0 and not node.draws_again)
 
 
-def to_tensor(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> Any:
+def to_tensor(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> torch.Tensor:
     """Return a flat array of draws as a torch tensor of the given sizes, type and device."""
     return torch.from_numpy(values).reshape(sizes).to(device, getattr(torch, dtype))
 
 
-def narrowed(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> Any:
+def narrowed(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> torch.Tensor:
     """Float64 values as a torch tensor; half precision is rounded by way of single precision."""
     tensor = torch.from_numpy(np.ascontiguousarray(values)).reshape(sizes)
     if dtype == "float16":

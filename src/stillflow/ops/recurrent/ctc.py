@@ -12,6 +12,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.recurrent import ctc_beams, native_kernels
@@ -66,7 +67,7 @@ def ctc_loss_check(node: Node) -> None:
 
 
 @ctc_loss_op.shape
-def ctc_loss_shape(node: Node) -> Any:
+def ctc_loss_shape(node: Node) -> OutputDims:
     time, batch, classes = dims.with_rank(node.dims(0), 3)
     count, _ = dims.with_rank(node.dims(1), 2)
     (values,) = dims.with_rank(node.dims(2), 1)
@@ -85,11 +86,13 @@ def _check_lengths(lengths: np.ndarray, time: int) -> None:
 
 
 @ctc_loss_op.kernel
-def ctc_loss_kernel(node: Node) -> Any:
+def ctc_loss_kernel(node: Node) -> Kernel:
     collapse, merge = node.preprocess_collapse_repeated, node.ctc_merge_repeated
     ignore_longer = node.ignore_longer_outputs_than_inputs
 
-    def run(inputs: Any, indices: Any, values: Any, sequence_length: Any) -> Any:
+    def run(
+        inputs: Any, indices: Any, values: Any, sequence_length: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         logits, lengths = inputs.cpu().numpy(), sequence_length.cpu().numpy()
         time, batch, classes = logits.shape
         if time == 0:
@@ -129,7 +132,7 @@ def _losses(
 
 
 @ctc_loss_op.gradient
-def ctc_loss_gradient(node: Node, grad_loss: Any, _: Any) -> Any:
+def ctc_loss_gradient(node: Node, grad_loss: Any, _: Any) -> Gradients:
     import stillflow as tf
 
     gradient = tf.raw_ops.PreventGradient(
@@ -179,7 +182,7 @@ ctc_beam_search_decoder_op = op(
 )
 
 
-def _batch(node: Node) -> Any:
+def _batch(node: Node) -> int | None:
     _, batch, _ = dims.with_rank(node.dims(0), 3)
     (lengths,) = dims.with_rank(node.dims(1), 1)
     return dims.merge_dim(batch, lengths)
@@ -192,12 +195,12 @@ def ctc_decoder_check(node: Node) -> None:
 
 
 @ctc_greedy_decoder_op.shape
-def ctc_greedy_decoder_shape(node: Node) -> Any:
+def ctc_greedy_decoder_shape(node: Node) -> OutputDims:
     return [(None, 2), (None,), (2,), (_batch(node), 1)]
 
 
 @ctc_beam_search_decoder_op.shape
-def ctc_beam_search_decoder_shape(node: Node) -> Any:
+def ctc_beam_search_decoder_shape(node: Node) -> OutputDims:
     paths = node.top_paths
     return [(None, 2)] * paths + [(None,)] * paths + [(2,)] * paths + [(_batch(node), paths)]
 
@@ -229,7 +232,7 @@ def _tensors(arrays: Any, device: Any) -> tuple[Any, ...]:
 
 
 @ctc_greedy_decoder_op.kernel
-def ctc_greedy_decoder_kernel(node: Node) -> Any:
+def ctc_greedy_decoder_kernel(node: Node) -> Kernel:
     merge = node.merge_repeated
 
     def run(inputs: Any, sequence_length: Any) -> Any:
@@ -255,10 +258,10 @@ def _kept(rows: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 
 @ctc_beam_search_decoder_op.kernel
-def ctc_beam_search_decoder_kernel(node: Node) -> Any:
+def ctc_beam_search_decoder_kernel(node: Node) -> Kernel:
     width, paths, merge = node.beam_width, node.top_paths, node.merge_repeated
 
-    def run(inputs: Any, sequence_length: Any) -> Any:
+    def run(inputs: Any, sequence_length: Any) -> tuple[torch.Tensor, ...]:
         logits, lengths = _arrays(inputs, sequence_length)
         found = [
             ctc_beams.search(logits[: max(length, 0), b], width, paths, merge)

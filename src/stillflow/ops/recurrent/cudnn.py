@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.recurrent.cudnn_layout import Layout
@@ -94,7 +97,7 @@ def _layout(node: Node, layers: int, units: int, input_size: int) -> Layout:
 # ---- shapes
 
 
-def _forward_shape(node: Node) -> Any:
+def _forward_shape(node: Node) -> list[tuple[int | None, ...] | None]:
     dims = dims_lib.with_rank(node.dims(0), 3)
     state = dims_lib.with_rank(node.dims(1), 3)
     dims_lib.with_rank(node.dims(3), 1)
@@ -112,7 +115,7 @@ def _forward_shape(node: Node) -> Any:
     return [output, state, memory, *[None] * (len(node.outputs) - 3)]
 
 
-def _backward_shape(node: Node) -> Any:
+def _backward_shape(node: Node) -> list[tuple[int | None, ...] | None]:
     return [node.dims(index) for index in range(4)]
 
 
@@ -123,13 +126,13 @@ for _card in backward_ops.values():
 
 
 @cudnn_rnn_params_size_op.shape
-def cudnn_rnn_params_size_shape(node: Node) -> Any:
+def cudnn_rnn_params_size_shape(node: Node) -> OutputDims:
     for index in range(3):
         dims_lib.with_rank(node.dims(index), 0)
     return (1,)
 
 
-def _canonical_shape(node: Node) -> Any:
+def _canonical_shape(node: Node) -> list[tuple[int | None, ...]]:
     dims_lib.with_rank(node.dims(3), 1)
     attrs = node.op.attrs
     count = attrs.get("num_params", attrs.get("num_params_weights", 0))
@@ -146,7 +149,7 @@ for _card in to_params_ops.values():
 
 
 @cudnn_rnn_params_size_op.kernel
-def cudnn_rnn_params_size_kernel(node: Node) -> Any:
+def cudnn_rnn_params_size_kernel(node: Node) -> Kernel:
     kind = torch_type(node.S)
 
     def size(layers: Any, units: Any, input_size: Any) -> Any:
@@ -156,7 +159,7 @@ def cudnn_rnn_params_size_kernel(node: Node) -> Any:
     return size
 
 
-def _to_params_kernel(node: Node) -> Any:
+def _to_params_kernel(node: Node) -> Callable[..., Any]:
     def join(layers: Any, units: Any, input_size: Any, *parts: Any) -> Any:
         expected = _layout(node, int(layers), int(units), int(input_size)).size
         params = torch.cat([part.reshape(-1) for part in parts])
@@ -202,14 +205,14 @@ def _network(node: Node, x: Any, h: Any, c: Any, params: Any) -> Network:
     return Network(layout, node.dropout, time_major)
 
 
-def _forward_kernel(node: Node) -> Any:
+def _forward_kernel(node: Node) -> Callable[..., Any]:
     seeds = (node.seed, node.seed2)
     trains, extra = node.is_training, len(node.outputs) - 4
     generator = None
     if any(seeds):
         generator = node.own_state(lambda: torch.Generator().manual_seed(hash(seeds) & 0x7FFFFFFF))
 
-    def run(x: Any, h: Any, c: Any, params: Any, lengths: Any = None) -> Any:
+    def run(x: Any, h: Any, c: Any, params: Any, lengths: Any = None) -> list[torch.Tensor]:
         network = _network(node, x, h, c, params)
         masks = network.masks(x, generator) if trains else x.new_zeros((0,))
         results = network.run(x, h, c, params, masks, lengths)
@@ -218,10 +221,10 @@ def _forward_kernel(node: Node) -> Any:
     return run
 
 
-def _backward_kernel(node: Node) -> Any:
+def _backward_kernel(node: Node) -> Callable[..., Any]:
     has_lengths = node.op.type.endswith("V3")
 
-    def run(x: Any, h: Any, c: Any, params: Any, *rest: Any) -> Any:
+    def run(x: Any, h: Any, c: Any, params: Any, *rest: Any) -> list[torch.Tensor]:
         lengths, rest = (rest[0], rest[1:]) if has_lengths else (None, rest)
         grads, masks = rest[3:6], rest[6]
         network = _network(node, x, h, c, params)
@@ -236,7 +239,7 @@ for _card in backward_ops.values():
     _card.kernel(_backward_kernel)
 
 
-def _gradient(node: Node, *grads: Any) -> Any:
+def _gradient(node: Node, *grads: Any) -> list[Tensor | None]:
     kind = node.op.type
     if not node.is_training:
         raise ValueError(f"To use {kind} in gradients, is_training must be set to True.")

@@ -26,7 +26,7 @@ class Network:
     def __init__(self, layout: Layout, dropout: float, time_major: bool) -> None:
         self._layout, self._dropout, self._time_major = layout, dropout, time_major
 
-    def masks(self, x: Any, generator: Any) -> Any:
+    def masks(self, x: Any, generator: Any) -> torch.Tensor:
         """Return the factors of outputs between layers, in one vector; empty without dropout."""
         layout = self._layout
         between = layout.layers - 1
@@ -105,11 +105,11 @@ class Network:
             states = [packing.restored(state) for state in states]
         return output, states
 
-    def _wide(self, value: Any) -> Any:
+    def _wide(self, value: Any) -> torch.Tensor:
         """float16 as float32: CPUs have no such networks."""
         return value.float() if value.dtype == torch.float16 and value.is_cpu else value
 
-    def _turned(self, value: Any) -> Any:
+    def _turned(self, value: Any) -> torch.Tensor:
         return value if self._time_major else value.transpose(0, 1).contiguous()
 
 
@@ -130,20 +130,20 @@ class _Packing:
         self.batch_sizes = self._within.sum(1)
         self.batch_sizes = self.batch_sizes[self.batch_sizes > 0]
 
-    def pack(self, value: Any) -> Any:
+    def pack(self, value: Any) -> torch.Tensor:
         """[time, batch, ...] as the rows of all steps, one step after the other."""
         return value[:, self._order][self._within]
 
-    def unpack(self, rows: Any) -> Any:
+    def unpack(self, rows: Any) -> torch.Tensor:
         """Return the inverse of `pack`, with zeros behind the ends."""
         whole = rows.new_zeros((*self._within.shape, *rows.shape[1:]))
         where = self._within.nonzero(as_tuple=True)
         return whole.index_put(where, rows)[:, self._back]
 
-    def ordered(self, state: Any) -> Any:
+    def ordered(self, state: Any) -> torch.Tensor:
         """Return a state's batch, the longest sequence first."""
         return state[:, self._order]
 
-    def restored(self, state: Any) -> Any:
+    def restored(self, state: Any) -> torch.Tensor:
         """Return the inverse of `ordered`."""
         return state[:, self._back]

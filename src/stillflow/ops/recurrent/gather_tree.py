@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 
 gather_tree_op = op("""
@@ -22,7 +23,7 @@ gather_tree_op = op("""
 
 
 @gather_tree_op.shape
-def gather_tree_shape(node: Node) -> Any:
+def gather_tree_shape(node: Node) -> OutputDims:
     steps = dims.merge(dims.with_rank(node.dims(0), 3), node.dims(1))
     (batch,) = dims.with_rank(node.dims(2), 1)
     dims.with_rank(node.dims(3), 0)
@@ -31,8 +32,8 @@ def gather_tree_shape(node: Node) -> Any:
 
 
 @gather_tree_op.kernel
-def gather_tree_kernel(node: Node) -> Any:
-    def run(step_ids: Any, parent_ids: Any, lengths: Any, end_token: Any) -> Any:
+def gather_tree_kernel(node: Node) -> Kernel:
+    def run(step_ids: Any, parent_ids: Any, lengths: Any, end_token: Any) -> torch.Tensor:
         ids, parents = step_ids.cpu().numpy(), parent_ids.cpu().numpy()
         beams = _follow(ids, parents, lengths.cpu().numpy(), int(end_token))
         return torch.from_numpy(beams).to(step_ids.device)

@@ -11,6 +11,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
@@ -40,13 +41,13 @@ def gru_block_cell_check(node: Node) -> None:
 
 
 @gru_block_cell_op.shape
-def gru_block_cell_shape(node: Node) -> Any:
+def gru_block_cell_shape(node: Node) -> OutputDims:
     (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
     return [(batch, cells)] * 4
 
 
 @gru_block_cell_op.kernel
-def gru_block_cell_kernel(node: Node) -> Any:
+def gru_block_cell_kernel(node: Node) -> Kernel:
     def run(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
         gates = torch.sigmoid(torch.addmm(b_ru, torch.cat([x, h], 1), w_ru))
         r, u = gates.chunk(2, dim=1)
@@ -57,7 +58,7 @@ def gru_block_cell_kernel(node: Node) -> Any:
 
 
 @gru_block_cell_op.gradient
-def gru_block_cell_gradient(node: Node, *grads: Any) -> Any:
+def gru_block_cell_gradient(node: Node, *grads: Any) -> Gradients:
     import stillflow as tf
 
     x, h_prev, *_ = node.inputs
@@ -81,14 +82,14 @@ gru_block_cell_grad_op = op(
 
 
 @gru_block_cell_grad_op.shape
-def gru_block_cell_grad_shape(node: Node) -> Any:
+def gru_block_cell_grad_shape(node: Node) -> OutputDims:
     (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
     _, both = dims.with_rank(node.dims(2), 2)
     return [node.dims(0), (batch, cells), (batch, cells), (batch, both)]
 
 
 @gru_block_cell_grad_op.kernel
-def gru_block_cell_grad_kernel(node: Node) -> Any:
+def gru_block_cell_grad_kernel(node: Node) -> Kernel:
     def run(
         x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, c: Any, d_h: Any
     ) -> Any:

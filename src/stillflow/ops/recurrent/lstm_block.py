@@ -14,6 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.recurrent.native_kernels import LstmLoop, takes_lstm
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
@@ -215,23 +216,25 @@ def lstm_block_cell_check(node: Node) -> None:
 
 
 @lstm_block_cell_op.shape
-def lstm_block_cell_shape(node: Node) -> Any:
+def lstm_block_cell_shape(node: Node) -> OutputDims:
     (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
     return [(batch, cells)] * 7
 
 
 @lstm_block_cell_op.kernel
-def lstm_block_cell_kernel(node: Node) -> Any:
+def lstm_block_cell_kernel(node: Node) -> Kernel:
     cell = _Cell(node, _ICFO, node.forget_bias)
 
-    def run(x: Any, c: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> Any:
+    def run(
+        x: Any, c: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any
+    ) -> tuple[torch.Tensor, ...]:
         return cell.forward(torch.addmm(b, torch.cat([x, h], 1), w), c, wci, wcf, wco)
 
     return run
 
 
 @lstm_block_cell_op.gradient
-def lstm_block_cell_gradient(node: Node, *grads: Any) -> Any:
+def lstm_block_cell_gradient(node: Node, *grads: Any) -> Gradients:
     import stillflow as tf
 
     x, c_prev, h_prev, w, *_ = node.inputs
@@ -265,16 +268,16 @@ lstm_block_cell_grad_op = op(
 
 
 @lstm_block_cell_grad_op.shape
-def lstm_block_cell_grad_shape(node: Node) -> Any:
+def lstm_block_cell_grad_shape(node: Node) -> OutputDims:
     (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
     return [(batch, cells), (batch, dims.multiply(cells, 4)), (cells,), (cells,), (cells,)]
 
 
 @lstm_block_cell_grad_op.kernel
-def lstm_block_cell_grad_kernel(node: Node) -> Any:
+def lstm_block_cell_grad_kernel(node: Node) -> Kernel:
     cell = _Cell(node, _ICFO)
 
-    def run(x: Any, c: Any, h: Any, w: Any, *rest: Any) -> Any:
+    def run(x: Any, c: Any, h: Any, w: Any, *rest: Any) -> tuple[torch.Tensor, ...]:
         peepholes, (_, *outputs, dc, dh) = rest[:3], rest[3:]
         dc_prev, dgates, weights = cell.backward(c, peepholes, tuple(outputs), dc, dh)
         return dc_prev, dgates, *weights
@@ -299,7 +302,7 @@ def _block_check(node: Node) -> None:
     _check_cell(node, 1, batch, inputs, c_prev[1], _PEEPHOLES)
 
 
-def _block_shape(node: Node) -> Any:
+def _block_shape(node: Node) -> list[tuple[int | None, ...]]:
     time, batch, _ = dims.with_rank(node.dims(1), 3)
     cells = dims.divide(dims.with_rank(node.dims(8), 1)[0], 4)
     return [(time, batch, cells)] * 7
@@ -330,7 +333,9 @@ def _block_forward(
     return outputs
 
 
-def _block_backward(cell: _Cell, length: Any, x: Any, c0: Any, h0: Any, w: Any, *rest: Any) -> Any:
+def _block_backward(
+    cell: _Cell, length: Any, x: Any, c0: Any, h0: Any, w: Any, *rest: Any
+) -> tuple[torch.Tensor, ...]:
     length, inputs = int(length), x.shape[2]
     peepholes, b, (*gates, h), (dcs, dhs) = rest[:3], rest[3], rest[4:11], rest[11:]
     recurrent = w[inputs:].t()
@@ -359,7 +364,7 @@ def _block_backward(cell: _Cell, length: Any, x: Any, c0: Any, h0: Any, w: Any, 
 
 
 def _block_kernel(order: tuple[int, ...]) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         return partial(_block_forward, _Cell(node, order, getattr(node, "forget_bias", 0.0)))
 
     return kernel
@@ -369,7 +374,7 @@ def _block_grad_kernel(order: tuple[int, ...]) -> Callable[[Node], Any]:
     return lambda node: partial(_block_backward, _Cell(node, order))
 
 
-def _block_grad_shape(node: Node) -> Any:
+def _block_grad_shape(node: Node) -> list[tuple[int, ...]]:
     return [node.dims(k) for k in range(1, 9)]
 
 

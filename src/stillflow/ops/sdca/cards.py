@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sdca.ascent import drawn, shuffled, train
@@ -77,7 +78,7 @@ def _parts(node: Node, values: Any) -> tuple[Any, ...]:
 
 @sdca_optimizer_op.shape
 @sdca_optimizer_v2_op.shape
-def sdca_optimizer_shape(node: Node) -> Any:
+def sdca_optimizer_shape(node: Node) -> OutputDims:
     dims = [node.dims(index) for index in range(len(node.inputs))]
     *_, sparse_weights, dense_weights, _ = _parts(node, dims)
     return [(None, 4), *sparse_weights, *dense_weights]
@@ -85,13 +86,13 @@ def sdca_optimizer_shape(node: Node) -> Any:
 
 @sdca_optimizer_op.kernel
 @sdca_optimizer_v2_op.kernel
-def sdca_optimizer_kernel(node: Node) -> Any:
+def sdca_optimizer_kernel(node: Node) -> Kernel:
     if node.num_sparse_features + node.num_dense_features == 0:
         raise refused("Requires at least one feature to train.")
     attrs = node.op.attrs
     adaptive = attrs["adaptive"] if "adaptive" in attrs else attrs["adaptative"]
 
-    def optimize(*tensors: Any) -> Any:
+    def optimize(*tensors: Any) -> tuple[torch.Tensor, ...]:
         arrays = [each.numpy(force=True) for each in tensors]
         problem, state = _problem(node, arrays)
         train(problem, drawn(problem, state) if adaptive else shuffled(problem), state)
@@ -168,7 +169,7 @@ def _optimizer_samples() -> Iterator[Any]:
 
 
 @sdca_shrink_l1_op.kernel
-def sdca_shrink_l1_kernel(node: Node) -> Any:
+def sdca_shrink_l1_kernel(node: Node) -> Kernel:
     with np.errstate(all="ignore"):
         shrinkage = float(np.float32(node.l1) / np.float32(node.l2))
 
@@ -181,7 +182,7 @@ def sdca_shrink_l1_kernel(node: Node) -> Any:
 
 
 @sdca_shrink_l1_op.shape
-def sdca_shrink_l1_shape(node: Node) -> Any:
+def sdca_shrink_l1_shape(node: Node) -> OutputDims:
     return []
 
 
@@ -189,13 +190,13 @@ def sdca_shrink_l1_shape(node: Node) -> Any:
 
 
 @sdca_fprint_op.shape
-def sdca_fprint_shape(node: Node) -> Any:
+def sdca_fprint_shape(node: Node) -> OutputDims:
     return (*checked_rank(node, 0, 1, "Input must be a vector, got shape "), 2)
 
 
 @sdca_fprint_op.kernel
-def sdca_fprint_kernel(node: Node) -> Any:
-    def fingerprint(strings: Any) -> Any:
+def sdca_fprint_kernel(node: Node) -> Kernel:
+    def fingerprint(strings: Any) -> torch.Tensor:
         words = fingerprints128(strings.tolist())
         low = words[:, 0]
         # 0 and 1 are kept for tables to mark buckets with.

@@ -90,7 +90,7 @@ class _Binary(Loss):
 class _Logistic(_Binary):
     code, smoothness = 0, 4
 
-    def update(self, at: Place) -> Any:
+    def update(self, at: Place) -> np.float64:
         x = 0.0
         for _ in range(_STEPS):
             tanh = np.tanh(x)
@@ -102,7 +102,7 @@ class _Logistic(_Binary):
             x -= numerator / slope
         return 0.5 * (1 + np.tanh(x)) / at.label
 
-    def primal(self, wx: float, label: float) -> Any:
+    def primal(self, wx: float, label: float) -> np.float64:
         margin = label * wx
         if margin > 0:
             return np.log1p(np.exp(-margin))
@@ -123,7 +123,7 @@ def _times_log(share: float) -> float:
 class _Squared(Loss):
     code, smoothness = 1, 1
 
-    def update(self, at: Place) -> Any:
+    def update(self, at: Place) -> np.float64:
         return at.dual + (at.label - at.dual - at.wx) / (1 + at.curvature)
 
     def primal(self, wx: float, label: float) -> Any:
@@ -184,7 +184,7 @@ class _Poisson(Loss):
         _refuse(labels, labels < 0, message)
         return labels
 
-    def update(self, at: Place) -> Any:
+    def update(self, at: Place) -> np.float64:
         rest = at.label - at.dual
         x = np.log(rest) if rest > 0 else np.float64(0)
         for _ in range(_STEPS):
@@ -192,7 +192,7 @@ class _Poisson(Loss):
             x -= (x - at.wx - at.curvature * (rest - exp)) / (1 + at.curvature * exp)
         return at.label - np.exp(x)
 
-    def primal(self, wx: float, label: float) -> Any:
+    def primal(self, wx: float, label: float) -> np.float64:
         return np.exp(wx) - wx * label
 
     def dual(self, dual: float, label: float) -> Any:

@@ -39,7 +39,7 @@ def _complex_op(name: str, rank: int) -> Card:
     axes = tuple(range(-rank, 0))
     function = "ifftn" if name.startswith("I") else "fftn"
 
-    def transform(x: Any) -> Any:
+    def transform(x: Any) -> torch.Tensor:
         if x.numel() == 0:
             return x.clone()
         return getattr(torch.fft, function)(x, dim=axes)
@@ -50,7 +50,7 @@ def _complex_op(name: str, rank: int) -> Card:
     return card
 
 
-def _complex_shape(node: Node, rank: int) -> Any:
+def _complex_shape(node: Node, rank: int) -> tuple[int | None, ...] | None:
     given = node.dims(0)
     if node.planning and given is not None and len(given) < rank:
         raise ValueError(
@@ -59,7 +59,7 @@ def _complex_shape(node: Node, rank: int) -> Any:
     return dims.with_rank_at_least(node.dims(0), rank)
 
 
-def _complex_samples(rank: int) -> Any:
+def _complex_samples(rank: int) -> None:
     random = np.random.RandomState(0)
     values = random.randn(2, *[4, 3, 2][:rank])
     yield Sample((values + 1j * values[::-1]).astype(np.complex64), grad=False)
@@ -67,7 +67,7 @@ def _complex_samples(rank: int) -> Any:
     yield Bad(np.zeros((3,) * (rank - 1), np.complex64), match="must be at least rank")
 
 
-def _forward_gradient(node: Node, grad: Any, inverse: Card, rank: int) -> Any:
+def _forward_gradient(node: Node, grad: Any, inverse: Card, rank: int) -> Tensor:
     size = cast(transform_size(grad, rank), grad.dtype)
     return inverse(grad) * size
 
@@ -92,7 +92,7 @@ fft3d_op, ifft3d_op = _pair("3D", 3)
 # ---- real to complex and back
 
 
-def _lengths_shape(node: Node, rank: int, forward: bool) -> Any:
+def _lengths_shape(node: Node, rank: int, forward: bool) -> tuple[int | None, ...] | None:
     given = dims.with_rank_at_least(node.dims(0), rank)
     lengths = dims.with_rank(node.dims(1), 1)
     dims.with_value(lengths[0], rank)
@@ -119,7 +119,7 @@ def _check_sizes(given: Any, lengths: list[int], forward: bool) -> None:
             )
 
 
-def _real_transform(x: Any, lengths: Any, forward: bool) -> Any:
+def _real_transform(x: Any, lengths: Any, forward: bool) -> torch.Tensor:
     sizes = [int(size) for size in lengths]
     if any(size < 0 for size in sizes) and 0 in x.shape[x.dim() - len(sizes) :]:
         raise errors.invalid_argument(f"fft_length must be >= 0, but got: {sizes}")
@@ -154,7 +154,7 @@ def _real_op(name: str, rank: int) -> Card:
     return card
 
 
-def _real_samples(rank: int, forward: bool) -> Any:
+def _real_samples(rank: int, forward: bool) -> None:
     x = np.random.RandomState(0).randn(2, *[4, 4, 4][:rank]).astype(np.float32)
     lengths = np.array([4, 3, 4][:rank], np.int32)
     if forward:

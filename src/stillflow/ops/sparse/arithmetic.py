@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.ops.arrays.broadcast import broadcast_static_shape
 from stillflow.ops.sparse.conversion import as_sparse, parts
@@ -77,16 +78,16 @@ def _side_by_side(a_rows: Any, a: Any, b_rows: Any, b: Any) -> tuple[Any, Any, A
 
 
 @sparse_add_op.shape
-def sparse_add_shape(node: Node) -> Any:
+def sparse_add_shape(node: Node) -> OutputDims:
     rank = (node.dims(2) or (None,))[0]
     return [(None, rank), (None,), (rank,)]
 
 
 @sparse_add_op.kernel
-def sparse_add_kernel(node: Node) -> Any:
+def sparse_add_kernel(node: Node) -> Kernel:
     def run(
         a_rows: Any, a: Any, a_shape: Any, b_rows: Any, b: Any, b_shape: Any, threshold: Any
-    ) -> Any:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         _check_same(a_shape, b_shape)
         if threshold.ndim:
             shape = shape_text(threshold.shape)
@@ -100,7 +101,7 @@ def sparse_add_kernel(node: Node) -> Any:
 
 
 @sparse_add_op.gradient
-def sparse_add_gradient(node: Node, *grads: Any) -> Any:
+def sparse_add_gradient(node: Node, *grads: Any) -> Gradients:
     a_grad, b_grad = sparse_add_grad_op(grads[1], node.inputs[0], node.inputs[3], node.outputs[0])
     a_grad.set_shape(node.inputs[1].get_shape())
     b_grad.set_shape(node.inputs[4].get_shape())
@@ -108,25 +109,27 @@ def sparse_add_gradient(node: Node, *grads: Any) -> Any:
 
 
 @sparse_add_grad_op.shape
-def sparse_add_grad_shape(node: Node) -> Any:
+def sparse_add_grad_shape(node: Node) -> OutputDims:
     return [(dims[0],) if dims else (None,) for dims in (node.dims(1), node.dims(2))]
 
 
 @sparse_add_grad_op.kernel
-def sparse_add_grad_kernel(node: Node) -> Any:
+def sparse_add_grad_kernel(node: Node) -> Kernel:
     def run(grad: Any, a_rows: Any, b_rows: Any, sums: Any) -> Any:
         return at_rows(a_rows, sums, grad), at_rows(b_rows, sums, grad)
 
     return run
 
 
-def _two_shape(node: Node) -> Any:
+def _two_shape(node: Node) -> list[tuple[int | None, ...]]:
     return [(None, None), (None,)]
 
 
 def _two_kernel(combine: Callable[[Any, Any], Any]) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
-        def run(a_rows: Any, a: Any, a_shape: Any, b_rows: Any, b: Any, b_shape: Any) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
+        def run(
+            a_rows: Any, a: Any, a_shape: Any, b_rows: Any, b: Any, b_shape: Any
+        ) -> tuple[torch.Tensor, torch.Tensor]:
             _check_same(a_shape, b_shape)
             rows, left, right = _side_by_side(a_rows, a, b_rows, b)
             return rows, combine(left, right)
@@ -140,11 +143,11 @@ def _no_gradient(node: Node, *grads: Any) -> Any:
     raise NotImplementedError(f"Gradient for {node.op.type} is currently not implemented yet.")
 
 
-def _maximum(x: Any, y: Any) -> Any:
+def _maximum(x: Any, y: Any) -> torch.Tensor:
     return torch.maximum(x, y)
 
 
-def _minimum(x: Any, y: Any) -> Any:
+def _minimum(x: Any, y: Any) -> torch.Tensor:
     return torch.minimum(x, y)
 
 
@@ -155,12 +158,12 @@ for _card, _combine in ((sparse_sparse_maximum_op, _maximum), (sparse_sparse_min
 
 
 @sparse_softmax_op.shape
-def sparse_softmax_shape(node: Node) -> Any:
+def sparse_softmax_shape(node: Node) -> OutputDims:
     return node.dims(1)
 
 
 @sparse_softmax_op.kernel
-def sparse_softmax_kernel(node: Node) -> Any:
+def sparse_softmax_kernel(node: Node) -> Kernel:
     def run(indices: Any, values: Any, size: Any) -> Any:
         sizes = size.tolist()
         if len(sizes) < 2:
@@ -183,7 +186,7 @@ def sparse_softmax_kernel(node: Node) -> Any:
 
 
 @sparse_softmax_op.gradient
-def sparse_softmax_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_softmax_gradient(node: Node, grad: Tensor) -> Gradients:
     indices, size, result = node.inputs[0], node.inputs[2], node.outputs[0]
     output = SparseTensor(indices, result, size)
     backward = SparseTensor(indices, grad, size)
@@ -195,7 +198,7 @@ def sparse_softmax_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @export("sparse.add", "sparse_add")
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Tensor | SparseTensor:
     """Return the sum of two tensors, at least one of them sparse.
 
     Args:

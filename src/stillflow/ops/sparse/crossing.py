@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.math.cast import cast
@@ -54,12 +57,12 @@ class _Column:
 
 
 @sparse_cross_op.shape
-def sparse_cross_shape(node: Node) -> Any:
+def sparse_cross_shape(node: Node) -> OutputDims:
     return [(None, 2), (None,), (2,)]
 
 
 @sparse_cross_op.kernel
-def sparse_cross_kernel(node: Node) -> Any:
+def sparse_cross_kernel(node: Node) -> Kernel:
     return crossing(node, node.hash_key, fingerprint_cat)
 
 
@@ -68,7 +71,7 @@ def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> C
     count, hashed, buckets = node.N, node.out_type == dtypes.int64, node.num_buckets
     key = np.uint64(hash_key % _WORD)
 
-    def cross(*inputs: Any) -> Any:
+    def cross(*inputs: Any) -> tuple[torch.Tensor, torch.Tensor | Array, torch.Tensor]:
         arrays = [x if isinstance(x, np.ndarray) else x.cpu().numpy() for x in inputs]
         indices, values, shapes = (arrays[i * count : (i + 1) * count] for i in range(3))
         dense = arrays[3 * count :]
@@ -203,7 +206,7 @@ def _hashed(
     hashes: np.ndarray,
     buckets: int,
     combine: Callable[[Any, Any], Any],
-) -> Any:
+) -> torch.Tensor:
     for column, place in zip(columns, picks):
         values = column.values
         words = fingerprints(values) if values.dtype == object else values.astype(np.uint64)
@@ -253,7 +256,7 @@ def cross_features(make: Any, inputs: list[Any], hashed: bool, **attrs: Any) -> 
     ))  # fmt: skip
 
 
-def _as_feature(values: Any) -> Any:
+def _as_feature(values: Any) -> Tensor:
     return values if values.dtype == dtypes.string else cast(values, dtypes.int64)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones, zeros_like
@@ -42,15 +43,15 @@ def _gradients(node: Node, grad: Tensor, is_product: bool) -> list[Any]:
 
 
 @CWISE_CARDS["Mul"].gradient
-def sparse_dense_cwise_mul_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_dense_cwise_mul_gradient(node: Node, grad: Tensor) -> Gradients:
     return _gradients(node, grad, is_product=True)
 
 
 @CWISE_CARDS["Div"].gradient
-def sparse_dense_cwise_div_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_dense_cwise_div_gradient(node: Node, grad: Tensor) -> Gradients:
     return _gradients(node, grad, is_product=False)
 
 
 @CWISE_CARDS["Add"].gradient
-def sparse_dense_cwise_add_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_dense_cwise_add_gradient(node: Node, grad: Tensor) -> Gradients:
     raise NotImplementedError("Gradient for SparseDenseCwiseAdd is currently not implemented yet.")

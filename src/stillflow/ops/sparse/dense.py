@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import shape_text
@@ -16,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.arrays.gather import gather
@@ -70,7 +72,7 @@ sparse_tensor_dense_mat_mul_op = op(
 
 
 @sparse_to_dense_op.shape
-def sparse_to_dense_shape(node: Node) -> Any:
+def sparse_to_dense_shape(node: Node) -> OutputDims:
     indices = node.dims(0)
     if node.planning and indices is not None and len(indices) > 2:
         raise ValueError(
@@ -80,7 +82,7 @@ def sparse_to_dense_shape(node: Node) -> Any:
     return node.shape_value(1)
 
 
-def _index_matrix(indices: Any, size: Any, values: Any) -> Any:
+def _index_matrix(indices: Any, size: Any, values: Any) -> torch.Tensor:
     if indices.ndim > 2:
         raise ValueError(
             "sparse_indices should be a scalar, vector, or matrix, "
@@ -103,10 +105,10 @@ def _index_matrix(indices: Any, size: Any, values: Any) -> Any:
 
 
 @sparse_to_dense_op.kernel
-def sparse_to_dense_kernel(node: Node) -> Any:
+def sparse_to_dense_kernel(node: Node) -> Kernel:
     validate = node.validate_indices
 
-    def run(indices: Any, size: Any, values: Any, default: Any) -> Any:
+    def run(indices: Any, size: Any, values: Any, default: Any) -> torch.Tensor | Array:
         rows = _index_matrix(indices, size, values)
         if default.ndim:
             raise ValueError("default_value should be a scalar.")
@@ -127,7 +129,7 @@ def sparse_to_dense_kernel(node: Node) -> Any:
 
 
 @sparse_to_dense_op.gradient
-def sparse_to_dense_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_to_dense_gradient(node: Node, grad: Tensor) -> Gradients:
     indices, output_shape = node.inputs[:2]
     values_grad = gather_nd(grad, indices)
     default_grad = reduce_sum(grad) - reduce_sum(values_grad)
@@ -203,13 +205,13 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 
 
 @sparse_tensor_dense_add_op.shape
-def sparse_tensor_dense_add_shape(node: Node) -> Any:
+def sparse_tensor_dense_add_shape(node: Node) -> OutputDims:
     return node.dims(3)
 
 
 @sparse_tensor_dense_add_op.kernel
-def sparse_tensor_dense_add_kernel(node: Node) -> Any:
-    def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
+def sparse_tensor_dense_add_kernel(node: Node) -> Kernel:
+    def run(indices: Any, values: Any, size: Any, dense: Any) -> torch.Tensor:
         if tuple(size.tolist()) != tuple(dense.shape):
             raise ValueError(
                 f"Dimensions of a and b must match: {shape_text(size)} vs. "
@@ -228,7 +230,7 @@ def sparse_tensor_dense_add_kernel(node: Node) -> Any:
 
 
 @sparse_tensor_dense_add_op.gradient
-def sparse_tensor_dense_add_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_tensor_dense_add_gradient(node: Node, grad: Tensor) -> Gradients:
     return [None, gather_nd(grad, node.inputs[0]), None, grad]
 
 
@@ -253,7 +255,7 @@ def _check_entries(indices: dims.Dims, values: dims.Dims, size: dims.Dims) -> No
 
 
 @sparse_tensor_dense_mat_mul_op.shape
-def sparse_tensor_dense_mat_mul_shape(node: Node) -> Any:
+def sparse_tensor_dense_mat_mul_shape(node: Node) -> OutputDims:
     for index, (name, rank) in enumerate(_PRODUCT_RANKS):
         given = node.dims(index)
         if node.planning and given is not None and len(given) != rank:
@@ -271,10 +273,10 @@ def sparse_tensor_dense_mat_mul_shape(node: Node) -> Any:
 
 
 @sparse_tensor_dense_mat_mul_op.kernel
-def sparse_tensor_dense_mat_mul_kernel(node: Node) -> Any:
+def sparse_tensor_dense_mat_mul_kernel(node: Node) -> Kernel:
     adjoint_a, adjoint_b = node.adjoint_a, node.adjoint_b
 
-    def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
+    def run(indices: Any, values: Any, size: Any, dense: Any) -> torch.Tensor:
         right = dense.mH if adjoint_b else dense
         rows = indices.long()
         left = size.tolist()
@@ -310,7 +312,7 @@ def _check_product(rows: Any, size: list[int], of: int) -> None:
 
 
 @sparse_tensor_dense_mat_mul_op.gradient
-def sparse_tensor_dense_mat_mul_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_tensor_dense_mat_mul_gradient(node: Node, grad: Tensor) -> Gradients:
     indices, values, size, dense = node.inputs
     if values.dtype.is_complex:
         raise NotImplementedError("SparseTensorDenseMatMul op does not support complex gradients.")
@@ -359,7 +361,7 @@ def sparse_tensor_dense_matmul(
 # ---- SparseDenseCwiseAdd, SparseDenseCwiseMul, SparseDenseCwiseDiv
 
 
-def _divide(x: Any, y: Any) -> Any:
+def _divide(x: Any, y: Any) -> torch.Tensor:
     if x.is_floating_point() or x.is_complex():
         return x / y
     if bool((y == 0).any()):
@@ -385,8 +387,8 @@ def _check_parts(indices: Any, values: Any, sizes: list[int]) -> None:
 
 
 def _cwise_kernel(combine: Callable[[Any, Any], Any]) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
-        def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
+        def run(indices: Any, values: Any, size: Any, dense: Any) -> torch.Tensor:
             sizes = size.tolist()
             _check_parts(indices, values, sizes)
             fits = dense.ndim <= len(sizes) and all(

@@ -11,6 +11,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.export import export_value
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.crossing import DEFAULT_HASH_KEY, cross_features, crossing
@@ -44,17 +45,17 @@ sparse_feature_cross_v2_op = op(
 
 @sparse_feature_cross_op.shape
 @sparse_feature_cross_v2_op.shape
-def sparse_feature_cross_shape(node: Node) -> Any:
+def sparse_feature_cross_shape(node: Node) -> OutputDims:
     return [(None, 2), (None,), (2,)]
 
 
 @sparse_feature_cross_op.kernel
-def sparse_feature_cross_kernel(node: Node) -> Any:
+def sparse_feature_cross_kernel(node: Node) -> Kernel:
     return crossing(node, DEFAULT_HASH_KEY, _hash_combine)
 
 
 @sparse_feature_cross_v2_op.kernel
-def sparse_feature_cross_v2_kernel(node: Node) -> Any:
+def sparse_feature_cross_v2_kernel(node: Node) -> Kernel:
     return crossing(node, node.hash_key, fingerprint_cat)
 
 

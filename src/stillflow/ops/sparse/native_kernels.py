@@ -55,7 +55,7 @@ def unlike(numbers: Any, others: Any, place_type: Any) -> tuple[Any, Any] | None
     return (found[:count], places[:count]) if count >= 0 else None
 
 
-def take_tuples(params: Any, indices: Any) -> Any:
+def take_tuples(params: Any, indices: Any) -> torch.Tensor | None:
     """Return elements or slices at the index tuples in the last dimension, of any type."""
     if params.numel() <= _FEW:
         params = params.contiguous()  # a part of a larger tensor, such as a step's of a sequence
@@ -75,7 +75,7 @@ def _numbers(items: Sequence[int]) -> Any:
     return (ctypes.c_int64 * len(items))(*items)
 
 
-def add_rows(data: Any, ids: Any, rows: int) -> Any:
+def add_rows(data: Any, ids: Any, rows: int) -> torch.Tensor | None:
     """Return sums, [rows, ...], of float32 rows with the same id; negative ids are left out."""
     if data.dtype is not torch.float32 or not _are_integers(ids):
         return None
@@ -89,7 +89,7 @@ def add_rows(data: Any, ids: Any, rows: int) -> Any:
     return None if wrong else result
 
 
-def rows_unless(flags: Any, data: Any) -> Any:
+def rows_unless(flags: Any, data: Any) -> torch.Tensor:
     """Return a copy of rows [rows, ...], with zeros instead of those with true flags [rows]."""
     if flags.shape != data.shape[:1] or (library := _library(flags)) is None or not data.is_cpu:
         return None
@@ -137,7 +137,7 @@ def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:
 def reduce_picked(
     table: Any, indices: Any, ids: Any, mode: str, segments: int, left_out: Any = None,
     names: Any = None,
-) -> Any:  # fmt: skip
+) -> torch.Tensor | None:  # fmt: skip
     """Reduce rows picked from a table to one for each segment, by "sum", "mean" or "sqrtn".
 
     The table is float32 [rows, ...]; `indices` and ascending `ids`, int32 or int64 [number], are
@@ -162,7 +162,7 @@ def reduce_picked(
 
 def spread_picked(
     grad: Any, indices: Any, ids: Any, mode: str, rows: int, left_out: Any = None
-) -> Any:
+) -> torch.Tensor | None:
     """Return the gradient of `reduce_picked` for a table of `rows`, from float32 [segments, ...].
 
     `left_out`, bool [segments], says where `grad` is zeros.
@@ -198,7 +198,9 @@ def are_within(numbers: Any, least: int, most: int) -> bool | None:
     return bool(found)
 
 
-def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]) -> Any:
+def reshape_indices(
+    indices: Any, shape: Sequence[int], new_shape: Sequence[int]
+) -> torch.Tensor | None:
     """Return the indices, int64 [number, dimensions], of the same elements in another shape."""
     if (library := _library()) is None or not indices.is_cpu:
         return None
@@ -210,7 +212,7 @@ def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]
     return result
 
 
-def merged(first: Any, second: Any) -> Any:
+def merged(first: Any, second: Any) -> torch.Tensor | None:
     """Return the places of two ascending int64 vectors among all distinct numbers of both.
 
     Those of the first come first, in one int64 vector; None if one does not ascend, too.
@@ -309,7 +311,9 @@ def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, 
 
 # The product of a sparse matrix and a dense one by the loop in C.
 
-def product(indices: Any, values: Any, rows: int, dense: Any, transposed: bool) -> Any:
+def product(
+    indices: Any, values: Any, rows: int, dense: Any, transposed: bool
+) -> torch.Tensor | None:
     """Return the product, added up in the order of the values; None without a native loop.
 
     The same holds if an index is out of range: the caller names it. The sparse matrix has float32

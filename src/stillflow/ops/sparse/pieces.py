@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.ops.memory_limits import require_objects
@@ -52,14 +53,14 @@ def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, A
         yield columns[start:end], ordered[start:end]
 
 
-def stacked_indices(pieces: Sequence[Any]) -> Any:
+def stacked_indices(pieces: Sequence[Any]) -> torch.Tensor:
     """Return the indices of sparse tensors stacked along a new first dimension."""
     counts = torch.tensor([indices.shape[0] for indices in pieces])
     places = torch.arange(len(pieces)).repeat_interleave(counts)
     return torch.cat([places[:, None], torch.cat(list(pieces))], 1)
 
 
-def joined(values: Sequence[Any]) -> Any:
+def joined(values: Sequence[Any]) -> torch.Tensor | Array:
     """Vectors one after the other."""
     if isinstance(values[0], np.ndarray):
         return np.concatenate(values)

@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.ops.arrays.concat import concat
@@ -92,7 +93,7 @@ sparse_concat_op = op(
 
 
 @sparse_reorder_op.shape
-def sparse_reorder_shape(node: Node) -> Any:
+def sparse_reorder_shape(node: Node) -> OutputDims:
     indices = checked_rank(node, 0, 2, "Input indices should be a matrix but received shape ")
     values = checked_rank(node, 1, 1, "Input values should be a vector but received shape ")
     checked_rank(node, 2, 1, "Input shape should be a vector but received shape ")
@@ -100,8 +101,8 @@ def sparse_reorder_shape(node: Node) -> Any:
 
 
 @sparse_reorder_op.kernel
-def sparse_reorder_kernel(node: Node) -> Any:
-    def run(indices: Any, values: Any, size: Any) -> Any:
+def sparse_reorder_kernel(node: Node) -> Kernel:
+    def run(indices: Any, values: Any, size: Any) -> tuple[torch.Tensor, Any]:
         if len(indices) != len(values):
             raise ValueError(
                 "indices and values rows (indexing dimension) must match. (indices = "
@@ -115,7 +116,7 @@ def sparse_reorder_kernel(node: Node) -> Any:
 
 
 @sparse_reorder_op.gradient
-def sparse_reorder_gradient(node: Node, _: Any, grad: Tensor) -> Any:
+def sparse_reorder_gradient(node: Node, _: Any, grad: Tensor) -> Gradients:
     indices, _, size = node.inputs
     numbers = range_(shape(indices)[0])
     ordered = sparse_reorder(SparseTensor(indices, numbers, size))
@@ -142,7 +143,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 @sparse_reshape_op.shape
-def sparse_reshape_shape(node: Node) -> Any:
+def sparse_reshape_shape(node: Node) -> OutputDims:
     count, _ = checked_rank(node, 0, 2, "Input indices should be a matrix but received shape ")
     checked_rank(node, 1, 1, "Input shape should be a vector but received shape ")
     (rank_,) = checked_rank(node, 2, 1, "Target shape should be a vector but received shape ")
@@ -183,7 +184,7 @@ def _resolved(size: list[int], wanted: list[int]) -> list[int]:
 
 
 @sparse_reshape_op.value
-def sparse_reshape_value(node: Node) -> Any:
+def sparse_reshape_value(node: Node) -> list[Any] | None:
     size, wanted = node.value(1), node.value(2)
     if size is None or wanted is None or not node.planning:
         return None  # while graphs are built, nothing is known of it: as in TensorFlow
@@ -194,8 +195,8 @@ def sparse_reshape_value(node: Node) -> Any:
 
 
 @sparse_reshape_op.kernel
-def sparse_reshape_kernel(node: Node) -> Any:
-    def run(indices: Any, size: Any, wanted: Any) -> Any:
+def sparse_reshape_kernel(node: Node) -> Kernel:
+    def run(indices: Any, size: Any, wanted: Any) -> tuple[torch.Tensor, torch.Tensor]:
         if indices.shape[1] != len(size):
             raise ValueError(
                 f"Input shape has {len(size)} dimensions, but indices have "
@@ -280,15 +281,15 @@ def _known_new_shape(sp_input: SparseTensor, wanted: Tensor) -> list[int] | None
 
 
 @sparse_slice_op.shape
-def sparse_slice_shape(node: Node) -> Any:
+def sparse_slice_shape(node: Node) -> OutputDims:
     size = node.dims(2)
     rank_ = size[0] if size else None
     return [(None, rank_), (None,), (rank_,)]
 
 
 @sparse_slice_op.kernel
-def sparse_slice_kernel(node: Node) -> Any:
-    def run(indices: Any, values: Any, size: Any, start: Any, count: Any) -> Any:
+def sparse_slice_kernel(node: Node) -> Kernel:
+    def run(indices: Any, values: Any, size: Any, start: Any, count: Any) -> tuple[Any, ...]:
         for name, vector in (("start", start), ("size", count)):
             if len(vector) != len(size):
                 raise ValueError(
@@ -306,20 +307,20 @@ def sparse_slice_kernel(node: Node) -> Any:
 
 
 @sparse_slice_op.gradient
-def sparse_slice_gradient(node: Node, *grads: Any) -> Any:
+def sparse_slice_gradient(node: Node, *grads: Any) -> Gradients:
     values_grad = sparse_slice_grad_op(grads[1], node.inputs[0], node.inputs[3], node.outputs[0])
     values_grad.set_shape(node.inputs[1].get_shape())
     return [None, values_grad, None, None, None]
 
 
 @sparse_slice_grad_op.shape
-def sparse_slice_grad_shape(node: Node) -> Any:
+def sparse_slice_grad_shape(node: Node) -> OutputDims:
     rows = node.dims(1)
     return (rows[0] if rows else None,)
 
 
 @sparse_slice_grad_op.kernel
-def sparse_slice_grad_kernel(node: Node) -> Any:
+def sparse_slice_grad_kernel(node: Node) -> Kernel:
     def run(grad: Any, indices: Any, start: Any, taken: Any) -> Any:
         return at_rows(indices, taken + start, grad)
 
@@ -347,17 +348,17 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 @sparse_split_op.shape
-def sparse_split_shape(node: Node) -> Any:
+def sparse_split_shape(node: Node) -> OutputDims:
     count, size = node.num_split, node.dims(3)
     rank_ = size[0] if size else None
     return [(None, rank_)] * count + [(None,)] * count + [(rank_,)] * count
 
 
 @sparse_split_op.kernel
-def sparse_split_kernel(node: Node) -> Any:
+def sparse_split_kernel(node: Node) -> Kernel:
     count = node.num_split
 
-    def run(axis: Any, indices: Any, values: Any, size: Any) -> Any:
+    def run(axis: Any, indices: Any, values: Any, size: Any) -> list[torch.Tensor]:
         sizes = size.tolist()
         if axis.ndim and len(axis) != 1:
             raise ValueError("Input split_dim should be a scalar")
@@ -432,7 +433,7 @@ def sparse_split(
 
 
 @sparse_concat_op.shape
-def sparse_concat_shape(node: Node) -> Any:
+def sparse_concat_shape(node: Node) -> OutputDims:
     count = node.N
     rows: Any = 0
     columns: Any = None
@@ -466,10 +467,10 @@ def _check_concat(sizes: list[list[int]], axis: int) -> int:
 
 
 @sparse_concat_op.kernel
-def sparse_concat_kernel(node: Node) -> Any:
+def sparse_concat_kernel(node: Node) -> Kernel:
     count, concat_dim = node.N, node.concat_dim
 
-    def run(*inputs: Any) -> Any:
+    def run(*inputs: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         indices, values, shapes = inputs[:count], inputs[count:-count], inputs[-count:]
         for each in zip(indices, values, shapes, strict=True):
             check_parts(*each)

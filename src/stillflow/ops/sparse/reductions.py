@@ -7,11 +7,12 @@ from math import fmod
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.graph.card import op
+from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.gather_nd import gather_nd
 from stillflow.ops.arrays.shape import reshape
@@ -29,7 +30,7 @@ _REAL = (
 )
 
 
-def _card(name: str, result: str, types: str) -> Any:
+def _card(name: str, result: str, types: str) -> Card:
     return op(
         f"SparseReduce{name}{_INPUTS} -> {result}\nkeep_dims: bool = false\n{types}", devices="host"
     )
@@ -51,7 +52,7 @@ def _axes(axes: Any, rank: int) -> set[int]:
     return {axis % rank for axis in numbers} if numbers else set(range(rank))
 
 
-def _dense_shape(node: Node) -> Any:
+def _dense_shape(node: Node) -> tuple[int, ...] | None:
     value, axes = node.value(2), node.value(3)  # TF wants all sizes, or gives no shape at all
     if value is None or axes is None:
         return None
@@ -67,21 +68,21 @@ def _dense_shape(node: Node) -> Any:
     return tuple(dim for axis, dim in enumerate(size) if axis not in reduced)
 
 
-def _sparse_shape(node: Node) -> Any:
+def _sparse_shape(node: Node) -> list[None]:
     return [None, None, None]
 
 
-def _sum(values: Any, group: Any, count: int) -> Any:
+def _sum(values: Any, group: Any, count: int) -> torch.Tensor:
     return torch.zeros(count, dtype=values.dtype, device=values.device).index_add_(0, group, values)
 
 
-def _max(values: Any, group: Any, count: int) -> Any:
+def _max(values: Any, group: Any, count: int) -> torch.Tensor:
     result = torch.zeros(count, dtype=values.dtype, device=values.device)
     return result.scatter_reduce_(0, group, values, "amax", include_self=False)
 
 
 def _kernel(combine: Callable[..., Any], sparse: bool) -> Callable[[Node], Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         keep_dims = node.keep_dims
 
         def run(indices: Any, values: Any, size: Any, axes: Any) -> Any:
@@ -130,7 +131,7 @@ for _op, _combine, _is_sparse in (
 
 
 @sparse_reduce_sum_op.gradient
-def sparse_reduce_sum_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_reduce_sum_gradient(node: Node, grad: Tensor) -> Gradients:
     indices, _, size, axes = node.inputs
     kept_shape = dense.reduced_shape(size, axes)
     grad = reshape(grad, kept_shape)
@@ -182,7 +183,7 @@ def sparse_reduce_max_v2(
     keepdims: Any = None,
     output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> SparseTensor:
     """Return the largest element along axes. Arguments are those of `sparse_reduce_sum_v2`."""
     if not output_is_sparse:
         return _reduce_named(sparse_reduce_max_op, sp_input, axis, keepdims, None, name)

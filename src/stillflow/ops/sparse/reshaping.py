@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.concat import concat
@@ -65,7 +66,7 @@ sparse_fill_empty_rows_grad_op = op(
 
 
 @sparse_fill_empty_rows_op.shape
-def sparse_fill_empty_rows_shape(node: Node) -> Any:
+def sparse_fill_empty_rows_shape(node: Node) -> OutputDims:
     rows = checked_rank(node, 0, 2, "indices must be a matrix, saw: ")
     values = checked_rank(node, 1, 1, "values must be a vector, saw: ")
     if node.planning:
@@ -85,7 +86,7 @@ def sparse_fill_empty_rows_shape(node: Node) -> Any:
 
 
 @sparse_fill_empty_rows_op.kernel
-def sparse_fill_empty_rows_kernel(node: Node) -> Any:
+def sparse_fill_empty_rows_kernel(node: Node) -> Kernel:
     def run(indices: Any, values: Any, size: Any, default: Any) -> Any:
         check_parts(indices, values, size)
         if default.ndim:
@@ -128,7 +129,7 @@ def sparse_fill_empty_rows_kernel(node: Node) -> Any:
 
 
 @sparse_fill_empty_rows_op.gradient
-def sparse_fill_empty_rows_gradient(node: Node, *grads: Any) -> Any:
+def sparse_fill_empty_rows_gradient(node: Node, *grads: Any) -> Gradients:
     values_grad, default_grad = sparse_fill_empty_rows_grad_op(node.outputs[3], grads[1])
     return [None, values_grad, None, default_grad]
 
@@ -141,7 +142,7 @@ def sparse_fill_empty_rows_samples() -> Iterator[Any]:
 
 
 @sparse_fill_empty_rows_grad_op.shape
-def sparse_fill_empty_rows_grad_shape(node: Node) -> Any:
+def sparse_fill_empty_rows_grad_shape(node: Node) -> OutputDims:
     if node.planning:
         return [node.dims(0), ()]
     dims.with_rank(node.dims(1), 1)
@@ -149,8 +150,8 @@ def sparse_fill_empty_rows_grad_shape(node: Node) -> Any:
 
 
 @sparse_fill_empty_rows_grad_op.kernel
-def sparse_fill_empty_rows_grad_kernel(node: Node) -> Any:
-    def run(places: Any, grad: Any) -> Any:
+def sparse_fill_empty_rows_grad_kernel(node: Node) -> Kernel:
+    def run(places: Any, grad: Any) -> tuple[torch.Tensor, torch.Tensor]:
         for name, value in (("reverse_index_map", places), ("grad_values", grad)):
             if value.ndim != 1:
                 raise ValueError(f"{name} must be a vector, saw: {shape_text(value.shape)}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.ops.arrays.native_kernels import sorted_places
@@ -21,7 +22,7 @@ OUT_OF_ORDER = (
 )
 
 
-def row_numbers(indices: Any, shape: Sequence[int]) -> Any:
+def row_numbers(indices: Any, shape: Sequence[int]) -> torch.Tensor:
     """Return each row's index in the flattened dense tensor; ascending order is row-major order."""
     strides = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1].copy()
     return (indices * torch.from_numpy(strides).to(indices.device)).sum(1)
@@ -81,7 +82,7 @@ def check_rows(indices: Any, shape: Sequence[int]) -> None:
         raise ValueError(f"indices[{row}] = {shape_text(indices[row])} is {fault}")
 
 
-def take_rows(values: Any, order: Any) -> Any:
+def take_rows(values: Any, order: Any) -> torch.Tensor | Array:
     """Rows of numbers or of strings."""
     return values[order.cpu().numpy()] if isinstance(values, np.ndarray) else values[order]
 
@@ -127,7 +128,7 @@ def at_rows(rows: Any, known: Any, values: Any) -> Any:
     return spread[places]
 
 
-def _numbers(rows: Any) -> Any:
+def _numbers(rows: Any) -> torch.Tensor | None:
     """Integers in the order of rows, equal where rows are; None if there are not enough of them."""
     if not rows.numel():
         return None

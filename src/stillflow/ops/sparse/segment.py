@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
 from stillflow.ops.math.kernels import REAL_NUMBER
@@ -25,7 +26,7 @@ _MODES = {"Sum": ("sum", REAL_NUMBER), "Mean": ("mean", "{float, double}"),
           "SqrtN": ("sqrtn", "{float, double}")}  # fmt: skip
 
 
-def _picked_shape(node: Node) -> Any:
+def _picked_shape(node: Node) -> tuple[int | None, ...] | None:
     shape = dims.with_rank_at_least(node.dims(0), 1)
     if not node.planning:
         dims.merge(dims.with_rank(node.dims(1), 1), dims.with_rank(node.dims(2), 1))
@@ -60,13 +61,13 @@ def _gradient_shape(node: Node) -> Any:
 _X = np.array([[1.0, -2.0], [0.5, 4.0], [3.0, 1.5], [-1.0, 2.0]], np.float32)
 
 
-def _samples() -> Any:
+def _samples() -> None:
     yield Sample(_X, np.int32([0, 3, 1, 0]), np.int32([0, 0, 2, 2]))
     yield Bad(_X, np.int32([0, 9]), np.int32([0, 0]), match="out of range")
     yield Bad(_X, np.int32([0, 1]), np.int32([1, 0]), match="not increasing")
 
 
-def _counted_samples() -> Any:
+def _counted_samples() -> None:
     yield Sample(_X, np.int32([0, 3]), np.int32([0, 2]), np.int32(4), fixed=(3,))
     yield Bad(_X, np.int32([0, 1]), np.int32([0, 4]), np.int32(3), match="must be <")
 
@@ -123,14 +124,14 @@ sparse_segment_sqrt_n_grad_op = _gradient_op("SqrtN")
 
 @sparse_segment_sum_op.gradient
 @sparse_segment_sum_with_num_segments_op.gradient
-def sparse_segment_sum_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_segment_sum_gradient(node: Node, grad: Tensor) -> Gradients:
     data, indices, ids = node.inputs[:3]
     rows = shapes.shape(data)[0]
     result = unsorted_segment_sum(gathers.gather(grad, ids), indices, rows)
     return (result, *[None] * (len(node.inputs) - 1))
 
 
-def _spread(node: Node, grad: Tensor, card: Card) -> Any:
+def _spread(node: Node, grad: Tensor, card: Card) -> tuple[Tensor | None, ...]:
     data, indices, ids = node.inputs[:3]
     rows = shapes.shape(data)[0]
     return (card(grad, indices, ids, rows), *[None] * (len(node.inputs) - 1))
@@ -138,13 +139,13 @@ def _spread(node: Node, grad: Tensor, card: Card) -> Any:
 
 @sparse_segment_mean_op.gradient
 @sparse_segment_mean_with_num_segments_op.gradient
-def sparse_segment_mean_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_segment_mean_gradient(node: Node, grad: Tensor) -> Gradients:
     return _spread(node, grad, sparse_segment_mean_grad_op)
 
 
 @sparse_segment_sqrt_n_op.gradient
 @sparse_segment_sqrt_n_with_num_segments_op.gradient
-def sparse_segment_sqrt_n_gradient(node: Node, grad: Tensor) -> Any:
+def sparse_segment_sqrt_n_gradient(node: Node, grad: Tensor) -> Gradients:
     return _spread(node, grad, sparse_segment_sqrt_n_grad_op)
 
 

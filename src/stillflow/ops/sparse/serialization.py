@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.io.variants import from_message, to_message
 from stillflow.ops.sparse.conversion import as_sparse, parts
@@ -50,18 +51,18 @@ def check_ranks(node: Node) -> None:
 
 
 @serialize_sparse_op.shape
-def serialize_sparse_shape(node: Node) -> Any:
+def serialize_sparse_shape(node: Node) -> OutputDims:
     check_ranks(node)
     return (3,)
 
 
 @serialize_many_sparse_op.shape
-def serialize_many_sparse_shape(node: Node) -> Any:
+def serialize_many_sparse_shape(node: Node) -> OutputDims:
     check_ranks(node)
     return (None, 3)
 
 
-def _packing(node: Any) -> Any:
+def _packing(node: Any) -> Callable[..., Any]:
     """Return a function from one part of a sparse tensor to an element of the result."""
     if node.out_type == dtypes.variant:
         return lambda value, dtype: value
@@ -76,7 +77,7 @@ def _fill(row: np.ndarray, pack: Any, dtype: Any, pieces: tuple[Any, Any, Any]) 
 
 
 @serialize_sparse_op.kernel
-def serialize_sparse_kernel(node: Any) -> Any:
+def serialize_sparse_kernel(node: Any) -> Kernel:
     pack, dtype = _packing(node), node.T
 
     def serialize(indices: Any, values: Any, shape: Any) -> np.ndarray:
@@ -89,7 +90,7 @@ def serialize_sparse_kernel(node: Any) -> Any:
 
 
 @serialize_many_sparse_op.kernel
-def serialize_many_sparse_kernel(node: Any) -> Any:
+def serialize_many_sparse_kernel(node: Any) -> Kernel:
     pack, dtype = _packing(node), node.T
 
     def serialize(indices: Any, values: Any, shape: Any) -> np.ndarray:
@@ -109,7 +110,7 @@ _RESULTS = [(None, None), (None,), (None,)]
 
 
 @deserialize_sparse_op.shape
-def deserialize_sparse_shape(node: Node) -> Any:
+def deserialize_sparse_shape(node: Node) -> OutputDims:
     found = dims.with_rank_at_least(node.dims(0), 1)
     if found is not None:
         dims.with_value(found[-1], 3)
@@ -117,7 +118,7 @@ def deserialize_sparse_shape(node: Node) -> Any:
 
 
 @deserialize_many_sparse_op.shape
-def deserialize_many_sparse_shape(node: Node) -> Any:
+def deserialize_many_sparse_shape(node: Node) -> OutputDims:
     dims.with_value(dims.with_rank(node.dims(0), 2)[1], 3)
     return list(_RESULTS)
 
@@ -133,7 +134,7 @@ def _unpacked(item: Any) -> Any:
         raise ValueError("Could not parse serialized proto") from None
 
 
-def _deserialize_kernel(node: Any) -> Any:
+def _deserialize_kernel(node: Any) -> Callable[..., Any]:
     dtype = node.op.attrs["dtype"]
     wanted = _run_time_type(dtype)
 

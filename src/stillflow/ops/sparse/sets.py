@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow.graph import dims, dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
@@ -123,7 +125,7 @@ def _combined(node: Node, split: int) -> Callable[..., Any]:
     if combine is None:
         raise ValueError(f"Invalid set_operation {node.set_operation.decode()}.")
 
-    def run(*inputs: Any) -> Any:
+    def run(*inputs: Any) -> tuple[torch.Tensor, torch.Tensor | Array, torch.Tensor]:
         first, second = (
             _dense_sets(*part) if len(part) == 1 else _sparse_sets(*part)
             for part in (inputs[:split], inputs[split:])
@@ -146,12 +148,12 @@ def _result_shape(rank: int | None) -> list[Any]:
 
 
 @set_size_op.shape
-def set_size_shape(node: Node) -> Any:
+def set_size_shape(node: Node) -> OutputDims:
     return None
 
 
 @dense_to_dense_set_operation_op.shape
-def dense_to_dense_shape(node: Node) -> Any:
+def dense_to_dense_shape(node: Node) -> OutputDims:
     first, second = (dims.with_rank_at_least(node.dims(i), 2) for i in range(2))
     known = first if first is not None else second
     if first is not None and second is not None:
@@ -160,7 +162,7 @@ def dense_to_dense_shape(node: Node) -> Any:
 
 
 @dense_to_sparse_set_operation_op.shape
-def dense_to_sparse_shape(node: Node) -> Any:
+def dense_to_sparse_shape(node: Node) -> OutputDims:
     dense = dims.with_rank_at_least(node.dims(0), 2)
     if dense is not None:
         return _result_shape(len(dense))
@@ -169,14 +171,14 @@ def dense_to_sparse_shape(node: Node) -> Any:
 
 
 @sparse_to_sparse_set_operation_op.shape
-def sparse_to_sparse_shape(node: Node) -> Any:
+def sparse_to_sparse_shape(node: Node) -> OutputDims:
     ranks = [shape[0] for shape in (node.dims(2), node.dims(5)) if shape]
     return _result_shape(next((rank for rank in ranks if rank is not None), None))
 
 
 @set_size_op.kernel
-def set_size_kernel(node: Node) -> Any:
-    def run(indices: Any, values: Any, shape: Any) -> Any:
+def set_size_kernel(node: Node) -> Kernel:
+    def run(indices: Any, values: Any, shape: Any) -> torch.Tensor:
         groups, places, items = _sparse_sets(indices, values, shape)
         require_room(groups, dtypes.int32)
         kinds, ranks = np.unique(items, return_inverse=True)
@@ -188,17 +190,17 @@ def set_size_kernel(node: Node) -> Any:
 
 
 @dense_to_dense_set_operation_op.kernel
-def dense_to_dense_kernel(node: Node) -> Any:
+def dense_to_dense_kernel(node: Node) -> Kernel:
     return _combined(node, split=1)
 
 
 @dense_to_sparse_set_operation_op.kernel
-def dense_to_sparse_kernel(node: Node) -> Any:
+def dense_to_sparse_kernel(node: Node) -> Kernel:
     return _combined(node, split=1)
 
 
 @sparse_to_sparse_set_operation_op.kernel
-def sparse_to_sparse_kernel(node: Node) -> Any:
+def sparse_to_sparse_kernel(node: Node) -> Kernel:
     return _combined(node, split=3)
 
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from stillflow.graph import dims
 from stillflow.graph.api import colocate_with
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.pieces import check_parts, cut, joined, stacked_indices
@@ -90,13 +92,13 @@ def _map_of(node: Node) -> TensorsMap:
 
 
 @add_sparse_to_tensors_map_op.shape
-def add_sparse_to_tensors_map_shape(node: Node) -> Any:
+def add_sparse_to_tensors_map_shape(node: Node) -> OutputDims:
     check_ranks(node)
     return ()
 
 
 @add_sparse_to_tensors_map_op.kernel
-def add_sparse_to_tensors_map_kernel(node: Node) -> Any:
+def add_sparse_to_tensors_map_kernel(node: Node) -> Kernel:
     store, dtype = _map_of(node), node.T
 
     def add(indices: Any, values: Any, shape: Any) -> Any:
@@ -108,13 +110,13 @@ def add_sparse_to_tensors_map_kernel(node: Node) -> Any:
 
 
 @add_many_sparse_to_tensors_map_op.shape
-def add_many_sparse_to_tensors_map_shape(node: Node) -> Any:
+def add_many_sparse_to_tensors_map_shape(node: Node) -> OutputDims:
     check_ranks(node)
     return (None,)
 
 
 @add_many_sparse_to_tensors_map_op.kernel
-def add_many_sparse_to_tensors_map_kernel(node: Node) -> Any:
+def add_many_sparse_to_tensors_map_kernel(node: Node) -> Kernel:
     store, dtype = _map_of(node), node.T
 
     def add(indices: Any, values: Any, shape: Any) -> Any:
@@ -127,16 +129,16 @@ def add_many_sparse_to_tensors_map_kernel(node: Node) -> Any:
 
 
 @take_many_sparse_from_tensors_map_op.shape
-def take_many_sparse_from_tensors_map_shape(node: Node) -> Any:
+def take_many_sparse_from_tensors_map_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(0), 1)
     return [(None, None), (None,), (None,)]
 
 
 @take_many_sparse_from_tensors_map_op.kernel
-def take_many_sparse_from_tensors_map_kernel(node: Node) -> Any:
+def take_many_sparse_from_tensors_map_kernel(node: Node) -> Kernel:
     store, dtype = _map_of(node), node.op.attrs["dtype"]
 
-    def take(handles: Any) -> Any:
+    def take(handles: Any) -> tuple[torch.Tensor, torch.Tensor | Array, torch.Tensor]:
         if not len(handles):
             raise ValueError(
                 "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows"

@@ -140,7 +140,7 @@ def _check_encoding(node: Node) -> None:
 def _cased(change: str) -> Callable[[Node], Any]:
     """Return the kernel of a change of case: of ASCII letters, or of all letters in UTF-8."""
 
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         _check_encoding(node)
         if node.encoding:
             return to_strings(lambda s: getattr(s.decode("utf-8", "replace"), change)().encode())
@@ -149,7 +149,7 @@ def _cased(change: str) -> Callable[[Node], Any]:
     return kernel
 
 
-def _length_kernel(node: Node) -> Any:
+def _length_kernel(node: Node) -> Callable[..., Any]:
     if node.unit != b"BYTE":
         return to_numbers(utf8_length, dtypes.int32)
     one_by_one = to_numbers(len, dtypes.int32)
@@ -163,28 +163,28 @@ def _length_kernel(node: Node) -> Any:
     return length
 
 
-def _to_buckets(hashes: Callable[[np.ndarray], np.ndarray], count: int) -> Any:
+def _to_buckets(hashes: Callable[[np.ndarray], np.ndarray], count: int) -> Callable[..., Any]:
     """Return the kernel that puts strings into buckets, by 64-bit hashes of all of them."""
 
-    def kernel(x: Any) -> Any:
+    def kernel(x: Any) -> torch.Tensor:
         buckets = hashes(x.reshape(-1)) % np.uint64(count)
         return torch.from_numpy(buckets.view(np.int64).reshape(x.shape))
 
     return kernel
 
 
-def _hash_kernel(node: Node) -> Any:
+def _hash_kernel(node: Node) -> Callable[..., Any]:
     return _to_buckets(fingerprints, node.num_buckets)
 
 
-def _strong_hash_kernel(node: Node) -> Any:
+def _strong_hash_kernel(node: Node) -> Callable[..., Any]:
     key = tuple(node.key)
     if len(key) != 2:
         raise ValueError("Key must have 2 elements")
     return _to_buckets(lambda strings: siphashes(strings, key), node.num_buckets)
 
 
-def _legacy_hash_kernel(node: Node) -> Any:
+def _legacy_hash_kernel(node: Node) -> Callable[..., Any]:
     return _to_buckets(lambda strings: murmur64s(strings, _LEGACY_SEED), node.num_buckets)
 
 

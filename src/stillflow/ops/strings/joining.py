@@ -12,11 +12,13 @@ from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.summarize import summarize as summarized
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.arrays.sequences import range as range_
@@ -42,7 +44,7 @@ string_join_op = op(
 
 
 @string_join_op.shape
-def string_join_shape(node: Node) -> Any:
+def string_join_shape(node: Node) -> OutputDims:
     shapes = [node.dims(i) for i in range(len(node.inputs))]
     if all(dims == () for dims in shapes):
         return ()
@@ -71,10 +73,10 @@ def _joined_at_once(
 
 
 @string_join_op.kernel
-def string_join_kernel(node: Node) -> Any:
+def string_join_kernel(node: Node) -> Kernel:
     separator = node.separator
 
-    def join(*inputs: Any) -> Any:
+    def join(*inputs: Any) -> Array:
         shape: tuple[int, ...] = next((x.shape for x in inputs if x.ndim), ())
         found = _joined_at_once(inputs, shape, separator)
         if found is not None:
@@ -125,7 +127,7 @@ reduce_join_op = op(
 
 
 @reduce_join_op.shape
-def reduce_join_shape(node: Node) -> Any:
+def reduce_join_shape(node: Node) -> OutputDims:
     try:
         return reduction_shape(node)
     except ValueError:
@@ -148,10 +150,10 @@ def _checked_axes(axes: list[int], rank: int) -> list[int]:
 
 
 @reduce_join_op.kernel
-def reduce_join_kernel(node: Node) -> Any:
+def reduce_join_kernel(node: Node) -> Kernel:
     keep, separator = node.keep_dims, node.separator
 
-    def reduce_join(x: Any, axes: Any) -> Any:
+    def reduce_join(x: Any, axes: Any) -> Array:
         reduced = _checked_axes(axes.reshape(-1).tolist(), x.ndim)
         left = [axis for axis in range(x.ndim) if axis not in reduced]
         outer = tuple(x.shape[axis] for axis in left)
@@ -178,7 +180,7 @@ def reduce_join_samples() -> Iterator[Any]:
     yield Bad(letters, np.array([0, 0], np.int32), match="[Dd]uplicate")
 
 
-def _all_axes(x: Tensor) -> Any:
+def _all_axes(x: Tensor) -> Tensor:
     """All axes, the last first, so that strings are joined in row-major order from the right."""
     if x.shape.ndims is not None:
         return constant(np.arange(x.shape.ndims - 1, -1, -1), dtype=dtypes.int32)
@@ -233,7 +235,7 @@ string_format_op = op("""
 
 
 @string_format_op.shape
-def string_format_shape(node: Node) -> Any:
+def string_format_shape(node: Node) -> OutputDims:
     count = node.template.count(node.placeholder)
     if count != len(node.inputs):
         raise ValueError(
@@ -244,11 +246,11 @@ def string_format_shape(node: Node) -> Any:
 
 
 @string_format_op.kernel
-def string_format_kernel(node: Node) -> Any:
+def string_format_kernel(node: Node) -> Kernel:
     first, *rest = node.template.split(node.placeholder)
     limit = node.summarize
 
-    def fill_in(*values: Any) -> Any:
+    def fill_in(*values: Any) -> Array:
         shown = [summarized(as_array(value), limit, v2=True).encode() for value in values]
         pieces = [piece for pair in zip(shown, rest) for piece in pair]
         return strings_of([b"".join([first, *pieces])], ())

@@ -34,7 +34,7 @@ def to_numbers(function: OneString, dtype: DType) -> Callable[[Any], Any]:
     """Return the kernel that maps every string to a number."""
     kind = dtype.as_numpy_dtype
 
-    def kernel(x: Any) -> Any:
+    def kernel(x: Any) -> torch.Tensor:
         with np.errstate(over="ignore"):  # too large for a float is infinity
             found = np.fromiter(map(function, x.reshape(-1).tolist()), kind, x.size)
         return torch.from_numpy(found.reshape(x.shape))

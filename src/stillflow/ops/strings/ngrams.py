@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 
@@ -30,17 +32,17 @@ string_n_grams_op = op("""
 
 
 @string_n_grams_op.shape
-def string_n_grams_shape(node: Node) -> Any:
+def string_n_grams_shape(node: Node) -> OutputDims:
     if not node.planning:  # the kernel takes any
         dims.with_rank(node.dims(0), 1)
     return [(None,), dims.with_rank(node.dims(1), 1)]
 
 
 @string_n_grams_op.kernel
-def string_n_grams_kernel(node: Node) -> Any:
+def string_n_grams_kernel(node: Node) -> Kernel:
     grams = _Grams(node)
 
-    def run(data: Any, splits: Any) -> Any:
+    def run(data: Any, splits: Any) -> tuple[Array, torch.Tensor]:
         data = data.reshape(-1)
         if any(width <= 0 for width in grams.widths):
             raise ValueError("ngram_widths must contain positive values")

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.elementwise import same_shape
@@ -87,7 +88,7 @@ def _complex_printer(show: Callable[[list[Any]], list[bytes]]) -> Callable[[Any]
 
 
 @as_string_op.kernel
-def as_string_kernel(node: Node) -> Any:
+def as_string_kernel(node: Node) -> Kernel:
     show: Callable[[list[Any]], list[bytes]] = _printer(_conversion(node))
     if node.T.is_bool:
         show = _truths
@@ -208,7 +209,7 @@ def _read_numbers(strings: np.ndarray, kind: dtypes.DType) -> np.ndarray | None:
 
 
 @string_to_number_op.kernel
-def string_to_number_kernel(node: Node) -> Any:
+def string_to_number_kernel(node: Node) -> Kernel:
     kind = node.out_type
     parse: Callable[[bytes], Any] = parse_float
     if kind.is_integer:
@@ -223,7 +224,7 @@ def string_to_number_kernel(node: Node) -> Any:
 
     one_by_one = to_numbers(number, kind)
 
-    def string_to_number(x: Any) -> Any:
+    def string_to_number(x: Any) -> torch.Tensor:
         numbers = _read_numbers(x, kind) if x.size > FEW else None
         if numbers is None:
             numbers = plain_numbers(x.reshape(-1).tolist(), kind)
@@ -275,7 +276,7 @@ complex128, bool}
 
 
 @decode_raw_op.shape
-def decode_raw_shape(node: Node) -> Any:
+def decode_raw_shape(node: Node) -> OutputDims:
     dims = node.dims(0)
     return None if dims is None else (*dims, None)
 
@@ -298,14 +299,14 @@ def _check_sizes(strings: list[bytes], dtype: Any) -> int:
 
 
 @decode_raw_op.kernel
-def decode_raw_kernel(node: Node) -> Any:
+def decode_raw_kernel(node: Node) -> Kernel:
     dtype = node.out_type
     kind = np.dtype(dtype.as_numpy_dtype)
     stored = kind.newbyteorder("<" if node.little_endian else ">")
     if kind.kind == "c" and not node.little_endian:
         stored = kind  # whole numbers are reversed there, not their two parts
 
-    def decode_raw(x: Any) -> Any:
+    def decode_raw(x: Any) -> torch.Tensor:
         strings = x.ravel().tolist()
         count = _check_sizes(strings, dtype)
         data: Any = bytearray().join(strings)  # the tensor's own memory, if nothing is to change

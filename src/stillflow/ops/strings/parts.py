@@ -13,12 +13,14 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
@@ -35,7 +37,7 @@ substr_op = op("""
 
 
 @substr_op.shape
-def substr_shape(node: Node) -> Any:
+def substr_shape(node: Node) -> OutputDims:
     x, pos, length = node.dims(0), node.dims(1), node.dims(2)
     if pos is not None and length is not None and not (node.planning and not pos):
         dims_lib.with_rank(pos, len(length))
@@ -155,10 +157,10 @@ def _cut_at_once(strings: np.ndarray, pos: np.ndarray, length: np.ndarray) -> np
 
 
 @substr_op.kernel
-def substr_kernel(node: Node) -> Any:
+def substr_kernel(node: Node) -> Kernel:
     by_character = node.unit == b"UTF8_CHAR"
 
-    def substr(x: Any, pos: Any, length: Any) -> Any:
+    def substr(x: Any, pos: Any, length: Any) -> Array:
         if not by_character and pos.shape == length.shape and x.size > FEW:
             found = _cut_at_once(x, pos.numpy(), length.numpy())
             if found is not None:
@@ -239,7 +241,7 @@ string_split_v2_op = op("""
 
 @string_split_op.shape
 @string_split_v2_op.shape
-def string_split_shape(node: Node) -> Any:
+def string_split_shape(node: Node) -> OutputDims:
     if not node.planning:  # the kernels have words of their own
         dims_lib.with_rank(node.dims(0), 1)
         dims_lib.with_rank(node.dims(1), 0)
@@ -313,8 +315,8 @@ def _split_at_once(strings: np.ndarray, delimiters: bytes, *how: bool) -> Parts 
 def _split_kernel(
     splitter: Callable[[bytes], Splitter], argument: str,
     at_once: Callable[[np.ndarray, bytes], Parts | None],
-) -> Any:  # fmt: skip
-    def kernel(x: Any, separator: Any) -> Any:
+) -> Callable[..., Any]:  # fmt: skip
+    def kernel(x: Any, separator: Any) -> tuple[torch.Tensor, Array, torch.Tensor]:
         arguments = (("input", x, 1, "vector"), (argument, separator, 0, "scalar"))
         for name, value, rank, kind in arguments:
             if value.ndim != rank:
@@ -329,7 +331,7 @@ def _split_kernel(
 
 
 @string_split_op.kernel
-def string_split_kernel(node: Node) -> Any:
+def string_split_kernel(node: Node) -> Kernel:
     skip = node.skip_empty
     return _split_kernel(
         lambda by: _at_delimiters(by, skip), "delimiter",
@@ -338,7 +340,7 @@ def string_split_kernel(node: Node) -> Any:
 
 
 @string_split_v2_op.kernel
-def string_split_v2_kernel(node: Node) -> Any:
+def string_split_v2_kernel(node: Node) -> Kernel:
     most = node.maxsplit
 
     def at_once(strings: np.ndarray, by: bytes) -> Parts | None:

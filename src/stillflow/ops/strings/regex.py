@@ -15,10 +15,13 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.elementwise import same_shape
@@ -205,7 +208,7 @@ def _scalar(name: str, value: Any) -> bytes:
 
 @regex_replace_op.shape
 @regex_full_match_op.shape
-def dynamic_pattern_shape(node: Node) -> Any:
+def dynamic_pattern_shape(node: Node) -> OutputDims:
     if not node.planning:  # the kernels have words of their own
         for i in range(1, len(node.inputs)):
             dims_lib.with_rank(node.dims(i), 0)
@@ -217,10 +220,10 @@ static_regex_full_match_op.shape(same_shape)
 
 
 @regex_replace_op.kernel
-def regex_replace_kernel(node: Node) -> Any:
+def regex_replace_kernel(node: Node) -> Kernel:
     everywhere = node.replace_global
 
-    def replace(x: Any, pattern: Any, rewrite: Any) -> Any:
+    def replace(x: Any, pattern: Any, rewrite: Any) -> Array:
         given = _scalar("Pattern", pattern), _scalar("Rewrite", rewrite)
         return to_strings(_replacer(*given, everywhere))(x)
 
@@ -228,20 +231,20 @@ def regex_replace_kernel(node: Node) -> Any:
 
 
 @static_regex_replace_op.kernel
-def static_regex_replace_kernel(node: Node) -> Any:
+def static_regex_replace_kernel(node: Node) -> Kernel:
     return to_strings(_replacer(node.pattern, node.rewrite, node.replace_global))
 
 
 @regex_full_match_op.kernel
-def regex_full_match_kernel(node: Node) -> Any:
-    def match(x: Any, pattern: Any) -> Any:
+def regex_full_match_kernel(node: Node) -> Kernel:
+    def match(x: Any, pattern: Any) -> torch.Tensor:
         return to_numbers(_full_matcher(_scalar("Pattern", pattern)), dtypes.bool)(x)
 
     return match
 
 
 @static_regex_full_match_op.kernel
-def static_regex_full_match_kernel(node: Node) -> Any:
+def static_regex_full_match_kernel(node: Node) -> Kernel:
     return to_numbers(_full_matcher(node.pattern), dtypes.bool)
 
 

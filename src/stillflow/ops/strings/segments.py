@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel
 from stillflow.ops.math.segment import unsorted_segment_shape
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
@@ -54,7 +55,7 @@ def _check(shape: tuple[int, ...], ids: Any, count: Any) -> None:
 
 
 @unsorted_segment_join_op.kernel
-def unsorted_segment_join_kernel(node: Node) -> Any:
+def unsorted_segment_join_kernel(node: Node) -> Kernel:
     separator, dtype = node.separator.split(b"\0")[0], node.dtype(0)  # C's idea of a string
 
     def join(inputs: np.ndarray, ids: Any, count: Any) -> np.ndarray:

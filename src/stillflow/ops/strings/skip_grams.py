@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import either
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.random.streams import OpStream, op_stream
@@ -31,7 +33,7 @@ skip_gram_generate_candidates_op = op(
 
 
 @skip_gram_generate_candidates_op.shape
-def skip_gram_generate_candidates_shape(node: Node) -> Any:
+def skip_gram_generate_candidates_shape(node: Node) -> OutputDims:
     for place, rank in enumerate((1, 0, 0, 0, 0)):
         dims_lib.with_rank(node.dims(place), rank)
     return [(None,), (None,)]
@@ -71,14 +73,14 @@ def _chosen(
 
 
 @skip_gram_generate_candidates_op.kernel
-def skip_gram_generate_candidates_kernel(node: Node) -> Any:
+def skip_gram_generate_candidates_kernel(node: Node) -> Kernel:
     stream = op_stream(node)
 
-    def of_tensors(words: Any, *settings: Any) -> Any:
+    def of_tensors(words: Any, *settings: Any) -> tuple[torch.Tensor, torch.Tensor]:
         places = _chosen(stream, len(words), *(value.item() for value in settings))
         return tuple(words[torch.from_numpy(place).to(words.device)] for place in places)
 
-    def of_arrays(words: Any, *settings: Any) -> Any:
+    def of_arrays(words: Any, *settings: Any) -> tuple[Array, Array]:
         places = _chosen(stream, words.size, *(value.item() for value in settings))
         return tuple(words[place] for place in places)
 

@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.samples import Bad, Sample
@@ -57,13 +58,13 @@ unicode_script_op.shape(same_shape)
 
 @unicode_decode_op.shape
 @unicode_decode_with_offsets_op.shape
-def unicode_decode_shape(node: Node) -> Any:
+def unicode_decode_shape(node: Node) -> OutputDims:
     texts = dims.num_elements(node.dims(0))
     return [(dims.add(texts, 1),), *[(None,)] * (len(node.outputs) - 1)]
 
 
 @unicode_encode_op.shape
-def unicode_encode_shape(node: Node) -> Any:
+def unicode_encode_shape(node: Node) -> OutputDims:
     if not node.planning:  # the kernel takes any
         dims.with_rank(node.dims(0), 1)
     dims.with_rank(node.dims(1), 1)
@@ -96,11 +97,11 @@ def _reader(node: Node) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
 
 @unicode_decode_op.kernel
 @unicode_decode_with_offsets_op.kernel
-def unicode_decode_kernel(node: Node) -> Any:
+def unicode_decode_kernel(node: Node) -> Kernel:
     read, kind = _reader(node), torch_type(node.Tsplits)
     with_offsets = len(node.outputs) == 3
 
-    def decode(texts: np.ndarray) -> Any:
+    def decode(texts: np.ndarray) -> tuple[torch.Tensor, ...]:
         counts, codes, starts = read(texts)
         splits = torch.from_numpy(np.cumsum([0, *counts.tolist()])).to(kind)
         parts = splits, torch.from_numpy(codes.astype(np.int32))
@@ -110,7 +111,7 @@ def unicode_decode_kernel(node: Node) -> Any:
 
 
 @unicode_transcode_op.kernel
-def unicode_transcode_kernel(node: Node) -> Any:
+def unicode_transcode_kernel(node: Node) -> Kernel:
     read, encoding = _reader(node), node.output_encoding
 
     def transcode(texts: np.ndarray) -> np.ndarray:
@@ -121,7 +122,7 @@ def unicode_transcode_kernel(node: Node) -> Any:
 
 
 @unicode_encode_op.kernel
-def unicode_encode_kernel(node: Node) -> Any:
+def unicode_encode_kernel(node: Node) -> Kernel:
     policy = ErrorPolicy(node.errors, node.replacement_char)
     policy.check()
     encoding = node.output_encoding
@@ -158,10 +159,10 @@ def _repaired(
 
 
 @unicode_script_op.kernel
-def unicode_script_kernel(node: Node) -> Any:
+def unicode_script_kernel(node: Node) -> Kernel:
     device = node.device
 
-    def script(codes: Any) -> Any:
+    def script(codes: Any) -> torch.Tensor:
         return torch.from_numpy(unicode_text.scripts_of(codes.cpu().numpy())).to(device)
 
     return script

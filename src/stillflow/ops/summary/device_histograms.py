@@ -51,7 +51,7 @@ class DeviceHistograms:
         self._by_operations = ByOperations(device)
         self._by_kernel = _kernel(device)
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: Any) -> torch.Tensor:
         """Return the histogram of each of some tensors of float32 or float16.
 
         It is an int64 vector that begins with the bytes that `counted_summaries` of
@@ -73,7 +73,7 @@ class ByOperations:
     def __init__(self, device: Any) -> None:
         self._device, self._table = device, _table(device)
 
-    def __call__(self, vectors: Sequence[Any]) -> Any:
+    def __call__(self, vectors: Sequence[Any]) -> torch.Tensor:
         """Return the histograms of float32 vectors, int64: sums, ends, then counts."""
         found: list[Any] = [None] * len(vectors)
         for block in _blocks([vector.numel() for vector in vectors]):
@@ -105,7 +105,7 @@ class ByOperations:
             counts = torch.histc(keys[start:end], _row(), 0, _row())
             yield _Counted(counts, both[:, start:end].sum(1), *torch.aminmax(part))
 
-    def _places(self, numbers: Any) -> Any:
+    def _places(self, numbers: Any) -> torch.Tensor:
         """Return the buckets of float32 numbers: `Places` of buckets.py."""
         bits = numbers.view(torch.int32)
         upper = (bits >> 16).bitwise_and_(0xFFFF)
@@ -119,7 +119,7 @@ def _row() -> int:
 
 
 @functools.cache
-def _table(device: Any) -> Any:
+def _table(device: Any) -> torch.Tensor:
     """Return the table of `Places`, on a device."""
     return torch.from_numpy(buckets.places().table.view(np.int32)).to(device)
 

@@ -10,12 +10,14 @@ import numpy as np
 from stillflow import errors
 from stillflow.files import png, wav
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import AUDIO, IMAGE, message, value
@@ -50,16 +52,16 @@ image_summary_op = op(
 
 
 @image_summary_op.shape
-def image_summary_shape(node: Node) -> Any:
+def image_summary_shape(node: Node) -> OutputDims:
     return ()
 
 
 @image_summary_op.kernel
-def image_summary_kernel(node: Node) -> Any:
+def image_summary_kernel(node: Node) -> Kernel:
     limit = node.max_images
     bad_color = _color(node.bad_color)
 
-    def summarize(tag: Any, tensor: Any) -> Any:
+    def summarize(tag: Any, tensor: Any) -> Array:
         base = one_string(tag, "Tags must be a scalar")
         return string(image_values(base, in_numpy(tensor), limit, bad_color))
 
@@ -198,23 +200,23 @@ audio_summary_v2_op = op(
 
 @audio_summary_op.shape
 @audio_summary_v2_op.shape
-def audio_summary_shape(node: Node) -> Any:
+def audio_summary_shape(node: Node) -> OutputDims:
     return ()
 
 
 @audio_summary_op.kernel
-def audio_summary_kernel(node: Node) -> Any:
+def audio_summary_kernel(node: Node) -> Kernel:
     rate, limit = np.float32(node.sample_rate), node.max_outputs
     return lambda tag, tensor: _audio(tag, tensor, rate, limit)
 
 
 @audio_summary_v2_op.kernel
-def audio_summary_v2_kernel(node: Node) -> Any:
+def audio_summary_v2_kernel(node: Node) -> Kernel:
     limit = node.max_outputs
     return lambda tag, tensor, rate: _audio(tag, tensor, in_numpy(rate).reshape(-1)[0], limit)
 
 
-def _audio(tag: Any, tensor: Any, rate: Any, limit: int) -> Any:
+def _audio(tag: Any, tensor: Any, rate: Any, limit: int) -> Array:
     base = one_string(tag, "Tag must be a scalar")
     return string(audio_values(base, in_numpy(tensor), rate, limit))
 

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.kernels import string
 from stillflow.ops.summary.names import clean_tag, collect, of_first_replica
@@ -31,12 +32,12 @@ merge_summary_op = op(
 
 
 @merge_summary_op.shape
-def merge_summary_shape(node: Node) -> Any:
+def merge_summary_shape(node: Node) -> OutputDims:
     return ()
 
 
 @merge_summary_op.kernel
-def merge_summary_kernel(node: Node) -> Any:
+def merge_summary_kernel(node: Node) -> Kernel:
     def merge(*inputs: Any) -> Any:
         merged = Summary()
         tags: set[str] = set()

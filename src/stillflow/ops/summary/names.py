@@ -19,14 +19,16 @@ from stillflow.platform import tf_logging as logging
 _ILLEGAL = re.compile(r"[^-/\w\.]")
 
 
-def collect(val: Any, collections: Sequence[str] | None, default_collections: Sequence[str]) -> Any:
+def collect(
+    val: Any, collections: Sequence[str] | None, default_collections: Sequence[str]
+) -> Tensor:
     """Add a summary to collections, to the default ones if that is None, and return it."""
     for key in default_collections if collections is None else collections:
         add_to_collection(key, val)
     return val
 
 
-def collect_summary(summary: Any, collections: Sequence[str] | None) -> Any:
+def collect_summary(summary: Any, collections: Sequence[str] | None) -> Tensor:
     """Add a summary to collections, by default to that of all summaries, and return it."""
     return collect(summary, collections, (GraphKeys.SUMMARIES,))
 
@@ -69,7 +71,7 @@ def skip_summary() -> bool:
     return bool(number if isinstance(number, int) else constant_value(number))
 
 
-def of_first_replica(summarize: Callable[..., Tensor]) -> Any:
+def of_first_replica(summarize: Callable[..., Tensor]) -> Callable[..., Any]:
     """Decorate a summary function: it returns an empty string in all replicas but the first."""
 
     @functools.wraps(summarize)

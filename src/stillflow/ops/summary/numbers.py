@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import simple_value, value
 from stillflow.ops.summary.histograms import counts_fast, histogram_summary
@@ -35,13 +37,13 @@ scalar_summary_op = op(
 
 
 @scalar_summary_op.shape
-def scalar_summary_shape(node: Node) -> Any:
+def scalar_summary_shape(node: Node) -> OutputDims:
     return ()
 
 
 @scalar_summary_op.kernel
-def scalar_summary_kernel(node: Node) -> Any:
-    def summarize(tags: Any, values: Any) -> Any:
+def scalar_summary_kernel(node: Node) -> Kernel:
+    def summarize(tags: Any, values: Any) -> Array:
         values = in_numpy(values)
         if tags.shape != values.shape:
             tag = f" (tag '{shown(tags.reshape(-1)[0])}')" if tags.size == 1 else ""
@@ -105,13 +107,13 @@ histogram_summary_op = op(
 
 
 @histogram_summary_op.shape
-def histogram_summary_shape(node: Node) -> Any:
+def histogram_summary_shape(node: Node) -> OutputDims:
     return ()
 
 
 @histogram_summary_op.kernel
-def histogram_summary_kernel(node: Node) -> Any:
-    def summarize(tag: Any, values: Any) -> Any:
+def histogram_summary_kernel(node: Node) -> Kernel:
+    def summarize(tag: Any, values: Any) -> Array:
         label = one_string(tag, "tags must be scalar")
         return string(histogram_summary(label, values, node.name))
 

@@ -10,10 +10,12 @@ from google.protobuf.message import DecodeError
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import value
@@ -43,7 +45,7 @@ tensor_summary_v2_op = op(
 
 @tensor_summary_op.shape
 @tensor_summary_v2_op.shape
-def tensor_summary_shape(node: Node) -> Any:
+def tensor_summary_shape(node: Node) -> OutputDims:
     return ()
 
 
@@ -61,10 +63,10 @@ def _store(value: Any, dtype: dtypes.DType, proto: Any) -> None:
 
 
 @tensor_summary_op.kernel
-def tensor_summary_kernel(node: Node) -> Any:
+def tensor_summary_kernel(node: Node) -> Kernel:
     dtype, name = node.T, node.name
 
-    def summarize(tensor: Any) -> Any:
+    def summarize(tensor: Any) -> Array:
         summary = Summary()
         content = summary.value.add(node_name=name)
         _store(tensor, dtype, content.tensor)
@@ -74,10 +76,10 @@ def tensor_summary_kernel(node: Node) -> Any:
 
 
 @tensor_summary_v2_op.kernel
-def tensor_summary_v2_kernel(node: Node) -> Any:
+def tensor_summary_v2_kernel(node: Node) -> Kernel:
     dtype = node.T
 
-    def summarize(tag: Any, tensor: Any, metadata: Any) -> Any:
+    def summarize(tag: Any, tensor: Any, metadata: Any) -> Array:
         label = one_string(tag, "tag must be scalar")
         return string(tensor_value(label, tensor, dtype, metadata.reshape(-1)[0], lenient=True))
 

@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.graph.card import Card, op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.summary import media
 from stillflow.ops.summary.encoding import (
     GRAPH_DEF,
@@ -57,12 +58,12 @@ close_summary_writer_op = _card("CloseSummaryWriter(writer: resource)")
 
 
 @summary_writer_op.shape
-def summary_writer_shape(node: Node) -> Any:
+def summary_writer_shape(node: Node) -> OutputDims:
     return ()
 
 
 @summary_writer_op.kernel
-def summary_writer_kernel(node: Any) -> Any:
+def summary_writer_kernel(node: Any) -> Kernel:
     container = node.container.decode()
     # One that is not shared is found by nobody else, and TensorFlow names it by nothing.
     name = node.shared_name.decode() or node.op.name
@@ -76,7 +77,7 @@ def summary_writer_kernel(node: Any) -> Any:
 
 
 @create_summary_file_writer_op.kernel
-def create_summary_file_writer_kernel(node: Node) -> Any:
+def create_summary_file_writer_kernel(node: Node) -> Kernel:
     def create(writer: WriterResource, logdir: Any, queue: Any, millis: Any, suffix: Any) -> None:
         given = {
             "logdir": logdir, "max_queue": queue, "flush_millis": millis, "filename_suffix": suffix,
@@ -91,19 +92,19 @@ def create_summary_file_writer_kernel(node: Node) -> Any:
 
 
 @create_summary_db_writer_op.kernel
-def create_summary_db_writer_kernel(node: Node) -> Any:
+def create_summary_db_writer_kernel(node: Node) -> Kernel:
     raise errors.UnimplementedError(
         node.op.node_def, node.op, "Stillflow writes summaries to event files, not to databases"
     )
 
 
 @flush_summary_writer_op.kernel
-def flush_summary_writer_kernel(node: Node) -> Any:
+def flush_summary_writer_kernel(node: Node) -> Kernel:
     return lambda writer: writer.writer().flush()
 
 
 @close_summary_writer_op.kernel
-def close_summary_writer_kernel(node: Node) -> Any:
+def close_summary_writer_kernel(node: Node) -> Kernel:
     return lambda writer: writer.delete()
 
 
@@ -133,7 +134,7 @@ def _writes(signature: str) -> Callable[[Any], Any]:
     def make(part: Callable[[Node], Callable[..., bytes]]) -> Card:
         card = _card(signature)
 
-        def kernel(node: Node) -> Any:
+        def kernel(node: Node) -> Callable[..., Any]:
             summary = part(node)
             return lambda writer, step, *rest: _add(writer, step, summary(*rest))
 
@@ -147,7 +148,7 @@ def _writes(signature: str) -> Callable[[Any], Any]:
     WriteSummary(writer: resource, step: int64, tensor: T, tag: string, summary_metadata: string)
     T: type
 """)
-def write_summary_op(node: Node) -> Any:
+def write_summary_op(node: Node) -> Callable[..., Any]:
     dtype = node.T
 
     def summarize(tensor: Any, tag: Any, metadata: Any) -> bytes:
@@ -160,7 +161,7 @@ def write_summary_op(node: Node) -> Any:
     WriteScalarSummary(writer: resource, step: int64, tag: string, value: T)
     T: {_NUMBERS}
 """)
-def write_scalar_summary_op(node: Node) -> Any:
+def write_scalar_summary_op(node: Node) -> Callable[..., Any]:
     _refuse_bfloat16(node)
 
     def summarize(tag: Any, number: Any) -> bytes:
@@ -174,7 +175,7 @@ def write_scalar_summary_op(node: Node) -> Any:
     WriteHistogramSummary(writer: resource, step: int64, tag: string, values: T)
     T: {_NUMBERS} = float
 """)
-def write_histogram_summary_op(node: Node) -> Any:
+def write_histogram_summary_op(node: Node) -> Callable[..., Any]:
     _refuse_bfloat16(node)
 
     def summarize(tag: Any, values: Any) -> bytes:
@@ -190,7 +191,7 @@ def write_histogram_summary_op(node: Node) -> Any:
     max_images: int >= 1 = 3
     T: {uint8, float, half} = float
 """)
-def write_image_summary_op(node: Node) -> Any:
+def write_image_summary_op(node: Node) -> Callable[..., Any]:
     limit = node.max_images
 
     def summarize(tag: Any, tensor: Any, bad_color: Any) -> bytes:
@@ -204,7 +205,7 @@ def write_image_summary_op(node: Node) -> Any:
     WriteAudioSummary(writer: resource, step: int64, tag: string, tensor: float, sample_rate: float)
     max_outputs: int >= 1 = 3
 """)
-def write_audio_summary_op(node: Node) -> Any:
+def write_audio_summary_op(node: Node) -> Callable[..., Any]:
     limit = node.max_outputs
 
     def summarize(tag: Any, tensor: Any, rate: Any) -> bytes:
@@ -230,7 +231,7 @@ def _parsed(kind: Any, content: bytes, complaint: str) -> Any:
 
 
 @write_raw_proto_summary_op.kernel
-def write_raw_proto_summary_kernel(node: Node) -> Any:
+def write_raw_proto_summary_kernel(node: Node) -> Kernel:
     def write(writer: WriterResource, step: Any, tensor: Any) -> None:
         if step.ndim:
             raise errors.InvalidArgumentError(
@@ -246,7 +247,7 @@ def write_raw_proto_summary_kernel(node: Node) -> Any:
 
 
 @write_graph_summary_op.kernel
-def write_graph_summary_kernel(node: Node) -> Any:
+def write_graph_summary_kernel(node: Node) -> Kernel:
     def write(writer: WriterResource, step: Any, tensor: Any) -> None:
         graph = _parsed(GraphDef, _first(tensor), "Bad tf.GraphDef binary proto tensor string")
         writer.writer().add_field(int(_first(step)), GRAPH_DEF, graph.SerializeToString())
@@ -255,7 +256,7 @@ def write_graph_summary_kernel(node: Node) -> Any:
 
 
 @import_event_op.kernel
-def import_event_kernel(node: Node) -> Any:
+def import_event_kernel(node: Node) -> Kernel:
     def write(writer: WriterResource, content: Any) -> None:
         complaint = "Bad tf.Event binary proto tensor string"
         event = _parsed(Event, one_string(content, complaint), complaint)

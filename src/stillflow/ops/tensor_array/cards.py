@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph import dims, dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -60,7 +61,7 @@ def _check_handle(node: Node) -> None:
         dims.with_value(rank_one[0], 2)
 
 
-def _element(node: Node) -> Any:
+def _element(node: Node) -> tuple[bool, tuple[int | None, ...] | None]:
     """Return the handle's facts about elements: (known, dims)."""
     handle = node.op._inputs[0]
     return handle._handle_dtype is not None, handle._handle_dims
@@ -116,11 +117,11 @@ def _array_shape(node: Node) -> Any:
     return [(2,), ()]
 
 
-def _flow(node: Node) -> Any:
+def _flow(node: Node) -> torch.Tensor:
     return torch.zeros((), dtype=torch.float32, device=node.device)
 
 
-def _array_kernel(node: Node) -> Any:
+def _array_kernel(node: Node) -> Callable[..., Any]:
     attrs = node.op.attrs
     name = node.tensor_array_name.decode() or node.name
     make = partial(ArrayStore.numbered, name, node.op.attrs["dtype"])
@@ -170,13 +171,13 @@ def _grad_shape(node: Node) -> Any:
     return [(2,), ()]
 
 
-def _grad_kernel(node: Node) -> Any:
+def _grad_kernel(node: Node) -> Callable[..., Any]:
     source = node.source
     if len(node.outputs) == 1:
         return lambda store, flow: store.gradient(source)
     constant = _flow(node)
 
-    def gradient(store: ArrayStore, flow: Any, lead: Any = None) -> Any:
+    def gradient(store: ArrayStore, flow: Any, lead: Any = None) -> tuple[ArrayStore, torch.Tensor]:
         found = store.grads.get(source)
         if found is not None and not store.closed and not store.no_grads:
             return found, constant  # read in every iteration of a loop
@@ -225,11 +226,11 @@ def _places(indices: Any) -> list[int]:
     return numbers
 
 
-def _write_kernel(node: Node) -> Any:
+def _write_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.dtype(2)
     place = int if node.dims(1) == () else _place
 
-    def write(store: ArrayStore, index: Any, value: Any, flow: Any) -> Any:
+    def write(store: ArrayStore, index: Any, value: Any, flow: Any) -> torch.Tensor:
         if store.dtype is not dtype:
             store.check(dtype, "is trying to write dtype")
         store.write(place(index), value)
@@ -238,13 +239,13 @@ def _write_kernel(node: Node) -> Any:
     return write
 
 
-def _read_shape(node: Node) -> Any:
+def _read_shape(node: Node) -> tuple[int | None, ...] | None:
     _scalars(1, 2)(node)
     known, element = _element(node)
     return element if known else None
 
 
-def _read_kernel(node: Node) -> Any:
+def _read_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.op.attrs["dtype"]
     place = int if node.dims(1) == () else _place
 
@@ -278,7 +279,7 @@ for _card in read_ops:
 # ---- whole arrays
 
 
-def _gather_shape(node: Node) -> Any:
+def _gather_shape(node: Node) -> tuple[int | None, ...] | None:
     _scalars(2)(node)
     if node.planning and dims.rank(node.dims(1)) != 1:
         return None
@@ -287,10 +288,10 @@ def _gather_shape(node: Node) -> Any:
     return dims.concat(indices, element if known else _dims_of(node, "element_shape"))
 
 
-def _gather_kernel(node: Node) -> Any:
+def _gather_kernel(node: Node) -> Callable[..., Any]:
     dtype, element = node.op.attrs["dtype"], _dims_of(node, "element_shape")
 
-    def gather(store: ArrayStore, indices: Any, flow: Any) -> Any:
+    def gather(store: ArrayStore, indices: Any, flow: Any) -> torch.Tensor | Array:
         return whole.gather(store, _places(indices), dtype, element)
 
     return gather
@@ -308,22 +309,22 @@ def _scatter_shape(node: Node) -> Any:
     return ()
 
 
-def _scatter_kernel(node: Node) -> Any:
+def _scatter_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.dtype(2)
 
-    def scatter(store: ArrayStore, indices: Any, value: Any, flow: Any) -> Any:
+    def scatter(store: ArrayStore, indices: Any, value: Any, flow: Any) -> torch.Tensor:
         whole.scatter(store, _places(indices), value, dtype)
         return flow
 
     return scatter
 
 
-def _concat_shape(node: Node) -> Any:
+def _concat_shape(node: Node) -> list[tuple[int | None, ...] | None]:
     _scalars(1)(node)
     return [None, (None,)]
 
 
-def _concat_kernel(node: Node) -> Any:
+def _concat_kernel(node: Node) -> Callable[..., Any]:
     dtype, element = node.op.attrs["dtype"], _dims_of(node, "element_shape_except0")
     return lambda store, flow: whole.concat(store, dtype, element)
 
@@ -335,7 +336,7 @@ def _split_shape(node: Node) -> Any:
     return ()
 
 
-def _split_kernel(node: Node) -> Any:
+def _split_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.dtype(1)
 
     def split(store: ArrayStore, value: Any, lengths: Any, flow: Any) -> Any:
@@ -353,7 +354,7 @@ def _size_shape(node: Node) -> Any:
     return ()
 
 
-def _size_kernel(node: Node) -> Any:
+def _size_kernel(node: Node) -> Callable[..., Any]:
     return lambda store, flow: torch.tensor(store.size(), dtype=torch.int32)
 
 

@@ -75,7 +75,7 @@ class EagerTensorArray(TensorArray):
             "that use TensorArrays."
         )
 
-    def _element(self, index: int) -> Any:
+    def _element(self, index: int) -> Tensor:
         """Return an element, zeros where nothing was written."""
         if self._tensors[index] is None:
             self._tensors[index] = zeros(self.element_shape, dtype=self._dtype)

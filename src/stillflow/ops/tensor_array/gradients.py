@@ -40,36 +40,36 @@ def _gradients_of(node: Node, dtype: Any, grad: Tensor, flow: Tensor) -> TensorA
     return array.grad(source=source, flow=flow)
 
 
-def read_gradient(node: Node, grad: Tensor) -> Any:
+def read_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     _, index, flow = node.inputs
     written = _gradients_of(node, node.op.attrs["dtype"], grad, flow).write(index, grad)
     return [None, None, written.flow]
 
 
-def write_gradient(node: Node, flow: Tensor) -> Any:
+def write_gradient(node: Node, flow: Tensor) -> list[Tensor | None]:
     grad = _gradients_of(node, node.T, flow, flow).read(node.inputs[1])
     return [None, None, grad, flow]
 
 
-def gather_gradient(node: Node, grad: Tensor) -> Any:
+def gather_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     _, indices, flow = node.inputs
     written = _gradients_of(node, node.op.attrs["dtype"], grad, flow).scatter(indices, grad)
     return [None, None, written.flow]
 
 
-def scatter_gradient(node: Node, flow: Tensor) -> Any:
+def scatter_gradient(node: Node, flow: Tensor) -> list[Tensor | None]:
     grad = _gradients_of(node, node.T, flow, flow).gather(node.inputs[1])
     return [None, None, grad, flow]
 
 
-def concat_gradient(node: Node, grad: Tensor, lengths_grad: Any) -> Any:
+def concat_gradient(node: Node, grad: Tensor, lengths_grad: Any) -> list[Tensor | None]:
     del lengths_grad
     flow, lengths = node.inputs[1], node.outputs[1]
     array = _gradients_of(node, node.op.attrs["dtype"], grad, flow)
     return [None, array.split(grad, lengths=lengths).flow]
 
 
-def split_gradient(node: Node, flow: Tensor) -> Any:
+def split_gradient(node: Node, flow: Tensor) -> list[Tensor | None]:
     grad = _gradients_of(node, node.T, flow, flow).concat()
     return [None, grad, None, flow]
 

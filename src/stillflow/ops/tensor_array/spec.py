@@ -6,7 +6,9 @@ from typing import Any
 
 from stillflow.graph import dtypes, type_spec
 from stillflow.graph.api import name_scope
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import (
@@ -90,10 +92,10 @@ class TensorArraySpec(TypeSpec):
         return self._element_shape, self._dtype, self._dynamic_size, self._infer_shape
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> list[TensorSpec]:
         return [TensorSpec([], dtypes.variant)]
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> list[Tensor]:
         if not isinstance(value, TensorArray):
             raise TypeError(f"value must be a TensorArray, but saw: {type(value)}")
         flow = value.flow
@@ -112,14 +114,14 @@ class TensorArraySpec(TypeSpec):
         array._element_shape = [self._element_shape]
         return array
 
-    def _to_legacy_output_types(self) -> Any:
+    def _to_legacy_output_types(self) -> DType:
         return self._dtype
 
-    def _to_legacy_output_shapes(self) -> Any:
+    def _to_legacy_output_shapes(self) -> TensorShape:
         flags = TensorShape([self._dynamic_size, self._infer_shape])
         return flags.concatenate(self._element_shape)
 
-    def _to_legacy_output_classes(self) -> Any:
+    def _to_legacy_output_classes(self) -> type[Any]:
         return TensorArray
 
 

@@ -16,6 +16,7 @@ from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
 from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import zeros
 
 # States of an element.
@@ -230,7 +231,7 @@ class ArrayStore:
                 return self._read(index, value)
         return self._read_absent(index)
 
-    def _read(self, index: int, value: Any) -> Any:
+    def _read(self, index: int, value: Any) -> torch.Tensor:
         if self.cleared_after_read:
             self.values[index] = None
             self.states[index] = CLEARED
@@ -239,7 +240,7 @@ class ArrayStore:
         self.own.discard(index)  # who reads it may keep it
         return value
 
-    def _read_absent(self, index: int) -> Any:
+    def _read_absent(self, index: int) -> torch.Tensor:
         self.check_open()
         size = len(self.values)
         if index < 0 or (not self.is_grad and index >= size):

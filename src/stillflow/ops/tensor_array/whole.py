@@ -10,6 +10,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
@@ -17,13 +18,13 @@ from stillflow.ops.kernels import moving, torch_type
 from stillflow.ops.tensor_array.store import ArrayStore, refuse
 
 
-def _empty(shape: tuple[int, ...], dtype: DType) -> Any:
+def _empty(shape: tuple[int, ...], dtype: DType) -> torch.Tensor | Array:
     if dtype == dtypes.string:
         return np.empty(shape, dtype=object)
     return torch.empty(shape, dtype=torch_type(dtype))
 
 
-def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
+def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> torch.Tensor | Array:
     """Elements stacked, or put one after the other."""
     if isinstance(values[0], np.ndarray):
         return np.stack(values) if new_axis else np.concatenate(values)
@@ -38,7 +39,9 @@ def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
         return join(*(value.to(there) for value in values))
 
 
-def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dims) -> Any:
+def gather(
+    store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dims
+) -> torch.Tensor | Array:
     """Elements stacked along a new first dimension.
 
     InvalidArgumentError if their shapes differ, or are not what `element` says; UnimplementedError
@@ -122,7 +125,7 @@ def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
     return together(values, dtype, False), _lengths([len(value) for value in values])
 
 
-def _lengths(lengths: list[int]) -> Any:
+def _lengths(lengths: list[int]) -> torch.Tensor:
     return torch.tensor(lengths, dtype=torch.int64)
 
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from stillflow.graph.card import op
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.resources import refused, tensor
 from stillflow.ops.samples import Sample
 from stillflow.util.string_hashes import murmur64s
@@ -32,13 +34,13 @@ scatter_add_ndim_op = op(
 
 
 @reinterpret_string_to_float_op.shape
-def reinterpret_string_to_float_shape(node: Node) -> Any:
+def reinterpret_string_to_float_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @reinterpret_string_to_float_op.kernel
-def reinterpret_string_to_float_kernel(node: Node) -> Any:
-    def convert(strings: Any) -> Any:
+def reinterpret_string_to_float_kernel(node: Node) -> Kernel:
+    def convert(strings: Any) -> torch.Tensor:
         hashes = murmur64s(strings.reshape(-1).tolist(), _SEED)
         return tensor(hashes.astype(np.float32).reshape(strings.shape), np.float32)
 
@@ -65,7 +67,7 @@ def reinterpret_string_to_float(input_data: Any, name: str | None = None) -> Ten
 
 
 @scatter_add_ndim_op.kernel
-def scatter_add_ndim_kernel(node: Node) -> Any:
+def scatter_add_ndim_kernel(node: Node) -> Kernel:
     def add(variable: Any, indices: Any, deltas: Any) -> None:
         with variable.lock:
             target = variable.read()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.tensor_forest.words import Words
@@ -86,7 +87,7 @@ class Examples:
             return self._dense[example, feature]
         return self.values(np.array([example]), np.array([feature]))[0]
 
-    def _dense_values(self, examples: Any, features: Any) -> Any:
+    def _dense_values(self, examples: Any, features: Any) -> Array:
         if self._is_plain:
             return self._dense[examples, features]
         if self._dense is None:
@@ -98,7 +99,7 @@ class Examples:
         inside = places < len(flat)
         return np.where(inside, flat[np.where(inside, places, 0)], np.float32(0))
 
-    def _sparse_values(self, examples: Any, features: Any) -> Any:
+    def _sparse_values(self, examples: Any, features: Any) -> Array:
         if self._rows is None or not len(self._keys):
             return np.zeros(len(examples), np.float32)
         keys = examples * self._width + features
@@ -139,7 +140,7 @@ class Targets:
         self.weights = np.ones(self.count, np.float32)
         self.weights[: len(weights)] = weights[: self.count]
 
-    def classes(self, count: int) -> Any:
+    def classes(self, count: int) -> Array:
         """Return the labels as numbers of classes, int64 [n].
 
         Raises:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 from stillflow.ops.tensor_forest.examples import Examples, Targets
 from stillflow.ops.tensor_forest.growth import (
@@ -79,12 +80,12 @@ class DenseGini(Growth):
         return bool(self.weight > 0) or (len(self.splits) == self.wanted and not self._half)
 
     @classmethod
-    def finished(cls, shelf: Shelf, rows: Any) -> Any:
+    def finished(cls, shelf: Shelf, rows: Any) -> Array:
         enough = shelf["weight"][rows] >= shelf["split_after"][rows]
         return (enough & (cls._classes_seen(shelf, rows) > 1)) | shelf["is_early"][rows]
 
     @classmethod
-    def _classes_seen(cls, shelf: Shelf, rows: Any) -> Any:
+    def _classes_seen(cls, shelf: Shelf, rows: Any) -> Array:
         """Return the number of classes of the examples in leaves, int64 [n]."""
         return shelf["seen"][rows].sum(1)
 
@@ -271,7 +272,7 @@ class DenseGini(Growth):
         self.left[number] = read_vector(stats.classification.dense_counts)
 
 
-def _distinct(seen: set[int], labels: Any, counted: Any) -> Any:
+def _distinct(seen: set[int], labels: Any, counted: Any) -> Array:
     """Return the number of classes seen after each example, int64 [n], where some count."""
     places = np.flatnonzero(counted)
     classes, firsts = np.unique(labels[places], return_index=True)
@@ -299,7 +300,7 @@ class SparseGini(DenseGini):
         return {**of_leaves, "classes": ((), np.int64)}, of_tests
 
     @classmethod
-    def _classes_seen(cls, shelf: Shelf, rows: Any) -> Any:
+    def _classes_seen(cls, shelf: Shelf, rows: Any) -> Array:
         return shelf["classes"][rows]
 
     @property
@@ -316,7 +317,7 @@ class SparseGini(DenseGini):
         super().remove_split(number)
         self._left = np.delete(self._left, number, 0)
 
-    def _columns(self, labels: Any) -> Any:
+    def _columns(self, labels: Any) -> Array:
         found = [self._places.setdefault(each, len(self._places)) for each in labels.tolist()]
         more = len(self._places) - len(self._total)
         self._total = np.pad(self._total, (0, more))

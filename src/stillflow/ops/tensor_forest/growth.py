@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.tensor_forest.examples import Examples, Targets
 from stillflow.ops.tensor_forest.parameters import at_depth
 from stillflow.ops.tensor_forest.shelf import Field, Shelf
@@ -56,7 +57,7 @@ class Growth:
         """Return the place for the numbers of all leaves of a tree."""
         return Shelf(*cls.fields(parameters.num_outputs))
 
-    def _own(self, name: str) -> Any:
+    def _own(self, name: str) -> Array:
         """Return the shelf's row of this leaf; of its tests only the existing ones."""
         found = self.shelf[name][self.row]
         return found[: len(self.splits)] if name in self.shelf.of_tests else found
@@ -192,12 +193,12 @@ def write_vector(vector: Any, values: Any) -> None:
         vector.value.add().float_value = value
 
 
-def read_vector(vector: Any) -> Any:
+def read_vector(vector: Any) -> Array:
     """Return a `Vector` message, float32 [n]."""
     return np.array([each.float_value for each in vector.value], np.float32)
 
 
-def in_turn(start: Any, addends: Any) -> Any:
+def in_turn(start: Any, addends: Any) -> Array:
     """Return sums after each addend, one after the other in float32, [n + 1, ...]."""
     return np.cumsum(np.concatenate([[start], addends]), 0, dtype=np.float32)
 

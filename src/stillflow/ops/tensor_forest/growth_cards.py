@@ -8,7 +8,9 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.resources import (
     Slot,
     handle_kernel,
@@ -100,16 +102,16 @@ fertile_stats_deserialize_op.kernel(deserializing_kernel("Stats config"))
 
 
 @process_input_v4_op.shape
-def process_input_v4_shape(node: Node) -> Any:
+def process_input_v4_shape(node: Node) -> OutputDims:
     return (None,)
 
 
 @process_input_v4_op.kernel
-def process_input_v4_kernel(node: Node) -> Any:
+def process_input_v4_kernel(node: Node) -> Kernel:
     spec, parameters = Specification(node.input_spec), parameters_of(node.params)
     seed = node.random_seed
 
-    def process(tree: Slot[Tree], stats: Slot[Slots], *given: Any) -> Any:
+    def process(tree: Slot[Tree], stats: Slot[Slots], *given: Any) -> torch.Tensor:
         *features, labels, weights, leaves = given
         examples = Examples(spec, *features)
         targets = Targets(labels, weights, parameters.is_regression)
@@ -123,7 +125,7 @@ def process_input_v4_kernel(node: Node) -> Any:
 
 
 @grow_tree_v4_op.kernel
-def grow_tree_v4_kernel(node: Node) -> Any:
+def grow_tree_v4_kernel(node: Node) -> Kernel:
     def grow(tree: Slot[Tree], stats: Slot[Slots], finished: Any) -> None:
         with stats.lock, tree.lock:
             stats.state.grow(tree.state, to_stored(finished).reshape(-1).tolist())
@@ -132,7 +134,7 @@ def grow_tree_v4_kernel(node: Node) -> Any:
 
 
 @finalize_tree_op.kernel
-def finalize_tree_kernel(node: Node) -> Any:
+def finalize_tree_kernel(node: Node) -> Kernel:
     is_regression = parameters_of(node.params).is_regression
 
     def finalize(tree: Slot[Tree], stats: Slot[Slots]) -> None:

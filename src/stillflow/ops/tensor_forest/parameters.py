@@ -22,7 +22,7 @@ def parameters_of(serialized: bytes) -> Any:
     return message
 
 
-def at_depth(parameter: Any, depth: int) -> Any:
+def at_depth(parameter: Any, depth: int) -> np.float32:
     """Return a parameter's float32 value so many layers below the root, or InvalidArgumentError."""
     kind = parameter.WhichOneof("ParamType")
     if kind is None:

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.ensemble import MESSAGES
 from stillflow.ops.boosted_trees.resources import (
     Slot,
@@ -71,7 +74,7 @@ class PlainTree:
         except Exception as error:
             raise refused("Unable to parse tree config.") from error
 
-    def predict(self, features: Any, logits: int) -> Any:
+    def predict(self, features: Any, logits: int) -> Array:
         """Return the values of the leaves for the examples, float32 [examples, logits].
 
         Args:
@@ -105,7 +108,7 @@ class PlainTree:
         return found
 
     @staticmethod
-    def _values(leaf: Any, logits: int) -> Any:
+    def _values(leaf: Any, logits: int) -> list[float]:
         values = leaf.vector.value[:logits]
         if len(values) < logits:
             raise refused(f"A leaf of a tree has {len(values)} values of {logits}")
@@ -121,13 +124,13 @@ tensor_forest_tree_size_op.shape(scalar_shape)
 
 @tensor_forest_tree_is_initialized_op_op.shape
 @tensor_forest_tree_deserialize_op.check
-def scalar_handle(node: Node) -> Any:
+def scalar_handle(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     return ()
 
 
 @tensor_forest_create_tree_variable_op.kernel
-def tensor_forest_create_tree_variable_kernel(node: Node) -> Any:
+def tensor_forest_create_tree_variable_kernel(node: Node) -> Kernel:
     def create(slot: Slot[PlainTree], config: Any) -> None:
         made = PlainTree(string(config, "tree_config"))
         slot.fill(lambda: made)
@@ -136,8 +139,8 @@ def tensor_forest_create_tree_variable_kernel(node: Node) -> Any:
 
 
 @tensor_forest_tree_serialize_op.kernel
-def tensor_forest_tree_serialize_kernel(node: Node) -> Any:
-    def write(slot: Slot[PlainTree]) -> Any:
+def tensor_forest_tree_serialize_kernel(node: Node) -> Kernel:
+    def write(slot: Slot[PlainTree]) -> Array:
         with slot.lock:
             return np.array(slot.state.message.SerializeToString(), object)
 
@@ -145,7 +148,7 @@ def tensor_forest_tree_serialize_kernel(node: Node) -> Any:
 
 
 @tensor_forest_tree_deserialize_op.kernel
-def tensor_forest_tree_deserialize_kernel(node: Node) -> Any:
+def tensor_forest_tree_deserialize_kernel(node: Node) -> Kernel:
     def read(slot: Slot[PlainTree], config: Any) -> None:
         with slot.lock:
             tree = slot.state
@@ -156,7 +159,7 @@ def tensor_forest_tree_deserialize_kernel(node: Node) -> Any:
 
 
 @tensor_forest_tree_size_op.kernel
-def tensor_forest_tree_size_kernel(node: Node) -> Any:
+def tensor_forest_tree_size_kernel(node: Node) -> Kernel:
     def size(slot: Slot[PlainTree]) -> Any:
         with slot.lock:
             return tensor(len(slot.state.message.nodes), np.int32)
@@ -165,15 +168,15 @@ def tensor_forest_tree_size_kernel(node: Node) -> Any:
 
 
 @tensor_forest_tree_predict_op.shape
-def tensor_forest_tree_predict_shape(node: Node) -> Any:
+def tensor_forest_tree_predict_shape(node: Node) -> OutputDims:
     return dims_lib.with_rank(node.dims(1), 2)[0], node.logits_dimension
 
 
 @tensor_forest_tree_predict_op.kernel
-def tensor_forest_tree_predict_kernel(node: Node) -> Any:
+def tensor_forest_tree_predict_kernel(node: Node) -> Kernel:
     logits = node.logits_dimension
 
-    def predict(slot: Slot[PlainTree], features: Any) -> Any:
+    def predict(slot: Slot[PlainTree], features: Any) -> torch.Tensor:
         with slot.lock:
             return tensor(slot.state.predict(to_stored(features), logits), np.float32)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.tensor_forest.examples import Examples, Targets
 from stillflow.ops.tensor_forest.growth import (
     Choice,
@@ -30,7 +31,7 @@ class LeastSquares(Growth):
         return of_leaves, of_tests
 
     @classmethod
-    def finished(cls, shelf: Shelf, rows: Any) -> Any:
+    def finished(cls, shelf: Shelf, rows: Any) -> Array:
         return shelf["weight"][rows] >= shelf["split_after"][rows]
 
     @classmethod
@@ -83,7 +84,7 @@ class LeastSquares(Growth):
         right = self._own("sums") - left
         return Choice(self.splits[number], left / counts[number], right / others[number])
 
-    def _variances(self, counts: Any, others: Any) -> Any:
+    def _variances(self, counts: Any, others: Any) -> Array:
         """Return the variances on both sides of each test, summed over outputs."""
         left_sums, left_squares = self._own("left_sums"), self._own("left_squares")
         left, right = left_sums / counts, (self._own("sums") - left_sums) / others

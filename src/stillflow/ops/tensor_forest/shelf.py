@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
+
 Field = tuple[tuple[int, ...], Any]  # shape and dtype of a field of a leaf, or of one of its tests
 
 
@@ -27,7 +29,7 @@ class Shelf:
             self._arrays[name] = np.zeros((8, 1, *shape), kind)
         self._free = list(range(8))
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
 
     def take(self, width: int) -> int:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 from stillflow.ops.tensor_forest.examples import CATEGORICAL, FLOAT, Examples
 from stillflow.protos import file
@@ -79,19 +80,19 @@ def read_split(node: Any) -> Split:
     return Split(int(number), np.float32(threshold.float_value), kind)
 
 
-def passes(examples: Examples, places: Any, tests: Any) -> Any:
+def passes(examples: Examples, places: Any, tests: Any) -> Array:
     """Return True where each example passes its own test, bool [n]; `tests` is of `ROW` [n]."""
     values = examples.values(places, tests["feature"])
     return _compared(values, tests["threshold"], tests["kind"])
 
 
-def passes_each(examples: Examples, places: Any, tests: Any) -> Any:
+def passes_each(examples: Examples, places: Any, tests: Any) -> Array:
     """Return True where examples pass their tests, bool [n, tests]; `tests` has that shape."""
     values = examples.values(places[:, None], tests["feature"])
     return _compared(values, tests["threshold"], tests["kind"])
 
 
-def _compared(values: Any, thresholds: Any, kinds: Any) -> Any:
+def _compared(values: Any, thresholds: Any, kinds: Any) -> Array:
     if not values.size:
         return np.zeros(values.shape, bool)
     if kinds.min() == kinds.max():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 from stillflow.ops.tensor_forest.examples import Examples
 from stillflow.ops.tensor_forest.leaves import leaves_of
@@ -68,7 +69,7 @@ class Tree:
         """The number of nodes, including leaves."""
         return len(self._message.decision_tree.nodes)
 
-    def find(self, examples: Examples) -> Any:
+    def find(self, examples: Examples) -> Array:
         """Return the number of the leaf in which each example ends, int64 [n]."""
         found = np.zeros(examples.count, np.int64)
         moving = np.arange(examples.count)
@@ -130,7 +131,7 @@ class Tree:
         path.nodes_visited.extend(self._message.decision_tree.nodes[each] for each in way[::-1])
         return path.SerializeToString()
 
-    def feature_counts(self, features: int) -> Any:
+    def feature_counts(self, features: int) -> Array:
         """Return the number of tests of each feature, int32 [features]."""
         nodes = self._nodes[: self.size]
         tested = nodes["feature"][~nodes["is_leaf"]]

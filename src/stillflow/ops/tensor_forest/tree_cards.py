@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.resources import (
     Slot,
     handle_kernel,
@@ -109,7 +112,7 @@ def creating_kernel(make: Callable[[Any, bytes], Any], described: str) -> Callab
     `make` takes a forest's parameters and what is stored, which errors call `described`.
     """
 
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         parameters = parameters_of(node.params)
 
         def create(slot: Slot[Any], stored: Any) -> None:
@@ -124,7 +127,7 @@ def creating_kernel(make: Callable[[Any, bytes], Any], described: str) -> Callab
 def deserializing_kernel(described: str) -> Callable[[Node], Any]:
     """Return the kernel of an operation that replaces a resource by its stored form."""
 
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         def read(slot: Slot[Any], stored: Any) -> None:
             with slot.lock:
                 slot.state.read(stored_message(stored, described))
@@ -134,10 +137,10 @@ def deserializing_kernel(described: str) -> Callable[[Node], Any]:
     return kernel
 
 
-def serializing_kernel(node: Node) -> Any:
+def serializing_kernel(node: Node) -> Callable[..., Any]:
     """Return the kernel of an operation that stores a resource."""
 
-    def write(slot: Slot[Any]) -> Any:
+    def write(slot: Slot[Any]) -> Array:
         with slot.lock:
             return np.array(slot.state.write(), object)
 
@@ -157,7 +160,7 @@ tree_deserialize_op.kernel(deserializing_kernel("Tree config"))
 
 
 @tree_size_op.kernel
-def tree_size_kernel(node: Node) -> Any:
+def tree_size_kernel(node: Node) -> Kernel:
     def size(slot: Slot[Tree]) -> Any:
         with slot.lock:
             return tensor(slot.state.size, np.int32)
@@ -174,15 +177,15 @@ def known_rows(dims: Any) -> int | None:
 
 
 @tree_predictions_v4_op.shape
-def tree_predictions_v4_shape(node: Node) -> Any:
+def tree_predictions_v4_shape(node: Node) -> OutputDims:
     return [(known_rows(node.dims(1)), None), (None,)]
 
 
 @tree_predictions_v4_op.kernel
-def tree_predictions_v4_kernel(node: Node) -> Any:
+def tree_predictions_v4_kernel(node: Node) -> Kernel:
     spec, parameters = Specification(node.input_spec), parameters_of(node.params)
 
-    def predict(slot: Slot[Tree], *features: Any) -> Any:
+    def predict(slot: Slot[Tree], *features: Any) -> tuple[torch.Tensor, Array]:
         examples = Examples(spec, *features)
         with slot.lock:
             tree = slot.state
@@ -196,7 +199,7 @@ def tree_predictions_v4_kernel(node: Node) -> Any:
     return predict
 
 
-def _shares(counts: Any) -> Any:
+def _shares(counts: Any) -> Array:
     """Return counts of classes as shares of their sum; all-zero counts stay unchanged."""
     sums = np.cumsum(counts, 1, dtype=np.float32)[:, -1:]
     divided = (sums > 0) & (sums != 1)
@@ -204,15 +207,15 @@ def _shares(counts: Any) -> Any:
 
 
 @traverse_tree_v4_op.shape
-def traverse_tree_v4_shape(node: Node) -> Any:
+def traverse_tree_v4_shape(node: Node) -> OutputDims:
     return (known_rows(node.dims(1)),)
 
 
 @traverse_tree_v4_op.kernel
-def traverse_tree_v4_kernel(node: Node) -> Any:
+def traverse_tree_v4_kernel(node: Node) -> Kernel:
     spec = Specification(node.input_spec)
 
-    def find(slot: Slot[Tree], *features: Any) -> Any:
+    def find(slot: Slot[Tree], *features: Any) -> torch.Tensor:
         examples = Examples(spec, *features)
         with slot.lock:
             return tensor(slot.state.find(examples), np.int32)
@@ -221,7 +224,7 @@ def traverse_tree_v4_kernel(node: Node) -> Any:
 
 
 @update_model_v4_op.kernel
-def update_model_v4_kernel(node: Node) -> Any:
+def update_model_v4_kernel(node: Node) -> Kernel:
     parameters = parameters_of(node.params)
 
     def update(slot: Slot[Tree], leaves: Any, labels: Any, weights: Any) -> None:
@@ -236,7 +239,7 @@ def update_model_v4_kernel(node: Node) -> Any:
     return update
 
 
-def leaf_numbers(leaves: Any, count: int) -> Any:
+def leaf_numbers(leaves: Any, count: int) -> Array:
     """Return the leaf of each example, int64 [n].
 
     InvalidArgumentError if there is not one for each.
@@ -248,12 +251,12 @@ def leaf_numbers(leaves: Any, count: int) -> Any:
 
 
 @feature_usage_counts_op.shape
-def feature_usage_counts_shape(node: Node) -> Any:
+def feature_usage_counts_shape(node: Node) -> OutputDims:
     return (None,)
 
 
 @feature_usage_counts_op.kernel
-def feature_usage_counts_kernel(node: Node) -> Any:
+def feature_usage_counts_kernel(node: Node) -> Kernel:
     features = parameters_of(node.params).num_features
 
     def count(slot: Slot[Tree]) -> Any:

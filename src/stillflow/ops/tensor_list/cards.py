@@ -79,7 +79,7 @@ def _pushed_batch_shape(node: Node) -> Any:
     return dims.merge_prefix(rows, handles)[1]
 
 
-def _popped_shape(node: Node) -> Any:
+def _popped_shape(node: Node) -> list[tuple[int | None, ...] | None]:
     element = _element(node, _POPPING)
     if node.inputs[0]._handle_dtype is not None:
         _is_list(node, element)
@@ -94,13 +94,13 @@ def _merged_element(node: Node, refusal: str, index: int) -> Dims:
     return dims.merge(known, given)
 
 
-def _stacked_shape(node: Node) -> Any:
+def _stacked_shape(node: Node) -> tuple[int | None, ...] | None:
     element = _merged_element(node, _JOINING, 1)
     count = None if node.num_elements == -1 else node.num_elements
     return None if element is None else (count, *element)
 
 
-def _concat_shape(node: Node) -> Any:
+def _concat_shape(node: Node) -> list[tuple[int | None, ...] | None]:
     if len(node.inputs) == 1:
         element = dims.merge(node.op.attrs["element_shape"]._dims, _element(node, _JOINING))
     else:
@@ -129,12 +129,12 @@ def _from_tensor_shape(node: Node) -> Any:
     return _is_list(node, element)
 
 
-def _element_shape_shape(node: Node) -> Any:
+def _element_shape_shape(node: Node) -> tuple[int | None, ...]:
     handle = node.inputs[0]
     return (None if handle._handle_dtype is None else dims.rank(handle._handle_dims),)
 
 
-def _item_shape(node: Node) -> Any:
+def _item_shape(node: Node) -> tuple[int | None, ...] | None:
     return _merged_element(node, _TAKING, 2)
 
 
@@ -215,10 +215,10 @@ def _merged(values: TensorList, shape: Any) -> Dims:
     return joined.merged(_dims_of(shape), values.element)
 
 
-def _empty_kernel(node: Node) -> Any:
+def _empty_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
-    def empty(shape: Any, limit: Any) -> Any:
+    def empty(shape: Any, limit: Any) -> TensorList:
         if limit.ndim:
             found = shape_text(tuple(limit.shape))
             raise refuse(f"max_num_elements expected to be a scalar but got shape: {found}")
@@ -227,10 +227,10 @@ def _empty_kernel(node: Node) -> Any:
     return empty
 
 
-def _reserve_kernel(node: Node) -> Any:
+def _reserve_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
-    def reserve(shape: Any, count: Any) -> Any:
+    def reserve(shape: Any, count: Any) -> TensorList:
         size = int(count)
         if size < 0:
             raise refuse(
@@ -256,7 +256,7 @@ def _push(values: TensorList, value: Any, which: str = "list") -> TensorList:
     return values.pushed(value)
 
 
-def _push_kernel(node: Node) -> Any:
+def _push_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
     return lambda values, value: _push(_check(values, dtype), value)
 
@@ -279,7 +279,7 @@ def _push_batch_kernel(node: Node) -> Any:
     return push
 
 
-def _pop_kernel(node: Node) -> Any:
+def _pop_kernel(node: Node) -> Callable[..., Any]:
     dtype, device = node.element_dtype, node.device
 
     def pop(values: Any, shape: Any) -> Any:
@@ -299,11 +299,11 @@ def _pop_kernel(node: Node) -> Any:
     return pop
 
 
-def _length_kernel(node: Node) -> Any:
+def _length_kernel(node: Node) -> Callable[..., Any]:
     return lambda values: torch.tensor(len(values.items), dtype=torch.int32)
 
 
-def _element_shape_kernel(node: Node) -> Any:
+def _element_shape_kernel(node: Node) -> Callable[..., Any]:
     dtype = torch.int32 if node.shape_type == dtypes.int32 else torch.int64
 
     def sizes(values: TensorList) -> Any:
@@ -321,7 +321,7 @@ def _place(values: TensorList, index: Any, task: str) -> int:
     return place
 
 
-def _get_kernel(node: Node) -> Any:
+def _get_kernel(node: Node) -> Callable[..., Any]:
     dtype, device = node.element_dtype, node.device
 
     def get(values: Any, index: Any, shape: Any) -> Any:
@@ -340,10 +340,10 @@ def _get_kernel(node: Node) -> Any:
     return get
 
 
-def _set_kernel(node: Node) -> Any:
+def _set_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
-    def put(values: Any, index: Any, value: Any) -> Any:
+    def put(values: Any, index: Any, value: Any) -> TensorList:
         place = _place(_check(values, dtype), index, "modify")
         shape = tuple(value.shape)
         if not dims.is_compatible(values.element, shape):
@@ -356,7 +356,7 @@ def _set_kernel(node: Node) -> Any:
     return put
 
 
-def _resize_kernel(node: Node) -> Any:
+def _resize_kernel(node: Node) -> Callable[..., Any]:
     def resize(values: TensorList, size: Any) -> Any:
         count = int(size)
         if count < 0:
@@ -367,10 +367,10 @@ def _resize_kernel(node: Node) -> Any:
     return resize
 
 
-def _stack_kernel(node: Node) -> Any:
+def _stack_kernel(node: Node) -> Callable[..., Any]:
     dtype, device, expected = node.element_dtype, node.device, node.num_elements
 
-    def stack(values: Any, shape: Any) -> Any:
+    def stack(values: Any, shape: Any) -> torch.Tensor:
         items = _check(values, dtype).items
         if expected not in (-1, len(items)):
             raise refuse(
@@ -382,23 +382,25 @@ def _stack_kernel(node: Node) -> Any:
     return stack
 
 
-def _gather_kernel(node: Node) -> Any:
+def _gather_kernel(node: Node) -> Callable[..., Any]:
     dtype, device = node.element_dtype, node.device
 
-    def gather(values: Any, indices: Any, shape: Any) -> Any:
+    def gather(values: Any, indices: Any, shape: Any) -> torch.Tensor:
         items = _check(values, dtype).items
         return joined.gather(items, indices.tolist(), _merged(values, shape), dtype, device)
 
     return gather
 
 
-def _concat_kernel(node: Node) -> Any:
+def _concat_kernel(node: Node) -> Callable[..., Any]:
     dtype, device = node.element_dtype, node.device
     stated = None
     if len(node.inputs) == 1:
         stated = node.op.attrs["element_shape"]._dims
 
-    def concat(values: Any, shape: Any = None, leading: Any = None) -> Any:
+    def concat(
+        values: Any, shape: Any = None, leading: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         items = _check(values, dtype).items
         element = stated if shape is None else _merged(values, shape)
         lengths = None if leading is None else leading.tolist()
@@ -407,10 +409,10 @@ def _concat_kernel(node: Node) -> Any:
     return concat
 
 
-def _from_tensor_kernel(node: Node) -> Any:
+def _from_tensor_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
-    def make(value: Any, shape: Any) -> Any:
+    def make(value: Any, shape: Any) -> TensorList:
         element = _dims_of(shape)
         joined.check_rows(value, element)
         return TensorList(dtype, element, joined.rows(value, dtype))
@@ -418,17 +420,17 @@ def _from_tensor_kernel(node: Node) -> Any:
     return make
 
 
-def _split_kernel(node: Node) -> Any:
+def _split_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
-    def split(value: Any, shape: Any, lengths: Any) -> Any:
+    def split(value: Any, shape: Any, lengths: Any) -> TensorList:
         element = _dims_of(shape)
         return TensorList(dtype, element, joined.split(value, element, lengths))
 
     return split
 
 
-def _scatter_kernel(node: Node) -> Any:
+def _scatter_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
     def scatter(value: Any, indices: Any, shape: Any, count: Any = -1) -> Any:
@@ -439,7 +441,7 @@ def _scatter_kernel(node: Node) -> Any:
     return scatter
 
 
-def _scatter_into_kernel(node: Node) -> Any:
+def _scatter_into_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
     def scatter(values: Any, value: Any, indices: Any) -> Any:
@@ -450,7 +452,7 @@ def _scatter_into_kernel(node: Node) -> Any:
     return scatter
 
 
-def _join_lists_kernel(node: Node) -> Any:
+def _join_lists_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
     def join(a: Any, b: Any) -> Any:

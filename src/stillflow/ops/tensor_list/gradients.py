@@ -31,36 +31,36 @@ def _rows_shape(tensor: Tensor) -> Tensor:
     return slice_(shape_of(tensor), [1], [-1])
 
 
-def _push_gradient(node: Node, grad: Tensor) -> Any:
+def _push_gradient(node: Node, grad: Tensor) -> list[Tensor]:
     return list(
         cards["TensorListPopBack"](grad, shape_of(node.inputs[1]), element_dtype=node.element_dtype)
     )
 
 
-def _pop_gradient(node: Node, list_grad: Any, grad: Tensor) -> Any:
+def _pop_gradient(node: Node, list_grad: Any, grad: Tensor) -> list[Tensor | None]:
     if list_grad is None:
         list_grad = empty_tensor_list(_element_shape(node.outputs[0]), grad.dtype)
     return [cards["TensorListPushBack"](list_grad, grad), None]
 
 
-def _stack_gradient(node: Node, grad: Tensor) -> Any:
+def _stack_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     return [tensor_list_from_tensor(grad, element_shape=grad.shape[1:]), None]
 
 
-def _concat_gradient(node: Node, grad: Tensor, lengths_grad: Any) -> Any:
+def _concat_gradient(node: Node, grad: Tensor, lengths_grad: Any) -> list[Tensor | None]:
     del lengths_grad
     made = tensor_list_split(grad, _element_shape(node.inputs[0]), node.outputs[1])
     return [made] + [None] * (len(node.inputs) - 1)
 
 
-def _split_gradient(node: Node, grad: Tensor) -> Any:
+def _split_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     tensor, _, lengths = node.inputs
     element = concat([[-1], _rows_shape(tensor)], axis=0)
     made = cards["TensorListConcatV2"](grad, element, lengths, element_dtype=tensor.dtype)
     return [made[0], None, None]
 
 
-def _from_tensor_gradient(node: Node, grad: Any) -> Any:
+def _from_tensor_gradient(node: Node, grad: Any) -> list[Tensor | None]:
     tensor = node.inputs[0]
     if grad is None:
         grad = empty_tensor_list(_element_shape(node.outputs[0]), tensor.dtype)
@@ -72,23 +72,23 @@ def _from_tensor_gradient(node: Node, grad: Any) -> Any:
     return [made, None]
 
 
-def _get_gradient(node: Node, grad: Tensor) -> Any:
+def _get_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     size = cards["TensorListLength"](node.inputs[0])
     made = tensor_list_reserve(_element_shape(node.inputs[0]), size, grad.dtype)
     return [cards["TensorListSetItem"](made, node.inputs[1], grad), None, None]
 
 
-def _set_gradient(node: Node, grad: Tensor) -> Any:
+def _set_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     _, index, item = node.inputs
     made = cards["TensorListSetItem"](grad, index, zeros_like(item))
     return [made, None, tensor_list_get_item(grad, index, item.dtype, shape_of(item))]
 
 
-def _resize_gradient(node: Node, grad: Tensor) -> Any:
+def _resize_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     return [cards["TensorListResize"](grad, cards["TensorListLength"](node.inputs[0])), None]
 
 
-def _gather_gradient(node: Node, grad: Tensor) -> Any:
+def _gather_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     values, indices, _ = node.inputs
     element = _element_shape(values)
     made = tensor_list_reserve(element, cards["TensorListLength"](values), grad.dtype)

@@ -56,7 +56,7 @@ def _filled(items: Sequence[Any], element: tuple[int, ...], dtype: DType, device
     return [zeros(element, dtype, device) if item is None else item for item in items]
 
 
-def _stacked(items: Sequence[Any], element: Any, dtype: DType, device: Any) -> Any:
+def _stacked(items: Sequence[Any], element: Any, dtype: DType, device: Any) -> torch.Tensor:
     if dtype == dtypes.variant:
         return as_objects(items)
     if not items:
@@ -64,7 +64,7 @@ def _stacked(items: Sequence[Any], element: Any, dtype: DType, device: Any) -> A
     return whole.together(_filled(items, element, dtype, device), dtype, True)
 
 
-def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any:
+def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> torch.Tensor:
     """All elements along a new first dimension, or InvalidArgumentError without a known shape."""
     if not items and not shapes.is_known(element):
         raise refuse(
@@ -82,7 +82,7 @@ def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any
 
 def gather(
     items: Sequence[Any], indices: Sequence[int], element: Dims, dtype: DType, device: Any
-) -> Any:
+) -> torch.Tensor:
     """Return the elements at some places, along a new first dimension.
 
     InvalidArgumentError if there is no such place, or their shape cannot be told.

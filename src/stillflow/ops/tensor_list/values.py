@@ -14,6 +14,7 @@ from typing import Any
 from stillflow.graph import dims as shapes
 from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType, cpp_name
+from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import zeros_of
 from stillflow.ops.tensor_array.store import refuse
 
@@ -114,7 +115,7 @@ class TensorList:
         return TensorList(self.dtype, shapes.merge(self.element, other.element), sums)
 
 
-def _copy(item: Any) -> Any:
+def _copy(item: Any) -> torch.Tensor | None:
     if item is None:
         return None
     return item.clone() if hasattr(item, "clone") else item.copy()
@@ -128,7 +129,7 @@ def _put(index: int, value: Any, items: list[Any]) -> None:
     items[index] = value
 
 
-def _sum(x: Any, y: Any) -> Any:
+def _sum(x: Any, y: Any) -> torch.Tensor | None:
     if x is None or y is None:
         return y if x is None else x
     if x.shape != y.shape:

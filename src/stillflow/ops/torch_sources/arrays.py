@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.node import Node, Numbers
+from stillflow.graph.node import Call, Node, Numbers
 from stillflow.ops.torch_sources.parts import (
     axes_of,
     is_plain,
@@ -131,14 +131,14 @@ def tile_source(node: Node, x: Any, multiples: Any) -> Any:
 
 
 @source_of("BroadcastTo")
-def broadcast_to_source(node: Node, x: Any, shape: Any) -> Any:
+def broadcast_to_source(node: Node, x: Any, shape: Any) -> str | None:
     if shape.numbers is None or not is_plain(node):
         return None
     return f"{x}.expand({shape.sizes})"
 
 
 @source_of("Fill")
-def fill_source(node: Node, dims: Any, value: Any) -> Any:
+def fill_source(node: Node, dims: Any, value: Any) -> str | None:
     dtype = node.dtype(1)
     if dims.numbers is None or not is_plain(node, 1):
         return None
@@ -193,7 +193,7 @@ def _space_to_depth(x: Any, block: int) -> Any:
 
 
 @source_of("DepthToSpace")
-def depth_to_space_source(node: Node, x: Any) -> Any:
+def depth_to_space_source(node: Node, x: Any) -> Call | None:
     return None if node.data_format != b"NHWC" else node.call(_depth_to_space, x, node.block_size)
 
 

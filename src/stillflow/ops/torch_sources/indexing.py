@@ -65,7 +65,7 @@ def strided_slice_source(node: Node, x: Any, begin: Any, end: Any, strides: Any)
 
 
 @source_of("GatherV2")
-def gather_v2_source(node: Node, x: Any, indices: Any, axis: Any) -> Any:
+def gather_v2_source(node: Node, x: Any, indices: Any, axis: Any) -> str | None:
     place = known_ints(axis)
     if place is None or not is_plain(node) or node.op.attrs.get("batch_dims"):
         return None
@@ -100,7 +100,7 @@ def gather_source(node: Node, x: Any, indices: Any) -> Any:
 
 
 @source_of("GatherNd")
-def gather_nd_source(node: Node, x: Any, indices: Any) -> Any:
+def gather_nd_source(node: Node, x: Any, indices: Any) -> str | None:
     dims = node.dims(1)
     if dims is None or not dims or dims[-1] is None or not is_plain(node):
         return None

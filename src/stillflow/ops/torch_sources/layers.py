@@ -58,7 +58,7 @@ def padded(text: str, pairs: Sequence[tuple[int, int]], value: str = "") -> tupl
 
 
 @source_of("Conv2D")
-def conv2d_source(node: Node, x: Any, weight: Any) -> Any:
+def conv2d_source(node: Node, x: Any, weight: Any) -> str | None:
     return _convolution(node, x, f"{weight}.permute(3, 2, 0, 1)", weight, "conv2d")
 
 
@@ -123,7 +123,7 @@ def _convolve_same(
 
 
 @source_of("DepthwiseConv2dNative")
-def depthwise_source(node: Node, x: Any, weight: Any) -> Any:
+def depthwise_source(node: Node, x: Any, weight: Any) -> str | None:
     window = node.dims(1)
     if window is None or None in window:
         return None
@@ -133,7 +133,7 @@ def depthwise_source(node: Node, x: Any, weight: Any) -> Any:
 
 
 @source_of("Conv2DBackpropInput")
-def conv2d_backprop_input_source(node: Node, sizes: Any, weight: Any, grad: Any) -> Any:
+def conv2d_backprop_input_source(node: Node, sizes: Any, weight: Any, grad: Any) -> str | None:
     """Return a transposed convolution."""
     form, wanted = node.data_format, node.out_dims()
     window = node.dims(1)
@@ -173,7 +173,9 @@ def conv2d_backprop_input_source(node: Node, sizes: Any, weight: Any, grad: Any)
     return to_last(text, form)
 
 
-def _window_of(node: Node, sizes: Sequence[Any]) -> Any:
+def _window_of(
+    node: Node, sizes: Sequence[Any]
+) -> tuple[bytes, tuple[int, ...], tuple[int, ...]] | None:
     """Window and strides of a pool over the spatial dimensions; None for others."""
     form = node.op.attrs.get("data_format", b"NHWC")
     if form not in (b"NHWC", b"NCHW"):

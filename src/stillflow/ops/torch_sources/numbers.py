@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.node import Node
@@ -26,7 +27,7 @@ def batch_mat_mul_source(node: Node, a: Any, b: Any) -> Any:
     return f"{left} @ {right}"
 
 
-def _binary(name: str) -> Any:
+def _binary(name: str) -> Callable[..., Any]:
     def source(node: Node, x: Any, y: Any) -> Any:
         return f"torch.{name}({x}, {y})" if is_plain(node) else None
 
@@ -56,7 +57,7 @@ def squared_difference_source(node: Node, x: Any, y: Any) -> Any:
     return f"({x} - {y.operand}).square()"
 
 
-def _reduction(name: str) -> Any:
+def _reduction(name: str) -> Callable[..., Any]:
     def source(node: Node, x: Any, axis: Any) -> Any:
         axes = axes_of(node, axis, rank_of(node))
         if axes is None or not is_plain(node):
@@ -74,12 +75,12 @@ for _op, _function in (("All", "all"), ("Any", "any"), ("Mean", "mean")):
 
 
 @source_of("Softmax")
-def softmax_source(node: Node, x: Any) -> Any:
+def softmax_source(node: Node, x: Any) -> str:
     return f"torch.softmax({x}, -1)"
 
 
 @source_of("LogSoftmax")
-def log_softmax_source(node: Node, x: Any) -> Any:
+def log_softmax_source(node: Node, x: Any) -> str:
     return f"torch.log_softmax({x}, -1)"
 
 
@@ -118,5 +119,5 @@ def _local_response(x: Any, radius: int, bias: float, alpha: float, beta: float)
 
 
 @source_of("L2Loss")
-def l2_loss_source(node: Node, x: Any) -> Any:
+def l2_loss_source(node: Node, x: Any) -> str:
     return f"{x}.square().sum() / 2"

@@ -10,6 +10,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import OutputDims
 
 infeed_dequeue_op = op(
     "InfeedDequeue() -> output: dtype; dtype: type; shape: shape; flags: stateful", elsewhere=True
@@ -82,7 +83,7 @@ _SUPPORTED = frozenset((
 
 @infeed_dequeue_op.shape
 @outfeed_dequeue_op.shape
-def one_shape(node: Node) -> Any:
+def one_shape(node: Node) -> OutputDims:
     return node.shape._dims
 
 
@@ -93,13 +94,13 @@ def infeed_dequeue_tuple_check(node: Node) -> None:
 
 
 @infeed_dequeue_tuple_op.shape
-def infeed_dequeue_tuple_shape(node: Node) -> Any:
+def infeed_dequeue_tuple_shape(node: Node) -> OutputDims:
     missing = [None] * (len(node.dtypes) - len(node.shapes))
     return [shape._dims for shape in node.shapes] + missing
 
 
 @outfeed_dequeue_tuple_op.shape
-def outfeed_dequeue_tuple_shape(node: Node) -> Any:
+def outfeed_dequeue_tuple_shape(node: Node) -> OutputDims:
     if len(node.shapes) != len(node.dtypes):
         raise ValueError("Incorrect number of output shapes specified")
     return [shape._dims for shape in node.shapes]

@@ -8,6 +8,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.ops.tpu.shards import get_tpu_context
 from stillflow.platform import tf_logging as logging
 
@@ -39,17 +40,17 @@ collective_permute_op = op(
 
 @cross_replica_sum_op.shape
 @collective_permute_op.shape
-def same_shape(node: Node) -> Any:
+def same_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @cross_replica_sum_op.gradient
-def cross_replica_sum_gradient(node: Node, grad: Tensor) -> Any:
+def cross_replica_sum_gradient(node: Node, grad: Tensor) -> Gradients:
     return [cross_replica_sum_op(grad, node.inputs[1]), None]
 
 
 @collective_permute_op.gradient
-def collective_permute_gradient(node: Node, grad: Tensor) -> Any:
+def collective_permute_gradient(node: Node, grad: Tensor) -> Gradients:
     backwards = node.inputs[1][:, ::-1]
     return [collective_permute_op(grad, backwards), None]
 
@@ -71,7 +72,7 @@ def all_to_all_check(node: Node) -> None:
 
 
 @all_to_all_op.shape
-def all_to_all_shape(node: Node) -> Any:
+def all_to_all_shape(node: Node) -> OutputDims:
     dims = list(node.dims(0) or ())
     if dims[node.concat_dimension] is not None:
         dims[node.concat_dimension] *= node.split_count
@@ -81,7 +82,7 @@ def all_to_all_shape(node: Node) -> Any:
 
 
 @all_to_all_op.gradient
-def all_to_all_gradient(node: Node, grad: Tensor) -> Any:
+def all_to_all_gradient(node: Node, grad: Tensor) -> Gradients:
     back = all_to_all_op(
         grad,
         node.inputs[1],

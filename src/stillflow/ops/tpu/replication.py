@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.parts import OutputDims
 
 tpu_replicate_metadata_op = op(
     """
@@ -41,7 +40,7 @@ tpu_compilation_result_op = op("TPUCompilationResult() -> output: string", elsew
 
 
 @tpu_replicated_input_op.shape
-def tpu_replicated_input_shape(node: Node) -> Any:
+def tpu_replicated_input_shape(node: Node) -> OutputDims:
     last = len(node.inputs) - 1
     merged = node.dims(last)
     for index in reversed(range(last)):
@@ -53,10 +52,10 @@ def tpu_replicated_input_shape(node: Node) -> Any:
 
 
 @tpu_replicated_output_op.shape
-def tpu_replicated_output_shape(node: Node) -> Any:
+def tpu_replicated_output_shape(node: Node) -> OutputDims:
     return [node.dims(0)] * node.num_replicas
 
 
 @tpu_compilation_result_op.shape
-def tpu_compilation_result_shape(node: Node) -> Any:
+def tpu_compilation_result_shape(node: Node) -> OutputDims:
     return ()

@@ -9,6 +9,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import OutputDims
 
 configure_distributed_tpu_op = op(
     """
@@ -31,7 +32,7 @@ tpu_ordinal_selector_op = op(
 
 @configure_distributed_tpu_op.shape
 @tpu_ordinal_selector_op.shape
-def unknown_shape(node: Node) -> Any:
+def unknown_shape(node: Node) -> OutputDims:
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph import dims, dtypes
@@ -19,6 +19,10 @@ from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
 from stillflow.ops.training.limits import check_limits, check_scalar
 from stillflow.ops.training.rows import update_rows
+
+if TYPE_CHECKING:
+    from stillflow.ops.variables.buffer import Buffer
+
 
 _NUMBERS = (
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
@@ -163,7 +167,7 @@ def _shape(rule: Rule, others: Sequence[str]) -> Callable[[Node], Any]:
     return shape
 
 
-def _rows_of(rows: Any, given: Any) -> Any:
+def _rows_of(rows: Any, given: Any) -> tuple[int | None, ...] | None:
     """Return the shape of a variable whose gradient has one row per index."""
     if given is None:
         return None
@@ -239,7 +243,7 @@ class GroupedUpdate:
         self._names = [others[i - count] for i in self.shared]
         self._rule_name, self._flags, self._locked = rule, flags, locked
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any) -> Buffer:
         shared = [inputs[i] for i in self.shared]
         self.update([inputs[: self.count]], [inputs[self.gradient]], shared)
         return inputs[0]

@@ -214,7 +214,7 @@ def _ftrl(
     lr_power: float,
     l2_shrinkage: float = 0.0,
 ) -> None:
-    def power(values: Any) -> Any:
+    def power(values: Any) -> tuple[torch.Tensor, ...]:
         return (
             torch._foreach_sqrt(values)
             if lr_power == -0.5

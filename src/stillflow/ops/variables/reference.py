@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -10,7 +11,9 @@ from stillflow import errors
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Handle, Node
+from stillflow.graph.parts import Kernel, OutputDims
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 
 _VARIABLE = """
@@ -41,17 +44,17 @@ variable_op = op(
 )
 
 
-def variable_shape(node: Node) -> Any:
+def variable_shape(node: Node) -> TensorShape:
     return node.op.attrs["shape"]
 
 
-def variable_kernel(node: Any) -> Any:
+def variable_kernel(node: Any) -> Handle:
     name = node.op.attrs["shared_name"].decode() or node.name
     return node.handle(buffer_of(node, name))
 
 
 @variable_op.shape
-def old_variable_shape(node: Node) -> Any:
+def old_variable_shape(node: Node) -> OutputDims:
     # A shape of [] meant an unknown one before scalars could be told apart.
     shape = node.op.attrs["shape"]
     return None if shape._dims == () else shape
@@ -86,7 +89,7 @@ def _temporary_variables(node: Any) -> WeakValueDictionary[tuple[int, str], Buff
 
 
 @temporary_variable_op.kernel
-def temporary_variable_kernel(node: Any) -> Any:
+def temporary_variable_kernel(node: Any) -> Kernel:
     name = node.op.attrs["var_name"].decode() or node.name
     shape = tuple(node.op.attrs["shape"].as_list())
     dtype = getattr(torch, node.op.attrs["dtype"].torch_name)
@@ -116,12 +119,12 @@ destroy_temporary_variable_op = op(
 
 
 @destroy_temporary_variable_op.shape
-def destroy_temporary_variable_shape(node: Node) -> Any:
+def destroy_temporary_variable_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
 @destroy_temporary_variable_op.kernel
-def destroy_temporary_variable_kernel(node: Node) -> Any:
+def destroy_temporary_variable_kernel(node: Node) -> Kernel:
     name = node.var_name.decode()
     alive = _temporary_variables(node)
 
@@ -151,7 +154,7 @@ assign_op = op(
 
 
 @assign_op.shape
-def assign_shape(node: Node) -> Any:
+def assign_shape(node: Node) -> OutputDims:
     if node.validate_shape:
         kept, given = node.dims(0), node.dims(1)
         if node.planning and not dims.is_compatible(kept, given):
@@ -185,7 +188,7 @@ class Assignment:
 
 
 @assign_op.kernel
-def assign_kernel(node: Node) -> Any:
+def assign_kernel(node: Node) -> Kernel:
     dims_of_ref = node.op.inputs[0]._dims if node.validate_shape else None
     known = dims_of_ref is not None and None not in dims_of_ref
     return Assignment(dims_of_ref if known else None, node.validate_shape)
@@ -227,10 +230,10 @@ def changed_shape(node: Node) -> Any:
     return dims.merge(node.dims(0), node.dims(1))
 
 
-def in_place(method: str) -> Any:
+def in_place(method: str) -> Callable[..., Any]:
     """Return a kernel of a torch in-place method, under the variable's lock on request."""
 
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         locked = node.use_locking
 
         def change(ref: Any, value: Any) -> Any:
@@ -290,12 +293,12 @@ is_variable_initialized_op = op(
 
 
 @is_variable_initialized_op.shape
-def is_variable_initialized_shape(node: Node) -> Any:
+def is_variable_initialized_shape(node: Node) -> OutputDims:
     return ()
 
 
 @is_variable_initialized_op.kernel
-def is_variable_initialized_kernel(node: Node) -> Any:
+def is_variable_initialized_kernel(node: Node) -> Kernel:
     return lambda ref: torch.tensor(ref.value is not None)
 
 
@@ -310,17 +313,17 @@ count_up_to_op = op(
 
 
 @count_up_to_op.shape
-def count_up_to_shape(node: Node) -> Any:
+def count_up_to_shape(node: Node) -> OutputDims:
     dims.with_rank(node.dims(0), 0)
     return ()
 
 
 @count_up_to_op.kernel
-def count_up_to_kernel(node: Node) -> Any:
+def count_up_to_kernel(node: Node) -> Kernel:
     return count_up_to(node.limit)
 
 
-def count_up_to(limit: int) -> Any:
+def count_up_to(limit: int) -> Callable[..., Any]:
     """Return the counter and increment it, up to `limit`."""
 
     def count(ref: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
@@ -10,6 +11,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.debugging.handle_types import type_word
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 from stillflow.ops.variables.reference import count_up_to, update
@@ -31,7 +33,7 @@ var_handle_op = op(
 
 
 @var_handle_op.shape
-def var_handle_shape(node: Node) -> Any:
+def var_handle_shape(node: Node) -> OutputDims:
     handle = node.outputs[0]
     handle._handle_dims = node.op.attrs["shape"]._dims
     handle._handle_dtype = node.op.attrs["dtype"]
@@ -39,7 +41,7 @@ def var_handle_shape(node: Node) -> Any:
 
 
 @var_handle_op.kernel
-def var_handle_kernel(node: Any) -> Any:
+def var_handle_kernel(node: Any) -> Kernel:
     name = node.op.attrs["shared_name"].decode() or node.name
     return node.handle(buffer_of(node, name, is_resource=True))
 
@@ -58,7 +60,7 @@ read_variable_op = op(
 
 
 @read_variable_op.shape
-def read_variable_shape(node: Node) -> Any:
+def read_variable_shape(node: Node) -> OutputDims:
     _check_type(node)
     return node.variable_dims(0)
 
@@ -95,7 +97,7 @@ assign_variable_op = op(
 
 
 @assign_variable_op.shape
-def assign_variable_shape(node: Node) -> Any:
+def assign_variable_shape(node: Node) -> OutputDims:
     _check_type(node, changes=True)
     if node.is_eager:
         return []
@@ -108,7 +110,7 @@ def assign_variable_shape(node: Node) -> Any:
 
 
 @assign_variable_op.kernel
-def assign_variable_kernel(node: Node) -> Any:
+def assign_variable_kernel(node: Node) -> Kernel:
     def assign(handle: Any, value: Any) -> None:
         handle.value = value
 
@@ -127,8 +129,8 @@ def assign_variable_kernel(node: Node) -> Any:
     return assign_any
 
 
-def _in_place(method: str) -> Any:
-    def kernel(node: Node) -> Any:
+def _in_place(method: str) -> Callable[..., Any]:
+    def kernel(node: Node) -> Callable[..., Any]:
         def change(handle: Any, value: Any) -> None:
             with handle.lock:
                 update(handle, method, value)
@@ -152,7 +154,7 @@ assign_sub_variable_op = op(
 )
 
 
-def _update_shape(node: Node) -> Any:
+def _update_shape(node: Node) -> list[Any]:
     _check_type(node, changes=True)
     if not node.planning:  # the kernel compares with the shape that the variable has by then
         dims.merge(node.variable_dims(0), node.dims(1))
@@ -176,12 +178,12 @@ var_is_initialized_op = op(
 
 
 @var_is_initialized_op.shape
-def var_is_initialized_shape(node: Node) -> Any:
+def var_is_initialized_shape(node: Node) -> OutputDims:
     return ()
 
 
 @var_is_initialized_op.kernel
-def var_is_initialized_kernel(node: Node) -> Any:
+def var_is_initialized_kernel(node: Node) -> Kernel:
     return lambda handle: torch.tensor(handle.value is not None)
 
 
@@ -198,7 +200,7 @@ variable_shape_op = op(
 
 
 @variable_shape_op.shape
-def variable_shape_shape(node: Node) -> Any:
+def variable_shape_shape(node: Node) -> OutputDims:
     known = node.variable_dims(0)
     return (None,) if known is None else (len(known),)
 
@@ -214,7 +216,7 @@ def variable_shape_value(node: Node) -> Any:
 
 
 @variable_shape_op.kernel
-def variable_shape_kernel(node: Node) -> Any:
+def variable_shape_kernel(node: Node) -> Kernel:
     dtype = getattr(torch, node.out_type.torch_name)
     return lambda handle: torch.tensor(tuple(handle.read().shape), dtype=dtype)
 
@@ -230,7 +232,7 @@ destroy_resource_op = op(
 
 
 @destroy_resource_op.kernel
-def destroy_resource_kernel(node: Node) -> Any:
+def destroy_resource_kernel(node: Node) -> Kernel:
     ignore = node.ignore_lookup_error
 
     def destroy(handle: Any) -> None:
@@ -259,7 +261,7 @@ resource_count_up_to_op = op(
 
 
 @resource_count_up_to_op.shape
-def resource_count_up_to_shape(node: Node) -> Any:
+def resource_count_up_to_shape(node: Node) -> OutputDims:
     held, asked = node.inputs[0]._handle_dtype, node.op.attrs["T"]
     if not node.planning and held is not None and held.base_dtype != asked:
         raise ValueError(f"Data types do not match: {type_word(asked)} and {type_word(held)}")
@@ -270,7 +272,7 @@ def resource_count_up_to_shape(node: Node) -> Any:
 
 
 @resource_count_up_to_op.kernel
-def resource_count_up_to_kernel(node: Node) -> Any:
+def resource_count_up_to_kernel(node: Node) -> Kernel:
     return count_up_to(node.limit)
 
 

@@ -8,6 +8,7 @@ from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 
 zero_initializer_op = op(
     """
@@ -20,7 +21,7 @@ zero_initializer_op = op(
 
 
 @zero_initializer_op.shape
-def zero_initializer_shape(node: Node) -> Any:
+def zero_initializer_shape(node: Node) -> OutputDims:
     return node.dims(0)
 
 
@@ -34,7 +35,7 @@ def _zeros_once(buffer: Any, shape: tuple[int, ...], dtype: Any, device: Any) ->
 
 
 @zero_initializer_op.kernel
-def zero_initializer_kernel(node: Any) -> Any:
+def zero_initializer_kernel(node: Any) -> Kernel:
     shape = tuple(node.op.inputs[0]._dims)
     dtype, device = getattr(torch, node.T.torch_name), node.device
     return lambda ref: _zeros_once(ref, shape, dtype, device)
@@ -52,7 +53,7 @@ zero_var_initializer_op = op(
 
 
 @zero_var_initializer_op.shape
-def zero_var_initializer_shape(node: Node) -> Any:
+def zero_var_initializer_shape(node: Node) -> OutputDims:
     handle = node.outputs[0]
     handle._handle_dims = node.op.attrs["shape"]._dims
     handle._handle_dtype = node.op.attrs["dtype"]
@@ -60,7 +61,7 @@ def zero_var_initializer_shape(node: Node) -> Any:
 
 
 @zero_var_initializer_op.kernel
-def zero_var_initializer_kernel(node: Any) -> Any:
+def zero_var_initializer_kernel(node: Any) -> Kernel:
     shape = tuple(node.op.attrs["shape"].as_list())
     dtype, device = getattr(torch, node.op.attrs["dtype"].torch_name), node.device
     return lambda handle: _zeros_once(handle, shape, dtype, device)

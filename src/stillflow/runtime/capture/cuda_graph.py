@@ -194,7 +194,7 @@ def _captured(code: Code, given: list[Any], device: Any) -> tuple[Any, list[Any]
     return graph, [outputs] if isinstance(outputs, torch.Tensor) else list(outputs or ())
 
 
-def _pool(device: Any) -> Any:
+def _pool(device: Any) -> tuple[int, ...]:
     """Return the memory for all graphs of a device; none of them needs its old content at a run."""
     return _first_graph(device)[0]
 

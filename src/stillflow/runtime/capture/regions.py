@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer
@@ -124,7 +125,7 @@ class Segments:
             for root in value.roots
         )
 
-    def place(self, step: Step) -> Any:
+    def place(self, step: Step) -> tuple[torch.device, Any] | None:
         """Return the CUDA device that a step is captured on, and when.
 
         None if it is not captured.
@@ -171,7 +172,7 @@ class Segments:
             return not isinstance(self._constants[name], Buffer) or place == device
         return bool(place == device or (is_rate and name in self._floats and place is not None))
 
-    def _place_of(self, name: str) -> Any:
+    def _place_of(self, name: str) -> torch.device:
         return self._places.get(name) or self._moves.place(name)
 
 

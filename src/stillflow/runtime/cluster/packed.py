@@ -38,7 +38,7 @@ def pack(value: Any, dtype: DType) -> tuple[Any, Any]:
     return head, flat.view(np.uint8).data if flat.size else b""
 
 
-def _message(name: str) -> Any:
+def _message(name: str) -> type[Any]:
     return protos.file("stillflow/cluster.proto")[name]
 
 

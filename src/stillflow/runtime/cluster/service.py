@@ -106,7 +106,7 @@ class Caller:
         job, task = self._task.task
         return "description", {"cluster": self._task.cluster_def, "job": job, "task": task}, []
 
-    def _open(self, wanted: Any, tensors: list[Any]) -> Any:
+    def _open(self, wanted: Any, tensors: list[Any]) -> tuple[str, dict[str, list[Any]], list[Any]]:
         del tensors
         config = wanted.config if wanted.HasField("config") else None
         task = wanted.job, wanted.task
@@ -123,25 +123,27 @@ class Caller:
         ]
         return "opened", {"devices": devices}, []
 
-    def _register(self, part: Any, tensors: list[Any]) -> Any:
+    def _register(self, part: Any, tensors: list[Any]) -> tuple[str, dict[str, int], list[Any]]:
         del tensors
         guest = self._task.guest(part.session)
         number = guest.register(part.graph, part.feeds, part.fetches, part.targets)
         return "registered", {"part": number}, []
 
-    def _run(self, run: Any, tensors: list[Any]) -> Any:
+    def _run(
+        self, run: Any, tensors: list[Any]
+    ) -> tuple[str, dict[str, None], list[tuple[Any, ...]]]:
         guest = self._task.guest(run.session)
         options = run.options if run.HasField("options") else None
         values, metadata = guest.run(run.part, run.step, tensors, options)
         return "ran", {"metadata": metadata}, pack_all(values, guest.part(run.part).types)
 
-    def _close(self, close: Any, tensors: list[Any]) -> Any:
+    def _close(self, close: Any, tensors: list[Any]) -> tuple[str, dict[Any, Any], list[Any]]:
         del tensors
         self._sessions.discard(close.session)
         self._task.close(close.session)
         return "done", {}, []
 
-    def _reset(self, reset: Any, tensors: list[Any]) -> Any:
+    def _reset(self, reset: Any, tensors: list[Any]) -> tuple[str, dict[Any, Any], list[Any]]:
         del tensors
         self._task.clear(list(reset.containers))
         return "done", {}, []

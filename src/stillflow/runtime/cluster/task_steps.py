@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.runtime.interrupts import Interrupt, Waits, interrupted_by
 
@@ -53,7 +54,7 @@ class TaskStep(Interrupt):
         if done is not None:
             done.release()
 
-    def take(self, key: str, waits: Waits) -> Any:
+    def take(self, key: str, waits: Waits) -> Array:
         """Remove and return an item, waiting until it arrives.
 
         Raises:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from stillflow import errors
 from stillflow.graph.device import canonical_name
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 
 
 class Gpu(NamedTuple):
@@ -120,7 +121,7 @@ class DeviceAttributes:
         self.description = description
 
     @property
-    def torch_device(self) -> Any:
+    def torch_device(self) -> torch.device:
         """The torch device."""
         import torch
 

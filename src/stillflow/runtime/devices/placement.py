@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from stillflow.graph.graph import Graph
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime import native_log
 from stillflow.runtime.devices.devices import DeviceAttributes
@@ -92,7 +93,7 @@ class Placement:
         """
         return self._get_placer().device_of(op)
 
-    def torch_device(self, op: Operation) -> Any:
+    def torch_device(self, op: Operation) -> torch.device:
         """Return the torch device that an operation computes on."""
         self.devices()
         return self._devices[self._get_placer().number_of(op)].torch_device

@@ -225,7 +225,7 @@ def begin(request: PlanRequest) -> PlanReport | None:
     return report
 
 
-def timed_emitter(emitter: Any, report: PlanReport | None) -> Any:
+def timed_emitter(emitter: Any, report: PlanReport | None) -> type[Any]:
     """Return a kind of emitter whose plans time their steps, if the report asks for it.
 
     Else the same.

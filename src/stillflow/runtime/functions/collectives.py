@@ -14,6 +14,7 @@ from stillflow.graph.card import op as registered
 from stillflow.graph.device import merge_over
 from stillflow.graph.dims import shape_text
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.math import binary, division
 from stillflow.runtime.functions.inlining import Call, Inliner
@@ -47,7 +48,7 @@ def _members(call: Call) -> list[Operation]:
     return found
 
 
-def _reduce(inliner: Inliner, call: Call) -> Any:
+def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     merge = call.op.attrs["merge_op"]
     if merge not in _MERGES:
         raise errors.InvalidArgumentError(
@@ -68,12 +69,12 @@ def _reduce(inliner: Inliner, call: Call) -> Any:
 
 
 @gathered_card.shape
-def gathered_shape(node: Any) -> Any:
+def gathered_shape(node: Any) -> OutputDims:
     return None
 
 
 @gathered_card.kernel
-def gathered_kernel(node: Any) -> Any:
+def gathered_kernel(node: Any) -> Kernel:
     size, key = node.N, node.instance_key
     devices = [device.decode() for device in node.devices]
 
@@ -94,7 +95,7 @@ def gathered_kernel(node: Any) -> Any:
     return gather
 
 
-def _gather(inliner: Inliner, call: Call) -> Any:
+def _gather(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     members = sorted(_members(call), key=lambda op: merge_over(_HERE, op.device))
     given = [_input_of(inliner, call, member) for member in members]
     rows = inliner.add(
@@ -105,7 +106,7 @@ def _gather(inliner: Inliner, call: Call) -> Any:
     return _done(inliner, call, rows._outputs[0])
 
 
-def _broadcast(inliner: Inliner, call: Call) -> Any:
+def _broadcast(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     (sender,) = (op for op in _members(call) if op.type == "CollectiveBcastSend")
     return _done(inliner, call, _input_of(inliner, call, sender))
 

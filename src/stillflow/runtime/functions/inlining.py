@@ -376,13 +376,13 @@ def inline_call(
     return outputs, inliner.pivot(call.name, done, call.op)
 
 
-def _call(inliner: Inliner, call: Call) -> Any:
+def _call(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     """Return a node whose type is the function's name."""
     function, body = resolve(call.op, call.op.type, call.op.node_def.attr)
     return inline_call(inliner, call, function, body)
 
 
-def _call_attribute(inliner: Inliner, call: Call) -> Any:
+def _call_attribute(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     """Return a node that names the function in its attribute `f`."""
     executor = call.op.attrs.get("executor_type", b"").decode()
     if executor not in EXECUTORS:
@@ -394,7 +394,7 @@ def _call_attribute(inliner: Inliner, call: Call) -> Any:
     return inline_call(inliner, call, *call.function(call.op.attrs["f"]))
 
 
-def _remote_call(inliner: Inliner, call: Call) -> Any:
+def _remote_call(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     if inliner.knows_devices:
         call.device = _target_of(call)
     call.controls += inliner.makers(call.inputs.pop(0))

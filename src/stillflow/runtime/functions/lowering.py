@@ -10,8 +10,10 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.card import op as registered
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.control_flow.switch import (
     enter_op,
@@ -43,7 +45,7 @@ def _scalar(node: Node) -> Any:
 
 
 @range_card.shape
-def _range_shape(node: Node) -> Any:
+def _range_shape(node: Node) -> OutputDims:
     for index, name in enumerate(("start", "limit", "delta")):
         if node.dims(index):
             raise ValueError(f"{name} must be a scalar")
@@ -51,7 +53,7 @@ def _range_shape(node: Node) -> Any:
 
 
 @range_card.kernel
-def _range_kernel(node: Node) -> Any:
+def _range_kernel(node: Node) -> Kernel:
     def check(start: Any, limit: Any, delta: Any) -> Any:
         ahead = start <= limit if delta > 0 else start >= limit
         if not delta or not ahead:
@@ -66,10 +68,10 @@ counts_card.shape(_scalar)
 
 
 @truth_card.kernel
-def _truth_kernel(node: Node) -> Any:
+def _truth_kernel(node: Node) -> Kernel:
     import torch
 
-    def truth(value: Any) -> Any:
+    def truth(value: Any) -> torch.Tensor:
         if value.ndim:
             there = value.size if isinstance(value, np.ndarray) else value.numel()
         else:
@@ -80,8 +82,8 @@ def _truth_kernel(node: Node) -> Any:
 
 
 @counts_card.kernel
-def _counts_kernel(node: Node) -> Any:
-    def counts(i: Any, limit: Any, delta: Any) -> Any:
+def _counts_kernel(node: Node) -> Kernel:
+    def counts(i: Any, limit: Any, delta: Any) -> torch.Tensor:
         return i < limit if delta > 0 else i > limit
 
     return counts
@@ -154,7 +156,7 @@ def _body_branch(inliner: Inliner, call: Call, named: Any, part: str) -> Branch:
     return branch
 
 
-def _if(inliner: Inliner, call: Call) -> Any:
+def _if(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     attrs = call.op.attrs
     condition, *inputs = call.inputs
     condition = inliner.plain(condition, call.name, call.op)
@@ -165,7 +167,7 @@ def _if(inliner: Inliner, call: Call) -> Any:
     )  # fmt: skip
 
 
-def _case(inliner: Inliner, call: Call) -> Any:
+def _case(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     """Return a chain of branches; an index out of range takes the last."""
     index, *inputs = call.inputs
     index = inliner.plain(index, call.name, call.op)
@@ -204,7 +206,7 @@ def _chain(
         rest = branches[-1]
         return _branches(inliner, call, equal, inputs, branches[first], rest, f"case_{first}/")
 
-    def others(given: Sequence[Tensor], pivot: Operation) -> Any:
+    def others(given: Sequence[Tensor], pivot: Operation) -> tuple[list[Tensor], list[Operation]]:
         inner, *values = given
         outputs, done = _chain(inliner, call, inner, values, branches, first + 1)
         return outputs, [done]
@@ -293,7 +295,7 @@ def _refused(call: Call, message: str) -> errors.OpError:
     return errors.InvalidArgumentError(call.op.node_def, call.op, message)
 
 
-def _while(inliner: Inliner, call: Call) -> Any:
+def _while(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     attrs = call.op.attrs
     inputs = call.inputs
     if not inputs:  # a loop needs something that goes round
@@ -314,7 +316,7 @@ def _while(inliner: Inliner, call: Call) -> Any:
 
     run_body = _body_branch(inliner, call, attrs["body"], "body/")
 
-    def turn(current: Sequence[Tensor], pivot: Operation) -> Any:
+    def turn(current: Sequence[Tensor], pivot: Operation) -> tuple[list[Tensor], list[Operation]]:
         outputs, done = run_body(current[:count], pivot)
         return [*outputs, *current[count:]], done
 
@@ -339,7 +341,7 @@ def _for(inliner: Inliner, call: Call) -> Any:
 
     run_body = _body_branch(inliner, call, call.op.attrs["body"], "body/")
 
-    def turn(current: Sequence[Tensor], pivot: Operation) -> Any:
+    def turn(current: Sequence[Tensor], pivot: Operation) -> tuple[list[Tensor], list[Operation]]:
         outputs, done = run_body(current, pivot)
         number = inliner.add(add_op, [current[0], delta], f"{call.name}/add", call.op)
         return [number._outputs[0], *outputs], done
@@ -348,7 +350,7 @@ def _for(inliner: Inliner, call: Call) -> Any:
     return exits[1:], done
 
 
-def _symbolic_gradient(inliner: Inliner, call: Call) -> Any:
+def _symbolic_gradient(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     named = call.op.attrs["f"]
     body = gradient_body(call.op.graph, named, len(call.op.attrs["Tout"]))
     return inline_call(inliner, call, f"{named.name}_gradient", body)

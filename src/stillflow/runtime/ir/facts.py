@@ -21,6 +21,7 @@ from stillflow.runtime.interrupts import Waits
 from stillflow.runtime.ir.containers import Containers
 
 if TYPE_CHECKING:
+    from stillflow.runtime.functions.callables import CompiledFunction
     from stillflow.runtime.resources import Resources
 
 # Functions of libraries: how they are compiled, and how their random streams begin again.
@@ -211,7 +212,7 @@ class PlanNode(Node):
         """State that belongs to this op alone within the session (a random stream, say)."""
         return self.facts.resources.own("", OP_STATE, _state_name(self.op), create)
 
-    def function(self, named: Any, on_host: bool = False) -> Any:
+    def function(self, named: Any, on_host: bool = False) -> CompiledFunction:
         """Return a callable of a function, given by a `NameAttrList` or name, on run-time values.
 
         Args:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.steps import Called, Memory, Name, Step, Value, is_call, is_plain
 
@@ -178,11 +179,11 @@ class StepGraph:
         """Return the constant of this name; None for other values and other texts."""
         return self.constants.get(name) if isinstance(name, Name) else None
 
-    def device_of(self, op: Operation) -> Any:
+    def device_of(self, op: Operation) -> torch.device | None:
         """Return the torch device of an operation; None if all compute on the CPU."""
         return None if self.moves is None else self.moves.device_of(op)
 
-    def place_of(self, name: str) -> Any:
+    def place_of(self, name: str) -> torch.device | None:
         """Return the torch device of a value; None if unknown, or if all are on the CPU."""
         return None if self.moves is None else self.moves.place(name)
 

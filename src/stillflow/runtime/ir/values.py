@@ -12,6 +12,7 @@ import torch
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.ir.facts import to_array
@@ -70,7 +71,7 @@ def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:
     return _fetch_copy if copy else _fetch
 
 
-def fetch_fed(value: Any) -> Any:
+def fetch_fed(value: Any) -> Array:
     """Return a feed as an array, also if it is a scalar."""
     return as_fed(value) if isinstance(value, np.ndarray) else to_array(value)
 
@@ -94,19 +95,19 @@ def _fetch_copy(value: Any) -> Any:
     return array.copy() if array.ndim else array[()]
 
 
-def _fetch_string(value: Any) -> Any:
+def _fetch_string(value: Any) -> Array | bytes:
     if isinstance(value, np.ndarray):
         return value if value.ndim else value[()]
     return _fetch_handle(value)
 
 
-def _fetch_string_copy(value: Any) -> Any:
+def _fetch_string_copy(value: Any) -> Array | bytes:
     if isinstance(value, np.ndarray):
         return value.copy() if value.ndim else value[()]
     return _fetch_handle(value)
 
 
-def _fetch_handle(value: Any) -> Any:
+def _fetch_handle(value: Any) -> Array:
     """Return a handle that is a reference to strings: the container, and the name in it."""
     return np.array([b"localhost", value.name.encode()], dtype=object)
 

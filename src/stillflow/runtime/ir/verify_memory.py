@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from stillflow.graph.dtypes import DType, resource, variant
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.ir.aliasing import kept_inputs
 from stillflow.runtime.ir.step_graph import StepGraph
@@ -52,7 +53,7 @@ def _is_taken(step: Step, found: DType, wanted: Collection[DType]) -> bool:
     return found in wanted or free
 
 
-def _host(device: Any) -> Any:
+def _host(device: Any) -> torch.device:
     return type(device)("cpu")
 
 

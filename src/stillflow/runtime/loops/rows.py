@@ -187,7 +187,7 @@ def _own(results: list[Any], others: Sequence[Any]) -> list[Any]:
     return owned
 
 
-def _memory(value: Any) -> Any:
+def _memory(value: Any) -> int:
     """Return the key of a value's memory."""
     if isinstance(value, torch.Tensor):
         return value.untyped_storage().data_ptr()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
+from stillflow.graph.lazy import torch
 from stillflow.ops.math import row_extremes
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step, fuse, in_order
@@ -63,7 +64,7 @@ def _fused(parts: list[Step], graph: StepGraph) -> Step:
     arguments = [rows, labels]
     plain = in_order([*places, equal, cast, mean], arguments, mean.outputs, graph.constants)
 
-    def accuracy(rows: Any, labels: Any) -> Any:
+    def accuracy(rows: Any, labels: Any) -> torch.Tensor:
         found = row_extremes.share(rows, labels) if row_extremes.takes(rows) else None
         return plain(rows, labels)[0] if found is None else found
 

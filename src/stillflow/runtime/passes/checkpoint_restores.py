@@ -81,7 +81,7 @@ def _into(restore: Restore, assigns: Sequence[Step]) -> Callable[..., None]:
     return run
 
 
-def _memory(current: Any, shape: Any, dtype: Any) -> Any:
+def _memory(current: Any, shape: Any, dtype: Any) -> torch.Tensor | None:
     """Return the memory for a variable's next value of this shape; None if it is not known."""
     if current is not None:
         return current if shape is None or shape == current.shape else None

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.lazy import torch
 from stillflow.ops.sparse import native_kernels
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step, fuse, in_order, is_call
@@ -237,7 +238,7 @@ def _rows_looked_up(graph: StepGraph, select: Step) -> _Fused | None:
     plain = in_order(parts, taken, select.outputs, graph.constants)
     is_handle = gather.op is not None and gather.op.type == "ResourceGather"
 
-    def look_up(table: Any, names: Any, places: Any, segments: Any, flags: Any) -> Any:
+    def look_up(table: Any, names: Any, places: Any, segments: Any, flags: Any) -> torch.Tensor:
         rows = table.read() if is_handle else table
         found = native_kernels.reduce_picked(rows, places, segments, mode, len(flags), flags, names)
         return plain(table, names, places, segments, flags)[0] if found is None else found
@@ -282,7 +283,9 @@ def _spread(graph: StepGraph, parts: list[Step], mode: str, others: list[Any]) -
         return None
     plain = in_order(parts, taken, outputs, graph.constants)
 
-    def spread(flags: Any, like: Any, grad: Any, places: Any, segments: Any, size: Any) -> Any:
+    def spread(
+        flags: Any, like: Any, grad: Any, places: Any, segments: Any, size: Any
+    ) -> torch.Tensor:
         found = None
         if like.shape == grad.shape and len(flags) == len(grad):
             found = native_kernels.spread_picked(grad, places, segments, mode, int(size), flags)

@@ -239,7 +239,7 @@ def _of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[...,
 def _summarize(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
     histograms = TaggedHistograms(tags)
 
-    def summarize(*values: Any) -> Any:
+    def summarize(*values: Any) -> bytes | list[bytes]:
         messages = histograms(values)
         for message, tag, op, shown in zip(messages, tags, ops, values):
             if not message:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph import dims
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.devices.moves import HOST
 from stillflow.runtime.interrupts import Waits, current_interrupt
@@ -77,7 +79,7 @@ def _send(device: str, key: str, dtype: DType, value: Any) -> None:
     step.send(device, key, dtype, value)
 
 
-def _take(key: str, waits: Waits, fits: Callable[[Any], Any]) -> Any:
+def _take(key: str, waits: Waits, fits: Callable[[Any], Any]) -> torch.Tensor | Array:
     step: Any = current_interrupt()
     return from_array(fits(step.take(key, waits)))
 
@@ -88,7 +90,7 @@ def _take_if_there(key: str, waits: Waits, fits: Callable[[Any], Any]) -> tuple[
     return (None, False) if value is DEAD else (from_array(fits(value)), True)
 
 
-def _checked(received: Tensor, array: Any) -> Any:
+def _checked(received: Tensor, array: Any) -> Array:
     """Return a received array of the shape that the plan relies on.
 
     AbortedError if it has another; the next run relies on none.

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from stillflow.graph.lazy import torch
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.runtime.failures import named_error
 from stillflow.runtime.ir.steps import Memory, Step, last_uses, taken_by
@@ -101,7 +102,7 @@ class Code(Emitter):
         self.lines.append(f"    return {', '.join(part.outputs) or None}")
         self.code = self.build("part")
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: Any) -> torch.Tensor | tuple[Any, ...] | None:
         try:
             return self.code(*values)
         except Exception as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -574,7 +574,7 @@ _BY_ACCESS: dict[tuple[HandleKind | None, Access], Any] = {
 _BY_TYPE: dict[str, Any] = {"_Pivot": _pivot, "SparseReshape": _sparse_reshape}
 
 
-def _special(op: Operation) -> Any:
+def _special(op: Operation) -> Callable[..., Any] | None:
     """Return the function that traces an operation in a way of its own, None for most."""
     card = op.card
     if card.flow is not None:

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Name, Step
@@ -250,5 +251,5 @@ def _help(*begun: Pending) -> None:
         call.work()
 
 
-def _result(begun: Pending) -> Any:
+def _result(begun: Pending) -> Array:
     return begun.result()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.executor.dataflow import DEAD
@@ -57,7 +58,7 @@ def plan_with_empty(
     return plan
 
 
-def _fetched(value: Any, convert: Callable[[Any], Any] | None) -> Any:
+def _fetched(value: Any, convert: Callable[[Any], Any] | None) -> Array:
     if value is None or value is DEAD:
         return np.empty(0, np.float32)
     return value if convert is None else convert(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -143,7 +144,7 @@ class Fetches:
         if kind is dict:
             return lambda values: {key: part(values) for key, part in parts.items()}
 
-        def build(values: list[Any]) -> Any:
+        def build(values: list[Any]) -> OrderedDict[Any, Any]:
             result = kind()
             for key, part in parts.items():
                 result[key] = part(values)

@@ -165,7 +165,7 @@ class PartialPlans:
         from stillflow.runtime.ir.request import PlanRequest
         from stillflow.runtime.plan.plan import make_plan
 
-        def make(shapes: Shapes) -> Any:
+        def make(shapes: Shapes) -> Callable[..., Any]:
             dims = dict(zip(known, shapes, strict=True))
             request = PlanRequest(step.fetched, [], dims, raw=step.kept, skip=step.ran)
             return make_plan(resources.drawing_again(), request)

@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.cluster import targets
 from stillflow.runtime.interrupts import time_limit
@@ -231,7 +232,7 @@ class BaseSession(SessionPlans):
                 plan.prepare(*feeds.values())
         return "\n\n".join(text_of(plan, times=False) for plan in plans)
 
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Declare the fetches and feeds of a partial run's steps; return its handle.
 
         Raises:
@@ -352,7 +353,7 @@ class BaseSession(SessionPlans):
         if self._resources is not None:
             kept_tensors(self._resources).forget(handle)
 
-    def _session_tensor(self, handle: str) -> Any:
+    def _session_tensor(self, handle: str) -> torch.Tensor:
         return kept_tensors(self._get_resources()).get(handle)
 
     def _runs_alone(self, fetches: Any, feeds: Iterable[Tensor] = ()) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from stillflow.runtime.resources import Resources, resources_of_host
 from stillflow.runtime.session import mixed_precision_state
 from stillflow.runtime.session.fetches import Fetches
 from stillflow.runtime.session.settings import session_config
+
+if TYPE_CHECKING:
+    from stillflow.runtime.cluster.master import ClusterPlan
+    from stillflow.runtime.tracing.run_metadata import TracedRuns
 
 
 class SessionPlans:
@@ -98,7 +102,7 @@ class SessionPlans:
             self._placement.place_new()
             self._edition = edition
 
-    def _traced_runs(self, finish: Callable[..., None]) -> Any:
+    def _traced_runs(self, finish: Callable[..., None]) -> TracedRuns:
         self._take_changes()
         with self._lock:
             if self._traced is None:
@@ -142,7 +146,7 @@ class SessionPlans:
         plan = plan_of_run(resources, handler, dims, self._master is None)
         return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
 
-    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> Any:
+    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> ClusterPlan | None:
         """Return the distributed plan of a run; None if this process does it by itself."""
         if self._master is None:
             return None

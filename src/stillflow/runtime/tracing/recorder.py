@@ -211,7 +211,7 @@ def _name(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _described(value: Any) -> Any:
+def _described(value: Any) -> tuple[str, Any, int, str] | None:
     if isinstance(value, torch.Tensor):
         allocator = "cpu" if value.is_cpu else f"GPU_{value.device.index or 0}_bfc"
         return _name(value.dtype), value.shape, value.nbytes, allocator

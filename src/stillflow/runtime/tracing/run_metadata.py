@@ -213,7 +213,9 @@ class TracedRuns:
         self._plans.clear()
         self._stats = Stats(self._placement)
 
-    def run(self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any) -> Any:
+    def run(
+        self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any
+    ) -> list[Any]:
         """Run `fetches` and fill in the metadata that `options` request.
 
         Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -111,7 +112,7 @@ def remove_nodes(graph_def: Any, context: Context) -> Any:
     return graph_def
 
 
-def _without(kept: set[str], names: dict[str, str]) -> Any:
+def _without(kept: set[str], names: dict[str, str]) -> Callable[..., Any]:
     def replace(match: Match, read: Any) -> list[Any]:
         node, source = match.node, match.inputs[0].node
         if node.name in kept:

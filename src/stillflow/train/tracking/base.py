@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Iterator, MutableSequence
+from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -190,7 +190,7 @@ def cached_per_instance(method: Any) -> Any:
     return cached
 
 
-def no_automatic_dependency_tracking(method: Any) -> Any:
+def no_automatic_dependency_tracking(method: Any) -> Callable[..., Any]:
     """Return a decorator: a method's assignments to attributes add no parts to the object."""
 
     @functools.wraps(method)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.variables.creation import variable_creator_scope
+
+if TYPE_CHECKING:
+    from stillflow.variables.scatter import ScatterMethods
 
 
 @contextlib.contextmanager
@@ -19,7 +22,7 @@ def capture_dependencies(template: Any) -> Iterator[None]:
 
     def creator(
         next_creator: Any, name: Any = None, trackable_parent: Any = None, **kwargs: Any
-    ) -> Any:
+    ) -> ScatterMethods:
         own = name is not None and name.startswith(scope)
         if own and trackable_parent is None:
             variable = next_creator(name=name, trackable_parent=(template, scope), **kwargs)

@@ -6,11 +6,15 @@ import collections
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingBase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.export import export
 from stillflow.train.tracking.base import NoDependency, Trackable, is_trackable
 from stillflow.variables.base import VariableV2
+
+if TYPE_CHECKING:
+    from stillflow.train.tracking.wrappers import ListWrapper
+    from stillflow.variables.ref_variable import RefVariable
 
 
 def wrap_or_unwrap(value: Any) -> Any:
@@ -163,7 +167,7 @@ class List(TrackableDataStructure, Sequence[Any]):
         """Another list of the same elements."""
         return type(self)(list(self._storage))
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> ListWrapper:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -173,18 +177,18 @@ class List(TrackableDataStructure, Sequence[Any]):
         self.extend(values)
         return self
 
-    def __add__(self, other: Iterable[Any]) -> Any:
+    def __add__(self, other: Iterable[Any]) -> List:
         return type(self)([*self._storage, *other])
 
     def __radd__(self, other: Iterable[Any]) -> Any:
         return type(self)([*other, *self._storage])
 
-    def __mul__(self, times: int) -> Any:
+    def __mul__(self, times: int) -> List:
         return type(self)(self._storage * times)
 
     __rmul__ = __mul__
 
-    def __imul__(self, times: int) -> Any:
+    def __imul__(self, times: int) -> List:
         if times <= 0:
             raise ValueError(
                 f"List only supports append, multiplying in place by {times} removes elements."
@@ -251,7 +255,7 @@ class Mapping(TrackableDataStructure, MappingBase[str, Any]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Mapping:
         return type(self)(copy.deepcopy(self._storage, memo))
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> RefVariable:
         return self._storage[key]
 
     def __len__(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph.api import device as device_scope
+from stillflow.graph.operation import Tensor
 from stillflow.train.tracking.base import Trackable
 
 
@@ -51,7 +52,7 @@ class CapturableResource(Trackable):
         raise NotImplementedError("TrackableResource._create_resource not implemented.")
 
     @property
-    def resource_handle(self) -> Any:
+    def resource_handle(self) -> Tensor:
         """The tensor that stands for the resource."""
         if self._resource_handle is None:
             with device_scope(self._resource_device):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stillflow.graph.api import control_dependencies, device
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.io import bundles, tensor_files
@@ -14,7 +15,7 @@ from stillflow.ops.strings.joining import string_join
 from stillflow.train.saveables import SaveableObject, set_cpu0
 
 
-def save_in_shards(prefix: Any, saveables: Iterable[SaveableObject]) -> Any:
+def save_in_shards(prefix: Any, saveables: Iterable[SaveableObject]) -> Tensor:
     """Add save operations of objects, a shard for each device.
 
     Returns the prefix of the checkpoint's files, a string tensor, once all is saved.
@@ -66,7 +67,7 @@ def _by_device(saveables: Iterable[SaveableObject]) -> list[tuple[str, list[Save
     return sorted(shares.items())
 
 
-def _save(prefix: Any, saveables: list[SaveableObject]) -> Any:
+def _save(prefix: Any, saveables: list[SaveableObject]) -> Operation:
     specs = [spec for saveable in saveables for spec in saveable.specs]
     names, slices = [spec.name for spec in specs], [spec.slice_spec for spec in specs]
     tensors = [spec.tensor for spec in specs]

@@ -12,6 +12,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.platform import compat
@@ -38,7 +39,7 @@ class SavedGraph(SaveableObject):
         spec = SaveSpec(tensor, "", OBJECT_GRAPH_PROTO_KEY)
         super().__init__(tensor, [spec], OBJECT_GRAPH_PROTO_KEY)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Operation:
         """Do nothing: the objects exist."""
         del restored_tensors, restored_shapes
         return no_op()
@@ -103,7 +104,7 @@ class TrackableSaver:
         path = session.run(self._save_cache[1], feeds)
         return compat.as_str(path)
 
-    def _prefix_to_restore(self) -> Any:
+    def _prefix_to_restore(self) -> Tensor:
         if self._prefix is None:
             with device("/cpu:0"):
                 self._prefix = constant("model")

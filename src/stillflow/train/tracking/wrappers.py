@@ -119,7 +119,7 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
         self._storage.sort(key=key, reverse=reverse)
         self._update_snapshot()
 
-    def __imul__(self, times: int) -> Any:
+    def __imul__(self, times: int) -> ListWrapper:
         if times > 0:
             return super().__imul__(times)
         self._non_append_mutation = True
@@ -141,7 +141,7 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
     def __deepcopy__(self, memo: dict[int, Any]) -> ListWrapper:
         return self._copied(copy.deepcopy(self._storage, memo))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[type[Any], tuple[list[Any]]]:
         return type(self), (self._storage,)
 
     def __iter__(self) -> Iterator[Any]:
@@ -150,13 +150,13 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
     def __contains__(self, value: object) -> bool:
         return value in self._storage
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return self._storage == getattr(other, "_storage", other)
 
     def __ne__(self, other: object) -> Any:
         return self._storage != getattr(other, "_storage", other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> bool:
         return self._storage < getattr(other, "_storage", other)
 
     def __le__(self, other: Any) -> Any:
@@ -283,7 +283,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
         """Remove all elements; the dictionary can no longer be saved."""
         self._changed("clear")
 
-    def setdefault(self, key: Any, default: Any = None) -> Any:
+    def setdefault(self, key: Any, default: Any = None) -> int:
         """Return the element of a key.
 
         A new one makes that the dictionary can be saved no longer.
@@ -322,7 +322,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
     def __deepcopy__(self, memo: dict[int, Any]) -> DictWrapper:
         return self._copied(copy.deepcopy(self.__wrapped__, memo))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[type[Any], tuple[dict[Any, Any]]]:
         return type(self), (self.__wrapped__,)
 
     def __getitem__(self, key: Any) -> Any:
@@ -340,10 +340,10 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
     def __contains__(self, key: object) -> bool:
         return key in self.__wrapped__
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return self.__wrapped__ == other
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> bool:
         return self.__wrapped__ != other
 
     def __or__(self, other: Any) -> Any:

@@ -9,6 +9,7 @@ from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.layout import dimension_size
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine_linear_operator import _batch_ndims
@@ -67,19 +68,19 @@ class AffineScalar(Bijector):
         """The scale."""
         return self._scale
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         y = tf.identity(x)
         if self.scale is not None:
             y *= self.scale
         return y if self.shift is None else y + self.shift
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         x = tf.identity(y)
         if self.shift is not None:
             x -= self.shift
         return x if self.scale is None else x / self.scale
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         if self.scale is None:
             return tf.constant(0.0, dtype=x.dtype.base_dtype)
         return tf.log(tf.abs(self.scale))
@@ -181,7 +182,7 @@ class Affine(Bijector):
         """The scale: a `tf.linalg.LinearOperator`, or a tensor of one number."""
         return self._scale
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         if self._only_multiplies:
             y = x * self._scale
         else:
@@ -191,14 +192,14 @@ class Affine(Bijector):
             y = self._matrices.undo(y, shape)
         return y if self.shift is None else y + self.shift
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         x = y if self.shift is None else y - self.shift
         if self._only_multiplies:
             return x / self._scale
         x, shape = self._matrices.make(x)
         return self._matrices.undo(self.scale.solve(x), shape)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         if not self._only_multiplies:
             return self.scale.log_abs_determinant()
         size = tf.cast(tf.shape(x)[-1], dtype=self._scale.dtype)

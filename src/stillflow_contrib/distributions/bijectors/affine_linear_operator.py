@@ -8,6 +8,7 @@ import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 from stillflow_contrib.distributions.event_matrices import EventMatrices
@@ -68,7 +69,7 @@ class AffineLinearOperator(Bijector):
         """The scale."""
         return self._scale
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         y = x
         if self.scale is not None:
             y, shape = self._matrices.make(y)
@@ -77,14 +78,14 @@ class AffineLinearOperator(Bijector):
             y = self._matrices.undo(y, shape)
         return y if self.shift is None else y + self.shift
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         x = y if self.shift is None else y - self.shift
         if self.scale is not None:
             x, shape = self._matrices.make(x)
             x = self._matrices.undo(self.scale.solve(x), shape)
         return x
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         if self.scale is None:
             return tf.constant(0.0, dtype=x.dtype.base_dtype)
         with tf.control_dependencies(self._assertions()):

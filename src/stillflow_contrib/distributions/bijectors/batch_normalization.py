@@ -9,6 +9,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 
 
@@ -55,7 +56,7 @@ class BatchNormalization(Bijector):
             name=name,
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         layer = self.batchnorm
         if not layer.built:
             layer.build(x.shape)
@@ -80,13 +81,13 @@ class BatchNormalization(Bijector):
         shape[axes[0]] = x.shape.as_list()[axes[0]]
         return tf.reshape(statistic, shape)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return self.batchnorm.apply(y, training=self._training)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         return -self._inverse_log_det_jacobian(x, use_saved_statistics=True)
 
-    def _inverse_log_det_jacobian(self, y: Any, use_saved_statistics: bool = False) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any, use_saved_statistics: bool = False) -> Tensor:
         if not y.shape.is_fully_defined():
             raise ValueError("Input must have shape known at graph construction.")
         layer = self.batchnorm

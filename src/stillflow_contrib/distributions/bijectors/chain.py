@@ -9,6 +9,8 @@ import stillflow as tf
 from stillflow.distributions.bijector import Bijector, static_rank
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 
 
@@ -67,54 +69,54 @@ class Chain(Bijector):
         )
 
     @property
-    def bijectors(self) -> Any:
+    def bijectors(self) -> list[Bijector] | tuple[()]:
         """The transformations; the last of them comes first."""
         return self._bijectors
 
     def _backwards(self) -> list[Bijector]:
         return list(reversed(self.bijectors))
 
-    def _forward_event_shape(self, input_shape: Any) -> Any:
+    def _forward_event_shape(self, input_shape: Any) -> TensorShape:
         for each in self._backwards():
             input_shape = each.forward_event_shape(input_shape)
         return input_shape
 
-    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Tensor:
         for each in self._backwards():
             input_shape = each.forward_event_shape_tensor(input_shape)
         return input_shape
 
-    def _inverse_event_shape(self, output_shape: Any) -> Any:
+    def _inverse_event_shape(self, output_shape: Any) -> TensorShape:
         for each in self.bijectors:
             output_shape = each.inverse_event_shape(output_shape)
         return output_shape
 
-    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Tensor:
         for each in self.bijectors:
             output_shape = each.inverse_event_shape_tensor(output_shape)
         return output_shape
 
-    def _forward(self, x: Any, **kwargs: Any) -> Any:
+    def _forward(self, x: Any, **kwargs: Any) -> Tensor:
         for each in self._backwards():
             x = each.forward(x, **kwargs.get(each.name, {}))
         return x
 
-    def _inverse(self, y: Any, **kwargs: Any) -> Any:
+    def _inverse(self, y: Any, **kwargs: Any) -> Tensor:
         for each in self.bijectors:
             y = each.inverse(y, **kwargs.get(each.name, {}))
         return y
 
-    def _forward_log_det_jacobian(self, x: Any, **kwargs: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any, **kwargs: Any) -> Tensor:
         x = convert_to_tensor(x, name="x")
         return self._summed_log_dets(x, "forward", self._backwards(), kwargs)
 
-    def _inverse_log_det_jacobian(self, y: Any, **kwargs: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any, **kwargs: Any) -> Tensor:
         y = convert_to_tensor(y, name="y")
         return self._summed_log_dets(y, "inverse", list(self.bijectors), kwargs)
 
     def _summed_log_dets(
         self, x: Any, way: str, steps: list[Bijector], kwargs: dict[str, Any]
-    ) -> Any:
+    ) -> Tensor:
         """Return the sum of the logarithms of Jacobians of all steps, forward or inverse."""
         total = tf.cast(0.0, dtype=x.dtype.base_dtype)
         if not steps:
@@ -140,7 +142,7 @@ def _is_static(x: Any, ndims: Any) -> bool:
     return x.shape.is_fully_defined() and isinstance(ndims, int)
 
 
-def _inner_shape(x: Any, ndims: Any) -> Any:
+def _inner_shape(x: Any, ndims: Any) -> Tensor:
     return tf.shape(x)[tf.rank(x) - ndims :]
 
 
@@ -200,32 +202,32 @@ class Inline(Bijector):
         function = self._functions[name]
         return shape if function is None else function(shape)
 
-    def _forward_event_shape(self, input_shape: Any) -> Any:
+    def _forward_event_shape(self, input_shape: Any) -> TensorShape:
         return self._shape_by("forward_event_shape_fn", input_shape)
 
-    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Tensor:
         return self._shape_by("forward_event_shape_tensor_fn", input_shape)
 
-    def _inverse_event_shape(self, output_shape: Any) -> Any:
+    def _inverse_event_shape(self, output_shape: Any) -> TensorShape:
         return self._shape_by("inverse_event_shape_fn", output_shape)
 
-    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Tensor:
         return self._shape_by("inverse_event_shape_tensor_fn", output_shape)
 
-    def _call(self, name: str, value: Any, kwargs: dict[str, Any]) -> Any:
+    def _call(self, name: str, value: Any, kwargs: dict[str, Any]) -> Tensor:
         function = self._functions[name]
         if not callable(function):
             raise NotImplementedError(f"{name} is not a callable function.")
         return function(value, **kwargs)
 
-    def _forward(self, x: Any, **kwargs: Any) -> Any:
+    def _forward(self, x: Any, **kwargs: Any) -> Tensor:
         return self._call("forward_fn", x, kwargs)
 
-    def _inverse(self, y: Any, **kwargs: Any) -> Any:
+    def _inverse(self, y: Any, **kwargs: Any) -> Tensor:
         return self._call("inverse_fn", y, kwargs)
 
     def _inverse_log_det_jacobian(self, y: Any, **kwargs: Any) -> Any:
         return self._call("inverse_log_det_jacobian_fn", y, kwargs)
 
-    def _forward_log_det_jacobian(self, x: Any, **kwargs: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any, **kwargs: Any) -> Tensor:
         return self._call("forward_log_det_jacobian_fn", x, kwargs)

@@ -11,6 +11,7 @@ import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
 
@@ -31,17 +32,17 @@ class AbsoluteValue(Bijector):
         with self._name_scope("init"):
             pass
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return tf.abs(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> tuple[Tensor, Tensor]:
         y = self._after_check(y, y)
         return -y, y
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> tuple[Tensor, Tensor]:
         return (self._after_check(y, tf.constant(0.0, dtype=y.dtype)),) * 2
 
-    def _after_check(self, y: Any, result: Any) -> Any:
+    def _after_check(self, y: Any, result: Any) -> Tensor:
         check = partial(tf.assert_non_negative, y, message="Argument y was negative")
         return validated(self, result, check)
 
@@ -64,16 +65,16 @@ class Square(Bijector):
         self._name = name
         super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return tf.square(self._checked(x))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return tf.sqrt(self._checked(y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         return np.log(2.0) + tf.log(self._checked(x))
 
-    def _checked(self, x: Any) -> Any:
+    def _checked(self, x: Any) -> Tensor:
         words = "All elements must be non-negative."
         return validated(self, x, partial(tf.assert_non_negative, x, message=words))
 
@@ -91,17 +92,17 @@ class Softsign(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "softsign") -> None:
         super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return x / (1.0 + tf.abs(x))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         y = self._checked(y)
         return y / (1.0 - tf.abs(y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         return -2.0 * tf.log1p(tf.abs(x))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         y = self._checked(y)
         return -2.0 * tf.log1p(-tf.abs(y))
 
@@ -148,7 +149,7 @@ class Gumbel(Bijector):
             self._scale = validated(self, scale, partial(tf.assert_positive, scale, message=words))
 
     @property
-    def loc(self) -> Any:
+    def loc(self) -> Tensor:
         """The locations."""
         return self._loc
 
@@ -157,21 +158,21 @@ class Gumbel(Bijector):
         """The scales."""
         return self._scale
 
-    def _z(self, x: Any) -> Any:
+    def _z(self, x: Any) -> Tensor:
         return (x - self.loc) / self.scale
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return tf.exp(-tf.exp(-self._z(x)))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         y = self._checked(y)
         return self.loc - self.scale * tf.log(-tf.log(y))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         y = self._checked(y)
         return tf.log(self.scale / (-tf.log(y) * y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         z = self._z(x)
         return -z - tf.exp(-z) - tf.log(self.scale)
 
@@ -212,7 +213,7 @@ class Kumaraswamy(Bijector):
             self._concentration1 = self._positive(concentration1, "concentration1")
             self._concentration0 = self._positive(concentration0, "concentration0")
 
-    def _positive(self, value: Any, name: str) -> Any:
+    def _positive(self, value: Any, name: str) -> Tensor:
         value = convert_to_tensor(value, name=name)
         words = "Concentration parameter must be positive."
         return validated(self, value, partial(tf.assert_positive, value, message=words))
@@ -227,16 +228,16 @@ class Kumaraswamy(Bijector):
         """The power b."""
         return self._concentration0
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         x = self._checked(x)
         rest = tf.exp(tf.log1p(-x) / self.concentration0)
         return tf.exp(tf.log1p(-rest) / self.concentration1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         y = self._checked(y)
         return tf.exp(tf.log1p(-((1 - y**self.concentration1) ** self.concentration0)))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         y = self._checked(y)
         return (
             tf.log(self.concentration1)
@@ -294,37 +295,37 @@ class SinhArcsinh(Bijector):
             self._tailweight = validated(self, self._tailweight, check)
 
     @property
-    def skewness(self) -> Any:
+    def skewness(self) -> Tensor:
         """The skewness."""
         return self._skewness
 
     @property
-    def tailweight(self) -> Any:
+    def tailweight(self) -> Tensor:
         """The weight of tails."""
         return self._tailweight
 
-    def _bent(self, x: Any) -> Any:
+    def _bent(self, x: Any) -> Tensor:
         return (tf.asinh(x) + self.skewness) * self.tailweight
 
-    def _unbent(self, y: Any) -> Any:
+    def _unbent(self, y: Any) -> Tensor:
         return tf.asinh(y) / self.tailweight - self.skewness
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return tf.sinh(self._bent(x))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return tf.sinh(self._unbent(y))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         slope = tf.cosh(self._unbent(y)) / _root_of_square_plus_one(y)
         return tf.log(slope) - tf.log(self.tailweight)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         slope = tf.cosh(self._bent(x)) / _root_of_square_plus_one(x)
         return tf.log(slope) + tf.log(self.tailweight)
 
 
-def _root_of_square_plus_one(x: Any) -> Any:
+def _root_of_square_plus_one(x: Any) -> Tensor:
     """`sqrt(x ** 2 + 1)`, without squares that overflow."""
     smallest = np.sqrt(np.finfo(x.dtype.as_numpy_dtype).eps)
     return tf.where_v2(tf.abs(x) * smallest <= 1.0, tf.sqrt(x**2.0 + 1.0), tf.abs(x))

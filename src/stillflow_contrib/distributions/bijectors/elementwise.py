@@ -9,8 +9,11 @@ from typing import Any
 import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.parameters import softplus_inverse
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
@@ -23,7 +26,7 @@ _moved = deprecated(
 )
 
 
-def validated(bijector: Bijector, result: Any, *checks: Callable[[], Any]) -> Any:
+def validated(bijector: Bijector, result: Any, *checks: Callable[[], Any]) -> Tensor:
     """Return `result`, after the assertions that `checks` make if arguments are validated."""
     if not bijector.validate_args:
         return result
@@ -54,32 +57,32 @@ class PowerTransform(Bijector):
             raise ValueError("`power` must be a non-negative TF constant.")
 
     @property
-    def power(self) -> Any:
+    def power(self) -> Array:
         """The power."""
         return self._power
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         x = self._checked_x(x)
         if self.power == 0.0:
             return tf.exp(x)
         return tf.exp(tf.log1p(x * self.power) / self.power)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         y = self._checked_y(y)
         if self.power == 0.0:
             return tf.log(y)
         return tf.math.expm1(tf.log(y) * self.power) / self.power
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         return (self.power - 1.0) * tf.log(self._checked_y(y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         x = self._checked_x(x)
         if self.power == 0.0:
             return x
         return (1.0 / self.power - 1.0) * tf.log1p(x * self.power)
 
-    def _checked_x(self, x: Any) -> Any:
+    def _checked_x(self, x: Any) -> Tensor:
         if self.power == 0.0:
             return x
         words = f"Forward transformation input must be at least {-1.0 / self.power}."
@@ -87,7 +90,7 @@ class PowerTransform(Bijector):
             self, x, lambda: tf.assert_non_negative(1.0 + self.power * x, message=words)
         )
 
-    def _checked_y(self, y: Any) -> Any:
+    def _checked_y(self, y: Any) -> Tensor:
         words = "Inverse transformation input must be greater than 0."
         return validated(self, y, partial(tf.assert_positive, y, message=words))
 
@@ -119,16 +122,16 @@ class Sigmoid(Bijector):
     def __init__(self, validate_args: bool = False, name: str = "sigmoid") -> None:
         super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return tf.sigmoid(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return tf.log(y) - tf.log1p(-y)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         return -tf.log(y) - tf.log1p(-y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         return -tf.nn.softplus(-x) - tf.nn.softplus(x)
 
 
@@ -159,31 +162,31 @@ class Softplus(Bijector):
         super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
 
     @property
-    def hinge_softness(self) -> Any:
+    def hinge_softness(self) -> Tensor | None:
         """The number c; None for 1."""
         return self._hinge_softness
 
-    def _softness(self, dtype: Any) -> Any:
+    def _softness(self, dtype: Any) -> Tensor:
         return tf.cast(self.hinge_softness, dtype)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         if self.hinge_softness is None:
             return tf.nn.softplus(x)
         softness = self._softness(x.dtype)
         return softness * tf.nn.softplus(x / softness)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         if self.hinge_softness is None:
             return softplus_inverse(y)
         softness = self._softness(y.dtype)
         return softness * softplus_inverse(y / softness)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         if self.hinge_softness is not None:
             y /= self._softness(y.dtype)
         return -tf.log(-tf.math.expm1(-y))
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         if self.hinge_softness is not None:
             x /= self._softness(x.dtype)
         return -tf.nn.softplus(-x)
@@ -224,26 +227,26 @@ class Invert(Bijector):
         """The other transformation."""
         return self._bijector
 
-    def _forward_event_shape(self, input_shape: Any) -> Any:
+    def _forward_event_shape(self, input_shape: Any) -> TensorShape:
         return self.bijector._inverse_event_shape(input_shape)
 
-    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Tensor:
         return self.bijector._inverse_event_shape_tensor(input_shape)
 
-    def _inverse_event_shape(self, output_shape: Any) -> Any:
+    def _inverse_event_shape(self, output_shape: Any) -> TensorShape:
         return self.bijector._forward_event_shape(output_shape)
 
-    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Tensor:
         return self.bijector._forward_event_shape_tensor(output_shape)
 
-    def _forward(self, x: Any, **kwargs: Any) -> Any:
+    def _forward(self, x: Any, **kwargs: Any) -> Tensor:
         return self.bijector._inverse(x, **kwargs)
 
-    def _inverse(self, y: Any, **kwargs: Any) -> Any:
+    def _inverse(self, y: Any, **kwargs: Any) -> Tensor:
         return self.bijector._forward(y, **kwargs)
 
-    def _inverse_log_det_jacobian(self, y: Any, **kwargs: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any, **kwargs: Any) -> Tensor:
         return self.bijector._forward_log_det_jacobian(y, **kwargs)
 
-    def _forward_log_det_jacobian(self, x: Any, **kwargs: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any, **kwargs: Any) -> Tensor:
         return self.bijector._inverse_log_det_jacobian(x, **kwargs)

@@ -10,11 +10,12 @@ import numpy as np
 import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 
 
-def _depth(x: Any) -> Any:
+def _depth(x: Any) -> int | None:
     return dimension_value(x.shape.with_rank_at_least(1)[-1])
 
 
@@ -25,13 +26,13 @@ def _known_depth(x: Any) -> int:
     return int(depth)
 
 
-def _stretched(x: Any, shift: Any, log_scale: Any) -> Any:
+def _stretched(x: Any, shift: Any, log_scale: Any) -> Tensor:
     if log_scale is not None:
         x *= tf.exp(log_scale)
     return x if shift is None else x + shift
 
 
-def _unstretched(y: Any, shift: Any, log_scale: Any) -> Any:
+def _unstretched(y: Any, shift: Any, log_scale: Any) -> Tensor:
     if shift is not None:
         y -= shift
     return y if log_scale is None else y * tf.exp(-log_scale)
@@ -67,10 +68,10 @@ class MaskedAutoregressiveFlow(Bijector):
             name=name or "masked_autoregressive_flow",
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return self._unrolled(x) if self._unroll_loop else self._looped(x)
 
-    def _unrolled(self, x: Any) -> Any:
+    def _unrolled(self, x: Any) -> Tensor:
         size = _depth(x)
         if size is None:
             raise ValueError(
@@ -82,13 +83,13 @@ class MaskedAutoregressiveFlow(Bijector):
             y = _stretched(x, *self._shift_and_log_scale_fn(y))
         return y
 
-    def _looped(self, x: Any) -> Any:
+    def _looped(self, x: Any) -> Tensor:
         size = tf.shape(x)[-1]
         first = tf.zeros_like(x, name="y0")
         # Makes the variables outside of the loop.
         self._shift_and_log_scale_fn(first)
 
-        def turn(index: Any, y: Any) -> Any:
+        def turn(index: Any, y: Any) -> tuple[Tensor, Tensor]:
             with tf.variable_scope(tf.get_variable_scope()) as scope:
                 # Variables are read once, on their own devices.
                 if scope.caching_device is None:
@@ -105,10 +106,10 @@ class MaskedAutoregressiveFlow(Bijector):
         )
         return y
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return _unstretched(y, *self._shift_and_log_scale_fn(y))
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         _, log_scale = self._shift_and_log_scale_fn(y)
         if log_scale is None:
             return tf.constant(0.0, dtype=y.dtype, name="ildj")
@@ -137,7 +138,7 @@ def masked_dense(
     name: str | None = None,
     *args: Any,
     **kwargs: Any,
-) -> Any:
+) -> Tensor:
     """Return a dense layer whose units see only inputs that come before theirs.
 
     Args:
@@ -154,10 +155,10 @@ def masked_dense(
     mask = _mask(num_blocks, _known_depth(inputs), units, exclusive)
     initial_values = kernel_initializer or tf.glorot_normal_initializer()
 
-    def visible(kernel: Any) -> Any:
+    def visible(kernel: Any) -> Tensor:
         return mask * kernel
 
-    def visible_values(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+    def visible_values(shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return visible(initial_values(shape, dtype, partition_info))
 
     masks = {"kernel_initializer": visible_values, "kernel_constraint": visible}
@@ -201,7 +202,7 @@ def masked_autoregressive_default_template(
     bounds = (log_scale_min_clip, log_scale_max_clip)
     with tf.name_scope(name, values=list(bounds)):
 
-        def network(x: Any) -> Any:
+        def network(x: Any) -> tuple[Tensor, Tensor | None]:
             depth = _known_depth(x)
             static = x.shape.is_fully_defined()
             shape: Any = np.int32(x.shape.as_list()) if static else tf.shape(x)
@@ -224,7 +225,7 @@ def masked_autoregressive_default_template(
         return tf.make_template(name, network)
 
 
-def _clip_values_only(x: Any, least: Any, most: Any) -> Any:
+def _clip_values_only(x: Any, least: Any, most: Any) -> Tensor:
     """Clipped numbers, whose gradients are those of numbers that are not."""
     with tf.name_scope("clip_by_value_preserve_grad", values=[x, least, most]):
         clipped = tf.clip_by_value(x, least, most)
@@ -280,23 +281,23 @@ class RealNVP(Bijector):
                 raise ValueError("Number of masked units must be smaller than the event size.")
         return int(self._input_depth) - self._num_masked
 
-    def _transformed(self, x: Any, transform: Callable[..., Any]) -> Any:
+    def _transformed(self, x: Any, transform: Callable[..., Any]) -> Tensor:
         rest = self._rest(x)
         first, others = x[:, : self._num_masked], x[:, self._num_masked :]
         others = transform(others, *self._shift_and_log_scale_fn(first, rest))
         return tf.concat([first, others], axis=-1)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return self._transformed(x, _stretched)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return self._transformed(y, _unstretched)
 
-    def _log_scale(self, x: Any) -> Any:
+    def _log_scale(self, x: Any) -> Tensor | None:
         rest = self._rest(x)
         return self._shift_and_log_scale_fn(x[:, : self._num_masked], rest)[1]
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         log_scale = self._log_scale(y)
         if log_scale is None:
             return tf.constant(0.0, dtype=y.dtype, name="ildj")
@@ -333,7 +334,7 @@ def real_nvp_default_template(
     """
     with tf.name_scope(name, "real_nvp_default_template"):
 
-        def network(x: Any, output_units: int) -> Any:
+        def network(x: Any, output_units: int) -> tuple[Tensor, Tensor | None]:
             layers = [(units, activation) for units in hidden_layers]
             for units, bend in [*layers, ((2 - shift_only) * output_units, None)]:
                 x = tf.layers.dense(*args, inputs=x, units=units, activation=bend, **kwargs)

@@ -11,6 +11,7 @@ from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.layout import pick_vector
 from stillflow.distributions.parameters import fill_triangular, fill_triangular_inverse
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine import AffineScalar
@@ -33,7 +34,7 @@ class CholeskyOuterProduct(Bijector):
         self._name = name
         super().__init__(forward_min_event_ndims=2, validate_args=validate_args, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         if self.validate_args:
             is_matrix, shape = tf.assert_rank_at_least(x, 2), tf.shape(x)
             rows, columns = (shape[axis] for axis in (-2, -1))
@@ -41,10 +42,10 @@ class CholeskyOuterProduct(Bijector):
         triangle = tf.matrix_band_part(x, -1, 0)
         return tf.matmul(triangle, triangle, adjoint_b=True)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return tf.cholesky(y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         # Each number of the diagonal has as many derivatives as rows from its own on.
         diagonal = self._as_rows(tf.matrix_diag_part(x))
         if self.validate_args:
@@ -76,7 +77,7 @@ class CholeskyOuterProduct(Bijector):
         return [is_matrix, is_square, positive]
 
     @staticmethod
-    def _without_row(result: Any, x: Any) -> Any:
+    def _without_row(result: Any, x: Any) -> Tensor:
         """Remove the batch that `_as_rows` adds to a single matrix."""
         if x.shape.ndims is not None:
             return tf.squeeze(result, axis=-1) if x.shape.ndims == 2 else result
@@ -86,7 +87,7 @@ class CholeskyOuterProduct(Bijector):
         return tf.reshape(result, tf.concat([batch, row], 0))
 
     @staticmethod
-    def _as_rows(x: Any) -> Any:
+    def _as_rows(x: Any) -> Tensor:
         if x.shape.ndims is not None:
             return x[tf.newaxis, :] if x.shape.ndims == 1 else x
         shape = tf.shape(x)
@@ -110,16 +111,16 @@ class MatrixInverseTriL(Bijector):
         self._name = name
         super().__init__(forward_min_event_ndims=2, validate_args=validate_args, name=name)
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         with tf.control_dependencies(self._assertions(x)):
             shape = tf.shape(x)
             identity = tf.eye(shape[-1], batch_shape=shape[:-2])
             return tf.matrix_triangular_solve(x, identity, lower=True)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return self._forward(y)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         with tf.control_dependencies(self._assertions(x)):
             factor = -2.0 * tf.cast(tf.shape(x)[-1], x.dtype.base_dtype)
             logs = tf.log(tf.abs(tf.matrix_diag_part(x)))
@@ -164,16 +165,16 @@ class FillTriangular(Bijector):
             name=name,
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return fill_triangular(x, upper=self._upper)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return fill_triangular_inverse(y, upper=self._upper)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         return tf.zeros_like(x[..., 0])
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         return tf.zeros_like(y[..., 0, 0])
 
     def _forward_event_shape(self, input_shape: Any) -> Any:
@@ -190,19 +191,19 @@ class FillTriangular(Bijector):
             size = rows * (rows + 1) // 2
         return output_shape[:-2].concatenate([size])
 
-    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Tensor:
         batch, size = input_shape[:-1], input_shape[-1]
         rows = self._rows(size)
         return tf.concat([batch, [rows, rows]], axis=0)
 
-    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Tensor:
         outer, rows = output_shape[:-2], output_shape[-1]
         if self.validate_args:
             rows = _if_equal(rows, output_shape[-2], "Matrix must be square.", rows)
         numbers = tf.cast(rows * (rows + 1) / 2, output_shape.dtype)
         return tf.concat([outer, [numbers]], axis=0)
 
-    def _rows(self, size: Any) -> Any:
+    def _rows(self, size: Any) -> Tensor:
         with tf.name_scope("vector_size_to_square_matrix_size", values=[size]):
             rows = (-1.0 + tf.sqrt(1 + 8.0 * tf.cast(size, tf.float32))) / 2.0
             if self.validate_args:
@@ -212,7 +213,7 @@ class FillTriangular(Bijector):
             return tf.cast(rows, size.dtype)
 
 
-def _if_equal(first: Any, second: Any, message: str, result: Any) -> Any:
+def _if_equal(first: Any, second: Any, message: str, result: Any) -> Tensor:
     """Return `result`, after a check that the others are equal."""
     with tf.control_dependencies([tf.assert_equal(first, second, message=message)]):
         return tf.identity(result)
@@ -247,19 +248,19 @@ class TransformDiagonal(Bijector):
             name=name,
         )
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         diagonal = self._diag_bijector.forward(tf.matrix_diag_part(x))
         return tf.matrix_set_diag(x, diagonal)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         diagonal = self._diag_bijector.inverse(tf.matrix_diag_part(y))
         return tf.matrix_set_diag(y, diagonal)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         # Of the whole diagonal as one event.
         return self._diag_bijector.forward_log_det_jacobian(tf.matrix_diag_part(x), event_ndims=1)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         return self._diag_bijector.inverse_log_det_jacobian(tf.matrix_diag_part(y), event_ndims=1)
 
 

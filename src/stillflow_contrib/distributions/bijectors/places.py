@@ -11,8 +11,9 @@ import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
-from stillflow.graph.tensor_shape import dimension_value
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
 
@@ -53,19 +54,19 @@ class Ordered(Bijector):
             output_shape = with_dependencies([enough], output_shape)
         return (output_shape[-1])[..., tf.newaxis]
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         x = self._checked(x)
         first = x[..., 0, tf.newaxis]
         return tf.concat([first, tf.log(x[..., 1:] - x[..., :-1])], axis=-1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         first = y[..., 0, tf.newaxis]
         return tf.cumsum(tf.concat([first, tf.exp(y[..., 1:])], axis=-1), axis=-1)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         return tf.reduce_sum(y[..., 1:], axis=-1)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         x = self._checked(x)
         return -tf.reduce_sum(tf.log(x[..., 1:] - x[..., :-1]), axis=-1)
 
@@ -79,7 +80,7 @@ class Ordered(Bijector):
 _NO_PERMUTATION = "Permutation over `d` must contain exactly one of each of `{0, 1, ..., d}`."
 
 
-def _assert_permutation(places: Any) -> Any:
+def _assert_permutation(places: Any) -> Operation:
     falling = tf.nn.top_k(-places, k=tf.shape(places)[-1], sorted=True)[0]
     return tf.assert_equal(-falling, tf.range(tf.size(falling)), message=_NO_PERMUTATION)
 
@@ -115,20 +116,20 @@ class Permute(Bijector):
             self._permutation = places
 
     @property
-    def permutation(self) -> Any:
+    def permutation(self) -> Tensor:
         """The source index of each number of y."""
         return self._permutation
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         return tf.gather(x, self.permutation, axis=-1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return tf.gather(y, tf.invert_permutation(self.permutation), axis=-1)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         return tf.constant(0.0, dtype=y.dtype.base_dtype)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         return tf.constant(0.0, dtype=x.dtype.base_dtype)
 
 
@@ -210,7 +211,7 @@ class Reshape(Bijector):
                 name=name or "reshape",
             )
 
-    def _reshaped(self, x: Any, before: Any, after: Any) -> Any:
+    def _reshaped(self, x: Any, before: Any, after: Any) -> Tensor:
         known = dimension_value(before.shape.with_rank_at_least(1)[0])
         event_ndims = tf.shape(before)[0]
         x_ndims, x_rank = x.shape.ndims, tf.rank(x)
@@ -251,36 +252,36 @@ class Reshape(Bijector):
         message = "Input `event_shape` does not match `event_shape_in`."
         return [tf.assert_equal(sizes, expected, message=message)]
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self._reshaped(x, self._event_shape_in, self._event_shape_out)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self._reshaped(y, self._event_shape_out, self._event_shape_in)
 
-    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return tf.constant(0.0, dtype=y.dtype)
 
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
+    def _forward_log_det_jacobian(self, x: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return tf.constant(0.0, dtype=x.dtype)
 
     # The shapes of events are those of zeros that are reshaped.
 
-    def _forward_event_shape(self, input_shape: Any) -> Any:
+    def _forward_event_shape(self, input_shape: Any) -> TensorShape:
         with tf.control_dependencies(self._assertions):
             return self.forward(tf.zeros(dtype=tf.float32, shape=input_shape)).shape
 
-    def _inverse_event_shape(self, output_shape: Any) -> Any:
+    def _inverse_event_shape(self, output_shape: Any) -> TensorShape:
         with tf.control_dependencies(self._assertions):
             return self.inverse(tf.zeros(dtype=tf.float32, shape=output_shape)).shape
 
-    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return tf.shape(self.forward(tf.zeros(dtype=tf.float32, shape=input_shape)))
 
-    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return tf.shape(self.inverse(tf.zeros(dtype=tf.float32, shape=output_shape)))

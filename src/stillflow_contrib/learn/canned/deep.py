@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.layers.optimization import optimize_loss
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.nn.activations import relu
 from stillflow.train.global_step import get_global_step
 from stillflow_contrib.learn.canned.networks import (
@@ -29,7 +31,7 @@ _LEARNING_RATE = 0.05
 _ACTIVATIONS = ("relu", "tanh", "sigmoid")
 
 
-def _activation(activation_fn: Any) -> Any:
+def _activation(activation_fn: Any) -> Callable[..., Any]:
     if not isinstance(activation_fn, str):
         return activation_fn
     if activation_fn not in _ACTIVATIONS:
@@ -60,7 +62,7 @@ def _dnn_model_fn(
             separator="_",
         )
 
-        def train_op(loss: Any) -> Any:
+        def train_op(loss: Any) -> Tensor:
             multipliers = params.get("embedding_lr_multipliers")
             return optimize_loss(
                 loss=loss,

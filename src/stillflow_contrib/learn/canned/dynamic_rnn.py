@@ -9,6 +9,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.contrib.layers.optimization import OPTIMIZER_SUMMARIES, optimize_loss
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.train.momentum import MomentumOptimizer
 from stillflow_contrib.learn.canned import recurrent_parts
 from stillflow_contrib.learn.canned.recurrent_parts import (
@@ -68,7 +69,7 @@ def dict_to_state_tuple(input_dict: dict[str, Any], cell: Any) -> Any:
         return nest.pack_sequence_as(cell.zero_state(batch_size=1, dtype=tf.bool), parts)
 
 
-def _with_context(sequences: Any, context: Any) -> Any:
+def _with_context(sequences: Any, context: Any) -> Tensor:
     """Sequences [batch, steps, n] with the context [batch, m] added to each step."""
     checks = []
     for tensor, rank, name in ((sequences, 3, "sequence_input"), (context, 2, "context_input")):
@@ -88,7 +89,7 @@ def _with_context(sequences: Any, context: Any) -> Any:
 def build_sequence_input(
     features: dict[str, Any], sequence_feature_columns: Any, context_feature_columns: Any,
     weight_collections: Any = None, scope: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the input of a recurrent network.
 
     Args:

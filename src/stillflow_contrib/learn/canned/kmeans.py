@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.summary.numbers import scalar
@@ -74,7 +75,7 @@ class KMeansClustering(Estimator):
             yield result[self.CLUSTER_IDX]
 
     @_SUCCEEDED
-    def score(self, input_fn: Any = None, steps: int | None = None) -> Any:
+    def score(self, input_fn: Any = None, steps: int | None = None) -> np.float32:
         """Return the sum of the distances of points to their nearest centers."""
         return np.sum(self.evaluate(input_fn=input_fn, steps=steps)[self.SCORES])
 
@@ -86,7 +87,7 @@ class KMeansClustering(Estimator):
         return results if as_iterable else results[key]
 
     @_SUCCEEDED
-    def clusters(self) -> Any:
+    def clusters(self) -> Array:
         """Return the centers [clusters, width]."""
         return self.get_variable_value(self.CLUSTERS)
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.layers.feature_columns.base import _FeatureColumn
 from stillflow.contrib.layers.feature_columns.embedding import _EmbeddingColumn
+from stillflow.graph.operation import Tensor
 from stillflow.variables.partitioned import min_max_variable_partitioner
 from stillflow_contrib.learn.mode_keys import ModeKeys
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+    from stillflow.variables.variable_scope import variable_scope
+
 
 DEEP, WIDE = "dnn", "linear"
 SLICE_BYTES = 64 << 20
@@ -93,7 +99,7 @@ def deep_logits(
     return logits, input_scope.name
 
 
-def open_scope(name: str, features: dict[str, Any], config: Any, **slices: int) -> Any:
+def open_scope(name: str, features: dict[str, Any], config: Any, **slices: int) -> variable_scope:
     """Return the variable scope of a network, whose variables are spread over parameter servers."""
     partitioner = partitions(config, **slices)
     return tf.variable_scope(name, values=tuple(features.values()), partitioner=partitioner)
@@ -101,7 +107,7 @@ def open_scope(name: str, features: dict[str, Any], config: Any, **slices: int) 
 
 def wide_logits(
     features: dict[str, Any], columns: Any, logits_dimension: int, joint: Any, scope: Any
-) -> Any:
+) -> Tensor:
     """Logits of a linear model.
 
     Args:
@@ -129,7 +135,9 @@ def wide_logits(
     return logits
 
 
-def gradient_multipliers(embedding_lr_multipliers: Any, input_scope: str) -> Any:
+def gradient_multipliers(
+    embedding_lr_multipliers: Any, input_scope: str
+) -> dict[RefVariable, float] | None:
     """Return the factors of the gradients of columns' vectors, by variable, or None.
 
     Args:

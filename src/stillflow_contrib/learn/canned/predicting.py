@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from stillflow.contrib.layers.feature_columns.transforming import (
     parse_feature_columns_from_examples,
 )
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.util.deprecation import deprecated, deprecated_arg_values
 from stillflow_contrib.learn.bundle_export import (
     classification_signature_fn_with_prob,
@@ -28,7 +30,7 @@ _AS_ITERABLE = deprecated_arg_values(
 _EXPORT = deprecated("2017-03-25", "Please use Estimator.export_savedmodel() instead.")
 
 
-def _or_outputs(name: str) -> Any:
+def _or_outputs(name: str) -> Callable[..., Any]:
     return deprecated_arg_values(
         "2017-03-01", f"Please switch to {name}, or set `outputs` argument.", outputs=None
     )
@@ -44,7 +46,7 @@ class _Predicts(Estimator):
         )
         return _each(predictions, key) if as_iterable else predictions[key]
 
-    def _parse(self, estimator: Any, examples: Any) -> Any:
+    def _parse(self, estimator: Any, examples: Any) -> dict[Any, Tensor | SparseTensor]:
         """Return the features of the model's columns, from serialized `Example`s."""
         keys = ("feature_columns", "linear_feature_columns", "dnn_feature_columns")
         columns = [column for key in keys for column in self.params.get(key) or ()]
@@ -53,7 +55,7 @@ class _Predicts(Estimator):
     def _export_of(
         self, prediction: str, describe: Any, export_dir: Any, input_fn: Any, key: Any,
         of_examples: bool, signature_fn: Any, batch_size: Any, keep: Any,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         return super().export(
             export_dir=export_dir, input_fn=input_fn or self._parse, input_feature_key=key,
             use_deprecated_input_fn=of_examples, signature_fn=signature_fn or describe,
@@ -74,7 +76,7 @@ class PredictsClasses(_Predicts):
         self, export_dir: Any, input_fn: Any = None, input_feature_key: str | None = None,
         use_deprecated_input_fn: bool = True, signature_fn: Any = None,
         default_batch_size: int | None = 1, exports_to_keep: int | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         """Write a bundle that serves probabilities; see `Estimator.export`."""
         return self._export_of(
             PredictionKey.PROBABILITIES, classification_signature_fn_with_prob, export_dir,
@@ -128,7 +130,7 @@ class PredictsScores(_Predicts):
         self, export_dir: Any, input_fn: Any = None, input_feature_key: str | None = None,
         use_deprecated_input_fn: bool = True, signature_fn: Any = None,
         default_batch_size: int | None = 1, exports_to_keep: int | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> bytes:  # fmt: skip
         """Write a bundle that serves numbers; see `Estimator.export`."""
         return self._export_of(
             PredictionKey.SCORES, regression_signature_fn, export_dir, input_fn,
@@ -178,7 +180,7 @@ class EvaluatesScores(PredictsScores):
         name: str | None = None,
         checkpoint_path: Any = None,
         hooks: Any = None,
-    ) -> Any:
+    ) -> dict[str, Any]:
         """Run metrics over the input; see `Estimator.evaluate`."""
         metrics = {
             key if isinstance(metric, MetricSpec) or isinstance(key, tuple)

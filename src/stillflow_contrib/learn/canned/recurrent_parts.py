@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.learn.keys import PredictionKey, ProblemType
+
+if TYPE_CHECKING:
+    from stillflow.nn.rnn_cell.base import RNNCell
+    from stillflow.nn.rnn_cell.simple import UnitsCell
 
 
 class RNNKeys:
@@ -24,7 +29,7 @@ class PredictionType:
     MULTIPLE_VALUE = 2
 
 
-def _cell(cell_type: Any, num_units: int) -> Any:
+def _cell(cell_type: Any, num_units: int) -> UnitsCell:
     cells = tf.contrib.rnn
     known = {"basic_rnn": cells.BasicRNNCell, "lstm": cells.LSTMCell, "gru": cells.GRUCell}
     made = known.get(cell_type, cell_type)
@@ -35,7 +40,7 @@ def _cell(cell_type: Any, num_units: int) -> Any:
 
 def construct_rnn_cell(
     num_units: Any, cell_type: Any = "basic_rnn", dropout_keep_probabilities: Any = None
-) -> Any:
+) -> RNNCell:
     """Make a cell of one or more layers.
 
     Args:
@@ -87,7 +92,7 @@ def get_eval_metric_ops(
     return {"accuracy": accuracy}
 
 
-def select_last_activations(activations: Any, sequence_lengths: Any) -> Any:
+def select_last_activations(activations: Any, sequence_lengths: Any) -> Tensor:
     """Return the last step of each sequence of outputs [batch, steps, n].
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.estimator.sdca.hooks import UpdateWeightsHook
@@ -27,6 +27,10 @@ from stillflow_contrib.learn.model_fn_ops import ModelFnOps
 from stillflow_contrib.linear_optimizer.model_fn import sdca_model_fn
 from stillflow_contrib.linear_optimizer.optimizer import SDCAOptimizer
 
+if TYPE_CHECKING:
+    from stillflow.train.optimizer import Optimizer
+
+
 _LEARNING_RATE = 0.2
 
 
@@ -35,7 +39,7 @@ def learning_rate(columns: Any) -> float:
     return min(_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
 
 
-def _optimizer(spec: Any, columns: Any) -> Any:
+def _optimizer(spec: Any, columns: Any) -> Optimizer:
     if not spec:
         return FtrlOptimizer(learning_rate=learning_rate(columns))
     if isinstance(spec, str):

@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.layers.optimization import optimize_loss
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.nn.activations import relu
 from stillflow.train.global_step import get_global_step
 from stillflow.util.deprecation import deprecated_arg_values
@@ -93,10 +94,10 @@ def _dnn_linear_combined_model_fn(
     wide = _wide(features, params, head.logits_dimension, config)
     fixed = params.get("fix_global_step_increment_bug", True)
 
-    def train_op(loss: Any) -> Any:
+    def train_op(loss: Any) -> Operation:
         step = get_global_step()
 
-        def optimize(name: str, **how: Any) -> Any:
+        def optimize(name: str, **how: Any) -> Tensor:
             return optimize_loss(
                 loss=loss,
                 global_step=step,

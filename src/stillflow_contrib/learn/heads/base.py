@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.train.adagrad import AdagradOptimizer
 from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.keys import MetricKey, PredictionKey
 from stillflow_contrib.learn.mode_keys import ModeKeys
 from stillflow_contrib.learn.model_fn_ops import ModelFnOps
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
+
 
 MODES = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.INFER)
 old_head = deprecated(None, "Please switch to tf.contrib.estimator.*_head.")
@@ -183,10 +188,12 @@ class _SingleHead(Head):
             output_alternatives=self._output_alternatives(predictions),
         )
 
-    def _loss(self, labels: Any, logits: Any, weights: Any) -> Any:
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> tuple[Tensor, Tensor]:
         return self._loss_fn(labels, logits, weights)
 
-    def _centered_bias_step(self, bias: Any, batch_size: Any, labels: Any, weights: Any) -> Any:
+    def _centered_bias_step(
+        self, bias: Any, batch_size: Any, labels: Any, weights: Any
+    ) -> Operation:
         """Move the bias towards the prediction of the labels alone."""
         with tf.name_scope(None, "centered_bias_step", (labels,)) as name:
             shape = batch_size, tf.shape(bias)[0]
@@ -195,7 +202,7 @@ class _SingleHead(Head):
                 loss = tf.reduce_mean(self._loss(labels, copies, weights), name="training_loss")
         return AdagradOptimizer(0.1).minimize(loss, var_list=(bias,), name=name)
 
-    def _transform_labels(self, labels: Any) -> Any:
+    def _transform_labels(self, labels: Any) -> Tensor:
         """Return the labels as a tensor."""
         labels = self._labels_tensor(labels)
         if isinstance(labels, tf.SparseTensor):
@@ -215,7 +222,7 @@ class _SingleHead(Head):
             self._key(MetricKey.ACCURACY): tf.metrics.accuracy(labels, classes, weights),
         }
 
-    def _labels_tensor(self, labels: Any) -> Any:
+    def _labels_tensor(self, labels: Any) -> Tensor:
         labels = labels[self._label_name] if isinstance(labels, dict) else labels
         return tf.contrib.framework.convert_to_tensor_or_sparse_tensor(labels)
 
@@ -239,7 +246,7 @@ def _check_dimension(logits_dimension: Any) -> None:
         raise ValueError(f"Invalid logits_dimension {logits_dimension}.")
 
 
-def _logits(logits_input: Any, logits: Any, logits_dimension: int) -> Any:
+def _logits(logits_input: Any, logits: Any, logits_dimension: int) -> Tensor:
     """Return the logits, or a linear layer that makes them."""
     if logits is None:
         if logits_input is None:
@@ -253,7 +260,7 @@ def _logits(logits_input: Any, logits: Any, logits_dimension: int) -> Any:
     return logits
 
 
-def _centered_bias(logits_dimension: int, head_name: str | None) -> Any:
+def _centered_bias(logits_dimension: int, head_name: str | None) -> RefVariable:
     bias = tf.Variable(tf.zeros([logits_dimension]), trainable=True, name="centered_bias_weight")
     for place in range(logits_dimension):
         tag = f"centered_bias/bias_{place}"
@@ -261,7 +268,7 @@ def _centered_bias(logits_dimension: int, head_name: str | None) -> Any:
     return bias
 
 
-def _weight_tensor(features: Any, weight_column_name: str | None) -> Any:
+def _weight_tensor(features: Any, weight_column_name: str | None) -> Tensor | None:
     """Return the weights of examples, [batch, ...], or None."""
     if not weight_column_name:
         return None
@@ -278,7 +285,7 @@ def _weight_tensor(features: Any, weight_column_name: str | None) -> Any:
         return tf.reshape(weights, (-1, 1))
 
 
-def _train_op(loss: Any, labels: Any, train_op_fn: Any, bias_step: Any) -> Any:
+def _train_op(loss: Any, labels: Any, train_op_fn: Any, bias_step: Any) -> Tensor | Operation:
     with tf.name_scope(None, "train_op", (loss, labels)):
         train_op = train_op_fn(loss)
         return train_op if bias_step is None else tf.group(train_op, bias_step)

@@ -8,12 +8,13 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.learn.heads import losses, metrics
 from stillflow_contrib.learn.heads.base import Head, _SingleHead, old_head
 from stillflow_contrib.learn.keys import MetricKey, PredictionKey, ProblemType
 
 
-def _two_class_logits(logits: Any) -> Any:
+def _two_class_logits(logits: Any) -> Tensor:
     return tf.concat((tf.zeros_like(logits), logits), 1)
 
 
@@ -154,14 +155,14 @@ class _MultiClassHead(_ManyClassesHead):
         if label_keys and len(label_keys) != n_classes:
             raise ValueError("Length of label_keys must equal n_classes.")
 
-    def _transform_labels(self, labels: Any) -> Any:
+    def _transform_labels(self, labels: Any) -> dict[str, Tensor]:
         labels = super()._transform_labels(labels)
         if not self._label_keys:
             return {"labels": labels, "label_ids": labels}
         table = tf.contrib.lookup.index_table_from_tensor(self._label_keys, name="label_id_lookup")
         return {"labels": labels, "label_ids": table.lookup(labels)}
 
-    def _loss(self, labels: Any, logits: Any, weights: Any) -> Any:
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> tuple[Tensor, Tensor]:
         return self._loss_fn(labels["label_ids"], logits, weights=weights)
 
     def _logits_to_predictions(self, logits: Any) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class _MultiLabelHead(_ManyClassesHead):
         loss_fn = loss_fn or losses.sigmoid_cross_entropy_loss
         super().__init__(n_classes, loss_fn, **settings)
 
-    def _transform_labels(self, labels: Any) -> Any:
+    def _transform_labels(self, labels: Any) -> Tensor:
         labels = self._labels_tensor(labels)
         if isinstance(labels, tf.SparseTensor):
             if self._logits_dimension < 2:

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.heads.base import (
     Head,
@@ -177,7 +178,7 @@ def multi_head(heads: Any, loss_weights: Any = None) -> Head:
     if loss_weights and len(loss_weights) != len(heads):
         raise ValueError("heads and loss_weights must have same size")
 
-    def merged(losses: list[Any]) -> Any:
+    def merged(losses: list[Any]) -> Tensor:
         if loss_weights:
             losses = [tf.multiply(loss, weight) for loss, weight in zip(losses, loss_weights)]
         return tf.add_n(losses)
@@ -187,6 +188,6 @@ def multi_head(heads: Any, loss_weights: Any = None) -> Head:
 
 @export("contrib.learn.no_op_train_fn")
 @deprecated(None, "Use 'lambda _: tf.no_op()'.")
-def no_op_train_fn(loss: Any) -> Any:
+def no_op_train_fn(loss: Any) -> Operation:
     """Make no training operation of a loss."""
     return tf.no_op()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.losses.weights import broadcast_weights
 from stillflow.util.function_utils import fn_args
 
@@ -29,7 +30,7 @@ def weighted(losses: Any, weights: Any) -> tuple[Any, Any]:
         return mean, average
 
 
-def _as_column(tensor: Any) -> Any:
+def _as_column(tensor: Any) -> Tensor:
     """Return a vector as [batch, 1], other tensors as they are."""
     return tf.expand_dims(tensor, axis=1) if len(tensor.get_shape()) == 1 else tensor
 

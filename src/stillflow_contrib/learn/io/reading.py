@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.util.deprecation import deprecated
 from stillflow_contrib.input_pipeline.seeking import seek_next
@@ -30,7 +31,7 @@ def read_batch_examples(
     parse_fn: Callable[[Any], Any] | None = None,
     name: str | None = None,
     seed: int | None = None,
-) -> Any:
+) -> Tensor:
     """Batches of records; see `read_keyed_batch_examples`."""
     _, examples = read_keyed_batch_examples(
         file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity, num_threads,
@@ -198,7 +199,7 @@ def _records(
     def batch_of(source: Any) -> Any:
         return source.read_up_to(queue, read_batch_size)
 
-    def record() -> Any:
+    def record() -> dict[str, Tensor] | tuple[Tensor, Tensor]:
         found = tf.contrib.framework.smart_cond(
             read_batch_size > 1, lambda: batch_of(reader()), lambda: reader().read(queue)
         )

@@ -123,7 +123,7 @@ class EveryN(BaseMonitor):
         )
         return self.every_n_step_begin(step) if watched else fetches
 
-    def step_end(self, step: int, output: dict[Any, Any]) -> Any:
+    def step_end(self, step: int, output: dict[Any, Any]) -> bool | None:
         stop: Any = super().step_end(step, output)
         return self.every_n_step_end(step, output) if self._every_n_step_begin_called else stop
 
@@ -141,6 +141,6 @@ class EveryN(BaseMonitor):
             self.every_n_post_step(last, session)
 
 
-def extract_output(outputs: dict[Any, Any], request: Any) -> Any:
+def extract_output(outputs: dict[Any, Any], request: Any) -> bytes:
     """Return the fetched value of a tensor; the fetches may be by name."""
     return outputs[request] if request in outputs else outputs[request.name]

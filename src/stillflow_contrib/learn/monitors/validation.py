@@ -116,7 +116,7 @@ class ValidationMonitor(EveryN):
         self._latest_path, self._latest_path_step = path, step
         return True
 
-    def _evaluate_estimator(self) -> Any:
+    def _evaluate_estimator(self) -> dict[str, Any]:
         arguments = {
             "input_fn": self.input_fn, "steps": self.eval_steps, "hooks": self.hooks,
             "name": self.name,

@@ -6,10 +6,11 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.losses.metric_learning.pairs import column
 
 
-def pairwise_distance(feature: Any, squared: bool = False) -> Any:
+def pairwise_distance(feature: Any, squared: bool = False) -> Tensor:
     """Return the distances between all rows, float32 `[rows, rows]`; 0 on the diagonal.
 
     Args:
@@ -30,19 +31,19 @@ def pairwise_distance(feature: Any, squared: bool = False) -> Any:
     return tf.multiply(distances, off_diagonal)
 
 
-def _masked_maximum(data: Any, mask: Any) -> Any:
+def _masked_maximum(data: Any, mask: Any) -> Tensor:
     """Return the maximum of each row where the mask is 1; its minimum where it never is."""
     least: Any = tf.reduce_min(data, 1, keepdims=True)
     return tf.reduce_max(tf.multiply(data - least, mask), 1, keepdims=True) + least
 
 
-def _masked_minimum(data: Any, mask: Any) -> Any:
+def _masked_minimum(data: Any, mask: Any) -> Tensor:
     """Return the minimum of each row where the mask is 1; its maximum where it never is."""
     most: Any = tf.reduce_max(data, 1, keepdims=True)
     return tf.reduce_min(tf.multiply(data - most, mask), 1, keepdims=True) + most
 
 
-def _semi_hard_negatives(distances: Any, differ: Any, batch_size: Any) -> Any:
+def _semi_hard_negatives(distances: Any, differ: Any, batch_size: Any) -> Tensor:
     """Return for each pair the distance to the closest negative farther away than the pair's other.
 
     Where there is none, the distance to the farthest negative.
@@ -61,13 +62,13 @@ def _semi_hard_negatives(distances: Any, differ: Any, batch_size: Any) -> Any:
     return tf.where(exists, outside, inside)
 
 
-def _other_positives(alike: Any, batch_size: Any) -> Any:
+def _other_positives(alike: Any, batch_size: Any) -> Tensor:
     """Return 1 where two different examples are of one class."""
     return tf.cast(alike, dtype=tf.float32) - tf.diag(tf.ones([batch_size]))
 
 
 @export("contrib.losses.metric_learning.triplet_semihard_loss")
-def triplet_semihard_loss(labels: Any, embeddings: Any, margin: float = 1.0) -> Any:
+def triplet_semihard_loss(labels: Any, embeddings: Any, margin: float = 1.0) -> Tensor:
     """Return the triplet loss with semi-hard negatives.
 
     Args:
@@ -91,7 +92,7 @@ def triplet_semihard_loss(labels: Any, embeddings: Any, margin: float = 1.0) -> 
     return tf.truediv(total, count, name="triplet_semihard_loss")
 
 
-def _lifted(distances: Any, differ: Any, batch_size: Any, margin: float) -> Any:
+def _lifted(distances: Any, differ: Any, batch_size: Any, margin: float) -> Tensor:
     """Return the soft maximum of the margin violations by the negatives of both of a pair."""
     lacks: Any = margin - distances
     mask = tf.cast(differ, dtype=tf.float32)
@@ -108,7 +109,7 @@ def _lifted(distances: Any, differ: Any, batch_size: Any, margin: float) -> Any:
 
 
 @export("contrib.losses.metric_learning.lifted_struct_loss")
-def lifted_struct_loss(labels: Any, embeddings: Any, margin: float = 1.0) -> Any:
+def lifted_struct_loss(labels: Any, embeddings: Any, margin: float = 1.0) -> Tensor:
     """Return the lifted structured loss (arXiv:1511.06452).
 
     Args:

@@ -7,12 +7,13 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("contrib.losses.metric_learning.contrastive_loss")
 def contrastive_loss(
     labels: Any, embeddings_anchor: Any, embeddings_positive: Any, margin: float = 1.0
-) -> Any:
+) -> Tensor:
     """Return the squared distances of positive pairs, and the margin violations of the others.
 
     Args:
@@ -31,14 +32,14 @@ def contrastive_loss(
     return tf.reduce_mean(together + apart, name="contrastive_loss")
 
 
-def _regularizer(anchor: Any, positive: Any, reg_lambda: float) -> Any:
+def _regularizer(anchor: Any, positive: Any, reg_lambda: float) -> Tensor:
     """Return the regularization: the lengths of the embeddings."""
     of_anchor: Any = tf.reduce_mean(tf.reduce_sum(tf.square(anchor), 1))
     of_positive = tf.reduce_mean(tf.reduce_sum(tf.square(positive), 1))
     return tf.multiply(0.25 * reg_lambda, of_anchor + of_positive, name="l2loss")
 
 
-def _total(length: Any, similarity: Any, adjacency: Any, print_losses: bool) -> Any:
+def _total(length: Any, similarity: Any, adjacency: Any, print_losses: bool) -> Tensor:
     """Return the cross entropy of similarities with the adjacency, and the length."""
     shares = adjacency / tf.reduce_sum(adjacency, 1, keepdims=True)
     losses = tf.nn.softmax_cross_entropy_with_logits(logits=similarity, labels=shares)
@@ -48,7 +49,7 @@ def _total(length: Any, similarity: Any, adjacency: Any, print_losses: bool) -> 
     return length + tf.Print(mean, ["cross entropy:", mean, "l2loss:", length])
 
 
-def column(labels: Any) -> Any:
+def column(labels: Any) -> Tensor:
     """Labels `[batch]` as `[batch, 1]`."""
     size: Any = tf.shape(labels)
     assert size.shape == 1
@@ -62,7 +63,7 @@ def npairs_loss(
     embeddings_positive: Any,
     reg_lambda: float = 0.002,
     print_losses: bool = False,
-) -> Any:
+) -> Tensor:
     """Return the cross entropy of finding, for each anchor, the example with its label.
 
     Args:
@@ -82,7 +83,7 @@ def npairs_loss(
     return _total(length, similarity, adjacency, print_losses)
 
 
-def _common_labels(sparse_labels: Sequence[Any]) -> Any:
+def _common_labels(sparse_labels: Sequence[Any]) -> Tensor:
     """Return the number of common labels for all pairs of examples."""
     count = len(sparse_labels)
     adjacency: Any = tf.zeros([count, count])
@@ -103,7 +104,7 @@ def npairs_loss_multilabel(
     embeddings_positive: Any,
     reg_lambda: float = 0.002,
     print_losses: bool = False,
-) -> Any:
+) -> Tensor:
     """`npairs_loss` of examples that have several labels.
 
     Args:

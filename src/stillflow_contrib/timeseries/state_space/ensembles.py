@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.matrices import block_diagonal
 from stillflow_contrib.timeseries.state_space.state_space_model import (
     StateSpaceModel,
@@ -33,18 +34,18 @@ class StateSpaceEnsemble(StateSpaceModel):
         for member in self._ensemble_members:
             member._set_input_statistics(input_statistics)
 
-    def _loss_additions(self, times: Any, values: Any, mode: str) -> Any:
+    def _loss_additions(self, times: Any, values: Any, mode: str) -> Tensor:
         own = super()._loss_additions(times, values, mode)
         members = self._ensemble_members
         return own + tf.add_n([each._loss_additions(times, values, mode) for each in members])
 
-    def _compute_blocked(self, member_fn: Callable[[Any], Any], name: str) -> Any:
+    def _compute_blocked(self, member_fn: Callable[[Any], Any], name: str) -> Tensor:
         """Matrices of the members, one behind the other on the diagonal."""
         with tf.variable_scope(self._variable_scope):
             blocks = [member_fn(member) for member in self._ensemble_members]
             return block_diagonal(blocks, dtype=self.dtype, name=name)
 
-    def transition_to_powers(self, powers: Any) -> Any:
+    def transition_to_powers(self, powers: Any) -> Tensor:
         """[n, d, d], which move a state on by so many times, [n]."""
         return self._compute_blocked(
             lambda member: member.transition_to_powers(powers), "ensemble_transition_to_powers"
@@ -68,18 +69,18 @@ class StateSpaceEnsemble(StateSpaceModel):
         draws.append(super().random_model_parameters(seed=seed))
         return {parameter: value for draw in draws for parameter, value in draw.items()}
 
-    def get_prior_mean(self) -> Any:
+    def get_prior_mean(self) -> Tensor:
         """[d], of the state that series begin with."""
         means = [member.get_prior_mean() for member in self._ensemble_members]
         return tf.concat(means, axis=0, name="ensemble_prior_state_mean")
 
-    def get_state_transition(self) -> Any:
+    def get_state_transition(self) -> Tensor:
         """[d, d], which moves a state on by one time."""
         return self._compute_blocked(
             lambda member: member.get_state_transition(), "ensemble_state_transition"
         )
 
-    def get_noise_transform(self) -> Any:
+    def get_noise_transform(self) -> Tensor:
         """[d, noise dimension], which puts the noise of a step into the state."""
         return self._compute_blocked(
             lambda member: member.get_noise_transform(), "ensemble_noise_transform"
@@ -89,7 +90,7 @@ class StateSpaceEnsemble(StateSpaceModel):
         """Refused: see `get_broadcasted_observation_model`."""
         raise NotImplementedError("No un-broadcasted observation model defined for ensembles.")
 
-    def get_broadcasted_observation_model(self, times: Any) -> Any:
+    def get_broadcasted_observation_model(self, times: Any) -> Tensor:
         """Return [batch, features, d], the observation model at times [batch]."""
         models = [
             tf.convert_to_tensor(member.get_broadcasted_observation_model(times), dtype=self.dtype)
@@ -101,20 +102,22 @@ class StateSpaceEnsemble(StateSpaceModel):
 class StateSpaceIndependentEnsemble(StateSpaceEnsemble):
     """An ensemble of models whose noise is independent."""
 
-    def transition_power_noise_accumulator(self, num_steps: Any) -> Any:
+    def transition_power_noise_accumulator(self, num_steps: Any) -> Tensor:
         """Covariances [n, d, d] of the noise of so many steps, [n]."""
         return self._compute_blocked(
             lambda member: member.transition_power_noise_accumulator(num_steps),
             "ensemble_power_noise_accumulator",
         )
 
-    def get_prior_covariance(self) -> Any:
+    def get_prior_covariance(self) -> Tensor:
         """[d, d], of the state that series begin with."""
         return self._compute_blocked(
             lambda member: member.get_prior_covariance(), "ensemble_prior_state_covariance"
         )
 
-    def get_state_transition_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
+    def get_state_transition_noise_covariance(
+        self, minimum_initial_variance: float = 1e-5
+    ) -> Tensor:
         """Return the covariance of the noise of a step."""
         return self._compute_blocked(
             lambda member: member.state_transition_noise_covariance,
@@ -146,14 +149,14 @@ class StateSpaceCorrelatedFeaturesEnsemble(StateSpaceEnsemble):
             raise ValueError("StateSpaceCorrelatedFeaturesEnsemble components must be univariate.")
         super().__init__(ensemble_members, configuration)
 
-    def transition_power_noise_accumulator(self, num_steps: Any) -> Any:
+    def transition_power_noise_accumulator(self, num_steps: Any) -> Tensor:
         """Covariances [n, d, d] of the noise of so many steps, [n]."""
         if len(self._ensemble_members) == 1:
             # A single member may know a shorter way.
             return self._ensemble_members[0].transition_power_noise_accumulator(num_steps=num_steps)
         return super().transition_power_noise_accumulator(num_steps=num_steps)
 
-    def get_broadcasted_observation_model(self, times: Any) -> Any:
+    def get_broadcasted_observation_model(self, times: Any) -> Tensor:
         """Return [batch, features, d], the observation model at times [batch]."""
         return self._compute_blocked(
             lambda member: tf.convert_to_tensor(

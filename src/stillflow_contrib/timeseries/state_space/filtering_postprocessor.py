@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.densities import cauchy_log_prob, entropy_matched_cauchy_scale
 
 
@@ -37,18 +38,18 @@ class FilteringStepPostprocessor(abc.ABC):
 
 def cauchy_alternative_to_gaussian(
     current_times: Any, current_values: Any, outputs: dict[str, Any]
-) -> Any:
+) -> Tensor:
     """Logarithms [batch] of densities of wide distributions about the predictions."""
     scale = entropy_matched_cauchy_scale(outputs["covariance"])
     densities = cauchy_log_prob(loc=outputs["mean"], scale=scale, x=current_values)
     return tf.reduce_sum(densities, axis=1)
 
 
-def _mixed(share: Any, first: Any, second: Any) -> Any:
+def _mixed(share: Any, first: Any, second: Any) -> Tensor:
     return share * first + (1.0 - share) * second
 
 
-def _interpolated(first_state: Any, second_state: Any, share: Any) -> Any:
+def _interpolated(first_state: Any, second_state: Any, share: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Interpolate two states: `share` [batch] of the first one.
 
     Other values than floats must be equal.

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.densities import mvn_tril_log_prob
 from stillflow_contrib.timeseries.matrices import batch_times_matrix
 
@@ -72,13 +73,13 @@ class KalmanFilter:
         )
         return state, state_covariance, log_density
 
-    def predict_state_mean(self, prior_state: Any, transition_matrices: Any) -> Any:
+    def predict_state_mean(self, prior_state: Any, transition_matrices: Any) -> Tensor:
         """States [batch, d] moved on by [batch, d, d]."""
         return tf.squeeze(tf.matmul(transition_matrices, prior_state[..., None]), axis=[-1])
 
     def predict_state_var(
         self, prior_state_var: Any, transition_matrices: Any, transition_noise_sums: Any
-    ) -> Any:
+    ) -> Tensor:
         """Covariances [batch, d, d] moved on, with noise [batch, d, d]."""
         moved = tf.matmul(
             tf.matmul(transition_matrices, prior_state_var), transition_matrices, adjoint_b=True
@@ -113,7 +114,7 @@ class KalmanFilter:
         left = tf.matmul(factor, prior_state_var)
         both = tf.matmul(factor, left, adjoint_b=True)
 
-        def with_noise(one_for_all: bool) -> Any:
+        def with_noise(one_for_all: bool) -> Tensor:
             if one_for_all:
                 noise_gain = batch_times_matrix(gain, noise, adj_x=True)
             else:

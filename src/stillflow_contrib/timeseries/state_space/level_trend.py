@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries import matrices
 from stillflow_contrib.timeseries.state_space.state_space_model import (
     StateSpaceModel,
@@ -42,7 +43,7 @@ class AdderStateSpaceModel(StateSpaceModel):
                 trainable=self._configuration.trainable_start_state,
             )
 
-    def transition_to_powers(self, powers: Any) -> Any:
+    def transition_to_powers(self, powers: Any) -> Tensor:
         """[..., 2, 2]: the trend adds up."""
         paddings = matrices.paddings_of_last_axes(tf.rank(powers), (0, 1), (1, 0))
         # The trend reaches the level as often as there are steps.
@@ -50,7 +51,7 @@ class AdderStateSpaceModel(StateSpaceModel):
         unchanged = tf.eye(2, batch_shape=tf.shape(powers), dtype=self.dtype)
         return unchanged + tf.cast(above_diagonal, self.dtype)
 
-    def transition_power_noise_accumulator(self, num_steps: Any) -> Any:
+    def transition_power_noise_accumulator(self, num_steps: Any) -> Tensor:
         """[..., 2, 2]: sums in closed form."""
         steps = tf.cast(num_steps, self.dtype)
         last = steps - 1
@@ -68,14 +69,14 @@ class AdderStateSpaceModel(StateSpaceModel):
         flat = tf.stack(sums, axis=1)
         return tf.reshape(flat, tf.concat([tf.shape(steps), [2, 2]], axis=0))
 
-    def get_state_transition(self) -> Any:
+    def get_state_transition(self) -> list[list[float]]:
         """Return the trend is added to the level."""
         return [[1.0, 1.0], [0.0, 1.0]]
 
-    def get_noise_transform(self) -> Any:
+    def get_noise_transform(self) -> list[list[float]]:
         """Return the noise's transformation: of both, or of the trend only."""
         return [[1.0, 0.0], [0.0, 1.0]] if self.use_level_noise else [[0.0], [1.0]]
 
-    def get_observation_model(self, times: Any) -> Any:
+    def get_observation_model(self, times: Any) -> Tensor:
         """Return the level is seen."""
         return tf.constant([1.0, 0.0], dtype=self.dtype)

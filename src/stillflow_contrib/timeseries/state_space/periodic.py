@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.state_space.state_space_model import (
     StateSpaceModel,
     StateSpaceModelConfiguration,
 )
 
 
-def _last_axis(vector: Any, length: int, leading: Any) -> Any:
+def _last_axis(vector: Any, length: int, leading: Any) -> Tensor:
     """Return a vector [length] as the last axis behind those of `leading`, to broadcast."""
     ones = tf.ones([tf.rank(leading)], dtype=tf.int32)
     return tf.reshape(vector, tf.concat([ones, [length]], axis=0))
@@ -34,16 +35,16 @@ class CycleStateSpaceModel(StateSpaceModel):
         self._periodicity = periodicity
         super().__init__(configuration=configuration)
 
-    def get_state_transition(self) -> Any:
+    def get_state_transition(self) -> Tensor:
         """[period - 1, period - 1]."""
         return self.transition_to_powers(tf.ones([], dtype=tf.int32))
 
-    def get_noise_transform(self) -> Any:
+    def get_noise_transform(self) -> Tensor:
         """[period - 1, 1]: noise is in the first value."""
         first = tf.ones([1], dtype=self.dtype)
         return tf.pad(first, paddings=[(0, self._periodicity - 2)])[..., None]
 
-    def transition_to_powers(self, powers: Any) -> Any:
+    def transition_to_powers(self, powers: Any) -> Tensor:
         """[..., period - 1, period - 1]: ones moved round, and a row of -1 where the sum stands."""
         period = self._periodicity
         powers %= period
@@ -66,7 +67,7 @@ class CycleStateSpaceModel(StateSpaceModel):
 
     def transition_power_noise_accumulator(
         self, num_steps: Any, noise_addition_coefficient: Any = 1
-    ) -> Any:
+    ) -> Tensor:
         """[..., period - 1, period - 1]: times have noise of themselves and the next.
 
         Args:
@@ -85,7 +86,7 @@ class CycleStateSpaceModel(StateSpaceModel):
         )
         diagonal = tf.matrix_diag(noise)
 
-        def shifted(axis: int) -> Any:
+        def shifted(axis: int) -> Tensor:
             """Return minus the diagonal, moved on by one along an axis."""
 
             def part(end: int) -> Any:
@@ -99,7 +100,7 @@ class CycleStateSpaceModel(StateSpaceModel):
         rotated = tf.concat([noise[..., -1:], noise[..., :-2]], axis=-1)
         return tf.matrix_diag(noise[..., :-1] + rotated) + lower + upper
 
-    def get_observation_model(self, times: Any) -> Any:
+    def get_observation_model(self, times: Any) -> Tensor:
         """[period - 1]: the first value is seen."""
         first = tf.ones([1], dtype=self.dtype)
         return tf.concat([first, tf.zeros([self._periodicity - 2], dtype=self.dtype)], axis=0)
@@ -129,7 +130,7 @@ class ResolutionCycleModel(CycleStateSpaceModel):
         self._near_integer_threshold = near_integer_threshold
         super().__init__(periodicity=num_latent_values, configuration=configuration)
 
-    def _close_to_integer(self, value: Any) -> Any:
+    def _close_to_integer(self, value: Any) -> Tensor:
         value = tf.cast(value, self.dtype)
         return tf.less(tf.abs(value - tf.round(value)), self._near_integer_threshold)
 
@@ -138,11 +139,11 @@ class ResolutionCycleModel(CycleStateSpaceModel):
         count = tf.cast(self._num_latent_values, self.dtype)
         return count, count / tf.cast(self._true_periodicity, dtype=self.dtype)
 
-    def _alternating(self, numbers: Any) -> Any:
+    def _alternating(self, numbers: Any) -> Tensor:
         """Return 1 for even numbers, -1 for odd ones."""
         return tf.cast(1 - 2 * (numbers % 2), self.dtype)
 
-    def transition_to_powers(self, powers: Any) -> Any:
+    def transition_to_powers(self, powers: Any) -> Tensor:
         """[..., values - 1, values - 1]: turns by parts of a value, through sines."""
         count, values_per_step = self._rate()
         turns = tf.cast(powers, self.dtype) * values_per_step
@@ -163,7 +164,7 @@ class ResolutionCycleModel(CycleStateSpaceModel):
 
     def transition_power_noise_accumulator(
         self, num_steps: Any, noise_addition_coefficient: Any = 1
-    ) -> Any:
+    ) -> Tensor:
         """[..., values - 1, values - 1]: whole periods by a formula, the rest by sums."""
 
         def whole_periods() -> tuple[Any, Any]:
@@ -192,14 +193,14 @@ class ResolutionCycleModel(CycleStateSpaceModel):
         scalar = tf.squeeze(self.state_transition_noise_covariance, axis=[-1, -2])
         return total + scalar * tf.gather(sums, indices=rest)
 
-    def _whole_period_folding(self) -> Any:
+    def _whole_period_folding(self) -> Tensor:
         """Return True if periods are integers, and not shorter than the values."""
         return tf.logical_and(
             self._close_to_integer(self._true_periodicity),
             tf.greater_equal(self._true_periodicity, self._num_latent_values),
         )
 
-    def _power_sum_array(self, max_remaining_steps: Any) -> Any:
+    def _power_sum_array(self, max_remaining_steps: Any) -> Tensor:
         """Return noise of variance one after so many steps, [steps + 1, values - 1, values - 1]."""
         count, values_per_step = self._rate()
         turns = tf.cast(tf.range(max_remaining_steps), self.dtype) * values_per_step

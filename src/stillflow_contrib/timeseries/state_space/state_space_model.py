@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries import matrices
 from stillflow_contrib.timeseries.densities import log_noninformative_covariance_prior
 from stillflow_contrib.timeseries.sequential import SequentialTimeSeriesModel
 from stillflow_contrib.timeseries.state_space import generation
 from stillflow_contrib.timeseries.state_space.kalman_filter import KalmanFilter
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 class _Configuration(NamedTuple):
@@ -126,22 +130,22 @@ class StateSpaceModel(SequentialTimeSeriesModel):
     def get_observation_model(self, times: Any) -> Any:
         """[d], [features, d] or [batch, features, d], what is seen of a state at times [batch]."""
 
-    def _tensor(self, value: Any) -> Any:
+    def _tensor(self, value: Any) -> Tensor:
         return tf.convert_to_tensor(value, dtype=self.dtype)
 
-    def _step_noise(self) -> Any:
+    def _step_noise(self) -> Tensor:
         """Return the covariance [d, d] of the noise that a step adds to the state."""
         transform = self._tensor(self.get_noise_transform())
         transformed = tf.matmul(transform, self.state_transition_noise_covariance)
         return tf.matmul(transformed, transform, transpose_b=True)
 
-    def transition_power_noise_accumulator(self, num_steps: Any) -> Any:
+    def transition_power_noise_accumulator(self, num_steps: Any) -> Tensor:
         """Covariances [n, d, d] of the noise of so many steps, [n]."""
         noise, most = self._step_noise(), tf.reduce_max(num_steps) + 1
         sums = matrices.power_sums_tensor(most, self._tensor(self.get_state_transition()), noise)
         return tf.gather(sums, indices=num_steps)
 
-    def transition_to_powers(self, powers: Any) -> Any:
+    def transition_to_powers(self, powers: Any) -> Tensor:
         """[n, d, d], which move a state on by so many times, [n]."""
         return matrices.matrix_to_powers(self._tensor(self.get_state_transition()), powers)
 
@@ -164,7 +168,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             row.set_shape(num_steps.get_shape().concatenate(row.get_shape()[-2:]))
         return rows
 
-    def _imputation_step(self, current_times: Any, state: Any) -> Any:
+    def _imputation_step(self, current_times: Any, state: Any) -> tuple[Tensor, Tensor, Tensor]:
         *belief, previous_times = state
         steps = tf.maximum(current_times - previous_times, 0)
         transitions, noise = self._cached_transition_powers_and_sums(steps)
@@ -239,7 +243,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
 
     def _exogenous_noise_decreasing(
         self, current_times: Any, exogenous_values: Any, state: Any
-    ) -> Any:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Known features [batch, width] are like an observation of the state."""
         mean, variance, previous_times = state
         size = tf.dimension_value(self._tensor(self.get_state_transition()).shape[0])
@@ -256,7 +260,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
 
     def _exogenous_noise_increasing(
         self, current_times: Any, exogenous_values: Any, state: Any
-    ) -> Any:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Known features [batch, width] move the state, and add noise."""
         mean, variance, previous_times = state
         with tf.variable_scope("exogenous_noise_increasing_mean"):
@@ -271,7 +275,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
 
     def _exogenous_input_step(
         self, current_times: Any, current_exogenous_regressors: Any, state: Any
-    ) -> Any:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         if self._configuration.exogenous_noise_decreases:
             state = self._exogenous_noise_decreasing(
                 current_times, current_exogenous_regressors, state
@@ -282,7 +286,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             )
         return state
 
-    def _loss_additions(self, times: Any, values: Any, mode: str) -> Any:
+    def _loss_additions(self, times: Any, values: Any, mode: str) -> Tensor:
         """Priors of covariances, in training."""
         if mode != tf.estimator.ModeKeys.TRAIN:
             return tf.zeros([], dtype=self.dtype)
@@ -299,7 +303,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             total = total + self._tensor(prior_fn(noise))
         return -weight * total
 
-    def _variable_observation_transition_tradeoff_log(self) -> Any:
+    def _variable_observation_transition_tradeoff_log(self) -> RefVariable:
         """Return the logarithm of the ratio of the observation's noise to the state's."""
         bias = -self._configuration.transition_covariance_initial_log_scale_bias
         return tf.get_variable(
@@ -332,7 +336,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         self.prior_state_var = self.get_prior_covariance()
         self.prior_state_mean = self.get_prior_mean()
 
-    def get_prior_covariance(self) -> Any:
+    def get_prior_covariance(self) -> Tensor:
         """[d, d], of the state that series begin with."""
         with tf.variable_scope(self._variable_scope):
             transition: Any = tf.convert_to_tensor(self.get_state_transition())
@@ -348,7 +352,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             largest = tf.reduce_max(self._scale_variance(start_variance))
             return base * tf.maximum(largest, 1.0)
 
-    def get_prior_mean(self) -> Any:
+    def get_prior_mean(self) -> RefVariable:
         """[d], of the state that series begin with."""
         with tf.variable_scope(self._variable_scope):
             transition = self._tensor(self.get_state_transition())
@@ -392,7 +396,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             self, number_of_series, series_length, model_parameters or {}, seed, noisy
         )
 
-    def get_broadcasted_observation_model(self, times: Any) -> Any:
+    def get_broadcasted_observation_model(self, times: Any) -> Tensor:
         """Return [batch, features, d], the observation model at times [batch]."""
         model = self._tensor(self.get_observation_model(times))
         rank = model.get_shape().with_rank_at_least(1).with_rank_at_most(3).ndims
@@ -408,7 +412,9 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         model.get_shape().assert_has_rank(3)
         return model
 
-    def get_state_transition_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
+    def get_state_transition_noise_covariance(
+        self, minimum_initial_variance: float = 1e-5
+    ) -> Tensor:
         """Return the covariance of the noise of a step, [noise dimension, noise dimension]."""
         transform = self._tensor(self.get_noise_transform())
         statistics = self._input_statistics
@@ -426,7 +432,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             initial_overall_scale_log=scale,
         )
 
-    def get_observation_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
+    def get_observation_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Tensor:
         """Return the covariance of the observation noise, [features, features]."""
         name, width = "observation_noise_covariance", self.num_features
         if not self._configuration.use_observation_noise:

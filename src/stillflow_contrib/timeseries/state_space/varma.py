@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.timeseries.matrices import variable_covariance_matrix
 from stillflow_contrib.timeseries.state_space.state_space_model import (
     StateSpaceModel,
@@ -31,7 +32,7 @@ class VARMA(StateSpaceModel):
         super().__init__(configuration=configuration)
         self.state_dimension = self.state_num_blocks * self.num_features
 
-    def _eye(self, blocks: int = 1) -> Any:
+    def _eye(self, blocks: int = 1) -> Tensor:
         return tf.eye(blocks * self.num_features, dtype=self.dtype)
 
     def _define_parameters(self, observation_transition_tradeoff_log: Any = None) -> None:
@@ -50,7 +51,7 @@ class VARMA(StateSpaceModel):
             )
         super()._define_parameters(observation_transition_tradeoff_log)
 
-    def get_state_transition(self) -> Any:
+    def get_state_transition(self) -> Tensor:
         """[d, d]: coefficients in the first rows; the others move values on by one block."""
         missing = self.state_num_blocks - self.ar_order
         first = tf.reshape(
@@ -60,7 +61,7 @@ class VARMA(StateSpaceModel):
         shift = tf.pad(self._eye(self.state_num_blocks - 1), [[0, 0], [0, self.num_features]])
         return tf.concat([first, shift], axis=0)
 
-    def get_noise_transform(self) -> Any:
+    def get_noise_transform(self) -> Tensor:
         """[d, features]: an error counts in the last block now, in others with coefficients."""
         missing = self.state_num_blocks - 1 - self.ma_order
         coefficients = tf.reshape(
@@ -70,7 +71,7 @@ class VARMA(StateSpaceModel):
         )
         return tf.concat([coefficients, self._eye()], axis=0)
 
-    def get_observation_model(self, times: Any) -> Any:
+    def get_observation_model(self, times: Any) -> Tensor:
         """[features, d]: the first block is seen, and the last one if errors count longer."""
         name, width = "observation_model", self.num_features
         if self.ar_order > self.ma_order or self.state_num_blocks < 2:
@@ -79,7 +80,9 @@ class VARMA(StateSpaceModel):
         first = tf.pad(self._eye(), [[0, 0], [0, width * (self.state_num_blocks - 2)]])
         return tf.concat([first, self._eye()], axis=1, name=name)
 
-    def get_state_transition_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
+    def get_state_transition_noise_covariance(
+        self, minimum_initial_variance: float = 1e-5
+    ) -> Tensor:
         """Return the covariance of the errors, [features, features]."""
         scale: Any = 0.0
         if self._input_statistics is not None:

@@ -14,6 +14,8 @@ from stillflow.contrib.layers.feature_columns.base import (
 from stillflow.contrib.layers.feature_columns.real_valued import _RealValuedColumn
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn, _DenseColumn
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.math.counting import bucketize
 
 
@@ -55,7 +57,7 @@ class _BucketizedColumn(
         """The features that the column parses."""
         return self.source_column.config
 
-    def _transform_feature(self, inputs: Any) -> Any:
+    def _transform_feature(self, inputs: Any) -> Tensor:
         return bucketize(
             inputs.get(self.source_column), boundaries=list(self.boundaries), name="bucketize"
         )
@@ -66,7 +68,7 @@ class _BucketizedColumn(
         weight_collections: Any = None,
         trainable: bool = True,
         output_rank: int = 2,
-    ) -> Any:
+    ) -> Tensor:
         if output_rank != 2:
             raise ValueError("BucketizedColumn currently only supports output_rank=2")
         numbers = tf.cast(input_tensor, tf.int64)
@@ -110,12 +112,12 @@ class _BucketizedColumn(
         return IdWeightPair(self.to_sparse_tensor(inputs.get(self)), None)
 
     @property
-    def _variable_shape(self) -> Any:
+    def _variable_shape(self) -> TensorShape:
         return tf.TensorShape([self._num_buckets])
 
     def _get_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
-    ) -> Any:
+    ) -> Tensor:
         return self._to_dnn_input_layer(inputs.get(self))
 
 

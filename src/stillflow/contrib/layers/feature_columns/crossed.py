@@ -17,6 +17,7 @@ from stillflow.contrib.layers.feature_columns.sparse import _SparseColumn
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.feature_column.checks import check_checkpoint
 from stillflow.graph.export import export
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.sparse.feature_crossing import sparse_feature_cross
 
 
@@ -111,7 +112,7 @@ class _CrossedColumn(
             else:
                 yield column
 
-    def _transform_feature(self, inputs: Any) -> Any:
+    def _transform_feature(self, inputs: Any) -> SparseTensor:
         return sparse_feature_cross(
             [_crossable(column, inputs) for column in self._leaves()],
             hashed_output=True,
@@ -130,7 +131,7 @@ class _CrossedColumn(
         return IdWeightPair(inputs.get(self), None)
 
 
-def _crossable(column: Any, inputs: Any) -> Any:
+def _crossable(column: Any, inputs: Any) -> SparseTensor:
     """Return the ranges of numbers, or a feature as it is."""
     if isinstance(column, _BucketizedColumn):
         return column.to_sparse_tensor(inputs.get(column))

@@ -19,6 +19,8 @@ from stillflow.contrib.layers.feature_columns.weighted import _WeightedSparseCol
 from stillflow.feature_column.base import _DenseColumn
 from stillflow.feature_column.checks import check_checkpoint
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.platform import tf_logging as logging
 
 
@@ -29,12 +31,12 @@ class _Vectors(_FeatureColumn, _DenseColumn):
     _not_in_key = ("initializer",)
 
     @property
-    def _variable_shape(self) -> Any:
+    def _variable_shape(self) -> TensorShape:
         return tf.TensorShape([self.dimension])
 
     def _get_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
-    ) -> Any:
+    ) -> Tensor:
         arguments = self._deep_embedding_lookup_arguments(inputs.get(self))
         return embed(self, arguments, weight_collections, trainable)
 

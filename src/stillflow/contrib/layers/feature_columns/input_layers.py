@@ -29,12 +29,13 @@ from stillflow.contrib.layers.feature_columns.vectors import embed
 from stillflow.contrib.layers.feature_columns.weighted import _WeightedSparseColumn
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 
 _OF_SEQUENCES = (_OneHotColumn, _EmbeddingColumn, _RealValuedColumn, _RealValuedVarLenColumn)
 _NOT_OF_SEQUENCES = (_ScatteredEmbeddingColumn, _BucketizedColumn, _CrossedColumn)
 
 
-def with_global_variables(weight_collections: Any) -> Any:
+def with_global_variables(weight_collections: Any) -> list[str] | None:
     """Return the collections of a variable, if any are given, and that of all variables."""
     if not weight_collections:
         return weight_collections
@@ -50,7 +51,7 @@ def _input(
     output_rank: int,
     default_name: str,
     cols_to_outs: Any = None,
-) -> Any:
+) -> Tensor:
     tensors = columns_to_tensors.copy()
     check_feature_columns(feature_columns)
     if cols_to_outs is not None and not isinstance(cols_to_outs, dict):
@@ -75,7 +76,7 @@ def _input(
 
 def _dense(
     column: Any, transformed: Any, weight_collections: Any, trainable: bool, output_rank: int
-) -> Any:
+) -> Tensor:
     """Return the vectors of a transformed column, or its numbers."""
     try:
         arguments = column._deep_embedding_lookup_arguments(transformed)
@@ -99,7 +100,7 @@ def input_from_feature_columns(
     trainable: bool = True,
     scope: Any = None,
     cols_to_outs: dict[Any, Any] | None = None,
-) -> Any:
+) -> Tensor:
     """Return the numbers and vectors of dense columns side by side.
 
     Args:
@@ -130,7 +131,7 @@ def sequence_input_from_feature_columns(
     weight_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
-) -> Any:
+) -> Tensor:
     """Return the numbers and vectors of dense columns side by side, for each step of sequences.
 
     Args:

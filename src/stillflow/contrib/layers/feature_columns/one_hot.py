@@ -10,6 +10,8 @@ from stillflow.contrib.layers.core import inner_flatten
 from stillflow.contrib.layers.feature_columns.base import _FeatureColumn, config_of
 from stillflow.feature_column.base import _DenseColumn
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 
 
 class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "sparse_id_column")):
@@ -36,7 +38,7 @@ class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "s
             self.sparse_id_column.insert_transformed_feature(columns_to_tensors)
         columns_to_tensors[self] = columns_to_tensors[self.sparse_id_column]
 
-    def _transform_feature(self, inputs: Any) -> Any:
+    def _transform_feature(self, inputs: Any) -> Tensor:
         return self._to_dnn_input_layer(inputs.get(self.sparse_id_column))
 
     def _to_dnn_input_layer(
@@ -45,7 +47,7 @@ class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "s
         weight_collections: Any = None,
         trainable: bool = False,
         output_rank: int = 2,
-    ) -> Any:
+    ) -> Tensor:
         ids = inner_flatten(self.sparse_id_column.id_tensor(input_tensor), output_rank)
         weights = self.sparse_id_column.weight_tensor(input_tensor)
         if weights is not None:
@@ -54,7 +56,7 @@ class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "s
         one_hot = tf.one_hot(dense, depth=self.length, on_value=1.0, off_value=0.0)
         return tf.reduce_sum(one_hot, axis=[output_rank - 1])
 
-    def _weighted(self, ids: Any, weights: Any) -> Any:
+    def _weighted(self, ids: Any, weights: Any) -> Tensor:
         merged = tf.sparse_merge(sp_ids=ids, sp_values=weights, vocab_size=self.length)
         # Ids of -1 stand left of the first column: they are cut off.
         zeros = tf.zeros_like(merged.dense_shape)
@@ -63,7 +65,7 @@ class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "s
         return tf.reshape(dense, tf.concat([tf.shape(dense)[:-1], [self.length]], axis=0))
 
     @property
-    def _variable_shape(self) -> Any:
+    def _variable_shape(self) -> TensorShape:
         return tf.TensorShape([self.length])
 
     def _get_dense_tensor(

@@ -11,6 +11,8 @@ from stillflow.contrib.layers.feature_columns.base import _FeatureColumn
 from stillflow.contrib.layers.feature_columns.reshaping import with_rank
 from stillflow.feature_column.base import _DenseColumn
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 
 
 class _Numbers(_FeatureColumn):
@@ -30,13 +32,13 @@ class _Numbers(_FeatureColumn):
         """The function that numbers are put through, or None."""
         return self.normalizer
 
-    def _normalized_input_tensor(self, tensor: Any) -> Any:
+    def _normalized_input_tensor(self, tensor: Any) -> Tensor:
         return tensor if self.normalizer is None else self.normalizer(tensor)
 
-    def _transform_feature(self, inputs: Any) -> Any:
+    def _transform_feature(self, inputs: Any) -> Tensor:
         return tf.cast(self._normalized_input_tensor(inputs.get(self.name)), tf.float32)
 
-    def _to_dense_tensor(self, input_tensor: Any) -> Any:
+    def _to_dense_tensor(self, input_tensor: Any) -> Tensor:
         return input_tensor
 
     def _to_dnn_input_layer(
@@ -45,7 +47,7 @@ class _Numbers(_FeatureColumn):
         weight_collections: Any = None,
         trainable: bool = True,
         output_rank: int = 2,
-    ) -> Any:
+    ) -> Tensor:
         return with_rank(self._to_dense_tensor(input_tensor), output_rank, self.name)
 
 
@@ -131,13 +133,13 @@ class _RealValuedColumn(
         default = None if self.default_value is None else list(self.default_value)
         return {self.column_name: tf.FixedLenFeature([self.dimension], self.dtype, default)}
 
-    def _to_dnn_input_layer(self, input_tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    def _to_dnn_input_layer(self, input_tensor: Any, *args: Any, **kwargs: Any) -> Tensor:
         if input_tensor.dtype != tf.float32:
             input_tensor = tf.cast(input_tensor, tf.float32)
         return super()._to_dnn_input_layer(input_tensor, *args, **kwargs)
 
     @property
-    def _variable_shape(self) -> Any:
+    def _variable_shape(self) -> TensorShape:
         return tf.TensorShape([self.dimension])
 
     def _get_dense_tensor(

@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.layers.core import inner_flatten
+from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 
 
@@ -17,7 +18,7 @@ def _refuse(rank: int, output_rank: int) -> str:
     )
 
 
-def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> Any:
+def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> Tensor:
     """Return a dense feature with one more axis, or with its last axes made one."""
     rank = tensor.get_shape().ndims
     if rank is None or rank > output_rank:

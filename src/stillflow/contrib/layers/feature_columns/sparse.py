@@ -15,6 +15,7 @@ from stillflow.contrib.layers.feature_columns.reshaping import with_rank
 from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.graph.export import export
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.platform import tf_logging as logging
 
 
@@ -107,7 +108,7 @@ class _SparseColumn(
         """Any number of values."""
         return {self.column_name: tf.VarLenFeature(self.dtype)}
 
-    def id_tensor(self, input_tensor: Any) -> Any:
+    def id_tensor(self, input_tensor: Any) -> SparseTensor:
         """Return the ids of the transformed feature."""
         return input_tensor
 
@@ -144,10 +145,10 @@ class _SparseColumn(
     def _do_transform(self, input_tensor: Any) -> Any:
         """Return the ids of a SparseTensor."""
 
-    def _transform_feature(self, inputs: Any) -> Any:
+    def _transform_feature(self, inputs: Any) -> SparseTensor:
         return self._do_transform(self._as_sparse(inputs.get(self.name)))
 
-    def _as_sparse(self, tensor: Any) -> Any:
+    def _as_sparse(self, tensor: Any) -> SparseTensor:
         """Return a dense tensor without empty strings and -1; 0 may be an id."""
         if isinstance(tensor, tf.SparseTensor):
             return tensor
@@ -171,7 +172,7 @@ def _with_values(sparse: Any, values: Any) -> tf.SparseTensor:
 class _SparseColumnIntegerized(_SparseColumn):
     """Features are ids."""
 
-    def _do_transform(self, input_tensor: Any) -> Any:
+    def _do_transform(self, input_tensor: Any) -> SparseTensor:
         ids = tf.mod(input_tensor.values, self.bucket_size, name="mod")
         return _with_values(input_tensor, ids)
 
@@ -212,7 +213,7 @@ class _SparseColumnHashed(_SparseColumn):
         column.hash_keys = hash_keys
         return column
 
-    def _do_transform(self, input_tensor: Any) -> Any:
+    def _do_transform(self, input_tensor: Any) -> SparseTensor:
         values = input_tensor.values
         if self.dtype.is_integer:
             values = tf.as_string(values)
@@ -263,7 +264,7 @@ def sparse_column_with_hash_bucket(
 class _SparseColumnKeys(_SparseColumn):
     """Ids are places in a list."""
 
-    def _do_transform(self, input_tensor: Any) -> Any:
+    def _do_transform(self, input_tensor: Any) -> SparseTensor:
         table = tf.contrib.lookup.index_table_from_tensor(
             mapping=tuple(self.lookup_config.keys),
             default_value=self.lookup_config.default_value,
@@ -301,7 +302,7 @@ def sparse_column_with_keys(
 class _SparseColumnVocabulary(_SparseColumn):
     """Ids are lines in a file."""
 
-    def _do_transform(self, input_tensor: Any) -> Any:
+    def _do_transform(self, input_tensor: Any) -> SparseTensor:
         if self.dtype.is_integer:
             input_tensor = _with_values(input_tensor, tf.as_string(input_tensor.values))
         table = tf.contrib.lookup.index_table_from_file(

@@ -11,6 +11,8 @@ from stillflow.contrib.layers.feature_columns.parsing import (
 )
 from stillflow.contrib.layers.feature_columns.real_valued import real_valued_column
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.platform import tf_logging as logging
 
 
@@ -114,7 +116,7 @@ def parse_feature_columns_from_sequence_examples(
     sequence_feature_columns: Any,
     name: str | None = None,
     example_name: Any = None,
-) -> Any:
+) -> tuple[dict[str, Tensor], dict[str, SparseTensor]]:
     """Parse the columns' features of one example of a sequence.
 
     Args:

@@ -9,6 +9,7 @@ from stillflow.contrib.framework.variables import model_variable
 from stillflow.contrib.layers.core import inner_flatten
 from stillflow.contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
 from stillflow.contrib.layers.scattered_embeddings import scattered_embedding_lookup_sparse
+from stillflow.graph.operation import Tensor
 from stillflow.variables.partitioned import PartitionedVariable
 
 
@@ -27,7 +28,7 @@ def restore(checkpoint_path: Any, parts: list[Any]) -> None:
 
 def embed(
     column: Any, args: Any, weight_collections: Any, trainable: Any, output_rank: int = 2
-) -> Any:
+) -> Tensor:
     """Return vectors for a column, [batch, dimension], or with steps if `output_rank` is 3.
 
     ValueError if columns that share a variable need another shape of it.
@@ -61,7 +62,7 @@ def embed(
     )  # fmt: skip
 
 
-def _shared(name: str, shape: list[int], made: dict[str, Any]) -> Any:
+def _shared(name: str, shape: list[int], made: dict[str, Any]) -> PartitionedVariable:
     """Return the variable that columns share; the graph keeps it in a collection of its own."""
     collection = f"SHARED_EMBEDDING_COLLECTION_{name.upper()}"
     kept = tf.get_collection_ref(collection)

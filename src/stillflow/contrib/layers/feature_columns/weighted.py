@@ -14,6 +14,7 @@ from stillflow.contrib.layers.feature_columns.base import (
 from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.graph.export import export
+from stillflow.graph.sparse_tensor import SparseTensor
 
 
 class _WeightedSparseColumn(
@@ -64,7 +65,7 @@ class _WeightedSparseColumn(
             ids, weights, self.length, tf.zeros_initializer(), self.sparse_id_column.combiner
         )
 
-    def _transform_feature(self, inputs: Any) -> Any:
+    def _transform_feature(self, inputs: Any) -> tuple[SparseTensor, SparseTensor]:
         ids, weights = inputs.get(self.sparse_id_column), inputs.get(self.weight_column_name)
         if not isinstance(weights, tf.SparseTensor):
             weights = dense_to_sparse_tensor(weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
@@ -16,8 +16,12 @@ from stillflow.contrib.layers.feature_columns.transforming import (
 )
 from stillflow.contrib.layers.feature_columns.vectors import parts_of, restore
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.partitioned import PartitionedVariable
+
+if TYPE_CHECKING:
+    from stillflow.variables.ref_variable import RefVariable
 
 
 class _Weights:
@@ -45,7 +49,9 @@ class _Weights:
         return tf.nn.bias_add(sums, bias), bias
 
 
-def _looked_up(column: Any, lookup: Any, tensors: dict[Any, Any], weights: _Weights) -> Any:
+def _looked_up(
+    column: Any, lookup: Any, tensors: dict[Any, Any], weights: _Weights
+) -> tuple[list[RefVariable], Tensor]:
     """Return the variable of a column of ids, and the sums of their weights."""
     with tf.variable_scope(None, default_name=column.name, values=tensors.values()):
         parts = parts_of(weights.make("weights", lookup.vocab_size, lookup.initializer))
@@ -56,7 +62,9 @@ def _looked_up(column: Any, lookup: Any, tensors: dict[Any, Any], weights: _Weig
         return parts, sums
 
 
-def _multiplied(column: Any, transformed: Any, tensors: dict[Any, Any], weights: _Weights) -> Any:
+def _multiplied(
+    column: Any, transformed: Any, tensors: dict[Any, Any], weights: _Weights
+) -> tuple[list[Any], Tensor]:
     """Return the variable of a column of numbers, and their weighted sums."""
     with tf.variable_scope(None, default_name=column.name, values=tensors.values()):
         tensor = column._to_dense_tensor(transformed)

@@ -19,7 +19,7 @@ layers = tf.contrib.layers
 
 
 @export("contrib.slim.nets.alexnet.alexnet_v2_arg_scope")
-def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
+def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that `alexnet_v2` was trained with.
 
     `weight_decay` is that of L2.

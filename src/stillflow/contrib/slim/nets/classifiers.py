@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope
 from stillflow.contrib.layers.utils import convert_collection_to_dict
+from stillflow.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from stillflow.variables.initializers import TruncatedNormal
+
 
 layers = tf.contrib.layers
 
 
-def trunc_normal(stddev: float) -> Any:
+def trunc_normal(stddev: float) -> TruncatedNormal:
     """Return an initializer of truncated normal numbers around 0."""
     return tf.truncated_normal_initializer(0.0, stddev)
 
 
-def trained_arg_scope(weight_decay: float, biases_initializer: Any) -> Any:
+def trained_arg_scope(weight_decay: float, biases_initializer: Any) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that these networks were trained with."""
     with (
         arg_scope(
@@ -48,7 +53,7 @@ def fully_connected_layers(
     is_training: Any,
     dropout_keep_prob: float,
     **last: Any,
-) -> Any:
+) -> Tensor:
     """Return layers `fc6`, `fc7` and `fc8`, with dropout between them, of a picture of features.
 
     `net` is `[batch, height, width, channels]`, `depth` and `kernel_size` are of `fc6`; `fc7` has

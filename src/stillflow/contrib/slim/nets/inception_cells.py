@@ -22,6 +22,7 @@ import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope
 from stillflow.contrib.slim.nets.classifiers import trunc_normal
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 
 layers = tf.contrib.layers
 
@@ -35,7 +36,7 @@ _LAYER = re.compile(
 )
 
 
-def _layer(net: Any, text: str, depth: Depth) -> Any:
+def _layer(net: Any, text: str, depth: Depth) -> Tensor:
     match = _LAYER.fullmatch(text)
     assert match is not None, text
     name = match["scope"]
@@ -55,14 +56,14 @@ def _layer(net: Any, text: str, depth: Depth) -> Any:
     return layers.conv2d(net, depth(int(match["depth"])), kernel, **options)
 
 
-def _branch(net: Any, text: str, depth: Depth) -> Any:
+def _branch(net: Any, text: str, depth: Depth) -> Tensor:
     for step in text.split():
         outputs = [_layer(net, each, depth) for each in step.split("|")]
         net = outputs[0] if len(outputs) == 1 else tf.concat(outputs, 3)
     return net
 
 
-def _cell(net: Any, branches: tuple[str, ...], depth: Depth) -> Any:
+def _cell(net: Any, branches: tuple[str, ...], depth: Depth) -> Tensor:
     outputs = []
     for number, branch in enumerate(branches):
         with tf.variable_scope(f"Branch_{number}"):
@@ -70,7 +71,7 @@ def _cell(net: Any, branches: tuple[str, ...], depth: Depth) -> Any:
     return tf.concat(outputs, 3)
 
 
-def _output(net: Any, stage: Stage, end_point: str, depth: Depth) -> Any:
+def _output(net: Any, stage: Stage, end_point: str, depth: Depth) -> Tensor:
     if callable(stage):
         return stage(net, depth)
     if isinstance(stage, str):
@@ -123,7 +124,7 @@ def kernel_within(net: Any, kernel_size: list[int]) -> list[int]:
 
 def bare_logits(
     net: Any, num_classes: int, scope: str, spatial_squeeze: bool, **kwargs: Any
-) -> Any:
+) -> Tensor:
     """Return a convolution to one channel for each class.
 
     Height and width are left out if wanted.
@@ -134,7 +135,7 @@ def bare_logits(
     return tf.squeeze(logits, [1, 2], name="SpatialSqueeze") if spatial_squeeze else logits
 
 
-def pooled(net: Any, kernel_size: list[int], dropout_keep_prob: float) -> Any:
+def pooled(net: Any, kernel_size: list[int], dropout_keep_prob: float) -> Tensor:
     """Features averaged over the image, some of them dropped in training."""
     height, width = kernel = kernel_within(net, kernel_size)
     net = layers.avg_pool2d(net, kernel, padding="VALID", scope=f"AvgPool_1a_{height}x{width}")
@@ -143,7 +144,7 @@ def pooled(net: Any, kernel_size: list[int], dropout_keep_prob: float) -> Any:
 
 def normalized_arg_scope(
     weight_decay: float, moving_collection: str, use_batch_norm: bool = True, **normalization: Any
-) -> Any:
+) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that these networks were trained with.
 
     Moments of batch normalization are added to `moving_collection`.

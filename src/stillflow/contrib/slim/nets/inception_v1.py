@@ -129,7 +129,7 @@ def inception_v1_arg_scope(
     weight_decay: float = 0.00004,
     use_batch_norm: bool = True,
     batch_norm_var_collection: str = "moving_vars",
-) -> Any:
+) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that `inception_v1` was trained with.
 
     Args:

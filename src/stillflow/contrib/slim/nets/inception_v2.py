@@ -20,11 +20,12 @@ from stillflow.contrib.slim.nets.inception_cells import (
     stages_named,
 )
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 layers = tf.contrib.layers
 
 
-def _first(net: Any, depth: Depth) -> Any:
+def _first(net: Any, depth: Depth) -> Tensor:
     """Return a convolution of each color by itself, then one that mixes them."""
     channels = depth(64)
     return layers.separable_conv2d(
@@ -160,7 +161,7 @@ inception_v2.default_image_size = 224  # type: ignore[attr-defined]
 @export("contrib.slim.nets.inception.inception_v2_arg_scope")
 def inception_v2_arg_scope(
     weight_decay: float = 0.00004, batch_norm_var_collection: str = "moving_vars"
-) -> Any:
+) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that `inception_v2` was trained with.
 
     Args:

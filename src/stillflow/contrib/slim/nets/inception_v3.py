@@ -22,6 +22,7 @@ from stillflow.contrib.slim.nets.inception_cells import (
 )
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 
 layers = tf.contrib.layers
 
@@ -114,7 +115,7 @@ def inception_v3_base(
         return features(inputs, parts, final_endpoint, depth)
 
 
-def _auxiliary_logits(net: Any, num_classes: int, spatial_squeeze: bool, depth: Depth) -> Any:
+def _auxiliary_logits(net: Any, num_classes: int, spatial_squeeze: bool, depth: Depth) -> Tensor:
     """Logits from features in the middle, which a loss keeps useful."""
     padded = [layers.conv2d, layers.max_pool2d, layers.avg_pool2d]
     with arg_scope(padded, stride=1, padding="SAME"), tf.variable_scope("AuxLogits"):
@@ -197,7 +198,7 @@ def inception_v3_arg_scope(
     batch_norm_epsilon: float = 0.001,
     updates_collections: Any = GraphKeys.UPDATE_OPS,
     use_fused_batchnorm: bool = True,
-) -> Any:
+) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that `inception_v3` was trained with.
 
     Args:

@@ -19,7 +19,7 @@ layers = tf.contrib.layers
 
 
 @export("contrib.slim.nets.overfeat.overfeat_arg_scope")
-def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
+def overfeat_arg_scope(weight_decay: float = 0.0005) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that `overfeat` was trained with.
 
     `weight_decay` is that of L2.

@@ -9,6 +9,7 @@ import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope
 from stillflow.contrib.layers.utils import convert_collection_to_dict
 from stillflow.contrib.slim.nets.resnet_utils import Block, conv2d_same, stack_blocks_dense
+from stillflow.graph.operation import Tensor
 
 layers = tf.contrib.layers
 
@@ -25,7 +26,7 @@ def block_of(
     return Block(scope, unit_fn, [{**unit, "stride": each} for each in strides])
 
 
-def _root(net: Any, preactivated: bool) -> Any:
+def _root(net: Any, preactivated: bool) -> Tensor:
     """Return the first convolution and pooling; units that normalize their inputs want it bare."""
     bare = {"activation_fn": None, "normalizer_fn": None} if preactivated else {}
     with arg_scope([layers.conv2d], **bare):

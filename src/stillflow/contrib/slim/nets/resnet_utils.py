@@ -11,6 +11,7 @@ from stillflow.contrib.framework.argument_scope import add_arg_scope, arg_scope
 from stillflow.contrib.layers.utils import collect_named_outputs
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
 
 layers = tf.contrib.layers
 
@@ -30,7 +31,7 @@ export("contrib.slim.nets.resnet_utils.Block")(Block)
 
 
 @export("contrib.slim.nets.resnet_utils.subsample")
-def subsample(inputs: Any, factor: int, scope: str | None = None) -> Any:
+def subsample(inputs: Any, factor: int, scope: str | None = None) -> Tensor:
     """Every `factor`-th pixel of images `[batch, height, width, channels]`."""
     if factor == 1:
         return inputs
@@ -45,7 +46,7 @@ def conv2d_same(
     stride: int,
     rate: int = 1,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return a convolution whose padding does not depend on the size of the image.
 
     Args:
@@ -74,7 +75,7 @@ def stack_blocks_dense(
     blocks: Sequence[Block],
     output_stride: float | None = None,
     outputs_collections: Any = None,
-) -> Any:
+) -> Tensor:
     """Stacks blocks; from `output_stride` on, units are dilated instead of strided.
 
     Args:
@@ -118,7 +119,7 @@ def resnet_arg_scope(
     batch_norm_decay: float = 0.997,
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
-) -> Any:
+) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that residual networks were trained with.
 
     Args:

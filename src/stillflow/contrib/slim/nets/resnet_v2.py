@@ -10,6 +10,7 @@ from stillflow.contrib.layers.utils import collect_named_outputs, last_dimension
 from stillflow.contrib.slim.nets import resnet_utils
 from stillflow.contrib.slim.nets.resnet_models import block_of, model_of, network_of
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 layers = tf.contrib.layers
 
@@ -26,7 +27,7 @@ def bottleneck(
     rate: int = 1,
     outputs_collections: Any = None,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return a unit: its inputs, and three convolutions of them, added.
 
     Args:

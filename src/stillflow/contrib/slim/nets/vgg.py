@@ -21,7 +21,7 @@ _DEPTHS = (64, 128, 256, 512, 512)
 
 
 @export("contrib.slim.nets.vgg.vgg_arg_scope")
-def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
+def vgg_arg_scope(weight_decay: float = 0.0005) -> dict[str, dict[str, Any]]:
     """Return the arguments of layers that these were trained with; `weight_decay` is that of L2."""
     return trained_arg_scope(weight_decay, tf.zeros_initializer())
 

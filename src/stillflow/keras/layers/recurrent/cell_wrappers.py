@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.layers.recurrent.cells import AbstractRNNCell
 from stillflow.nn.rnn_cell.dropout import Dropping
 from stillflow.nn.rnn_cell.wrappers import OnDevice, Residual, Wrapping
@@ -17,7 +18,7 @@ class CellWrapper(Wrapping, AbstractRNNCell):
         super().__init__(*args, **kwargs)
         self.cell = cell
 
-    def call(self, inputs: Any, state: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, state: Any, **kwargs: Any) -> tuple[Tensor, list[Tensor]]:
         """(output, new state) of a step, by the cell's `call`; `build` has built the cell."""
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.call, **kwargs)
 
@@ -27,7 +28,7 @@ class CellWrapper(Wrapping, AbstractRNNCell):
         self.built = True
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> CellWrapper:
         """Return the wrapper with these arguments, around the cell that `cell` describes."""
         from stillflow.keras.layers.serialization import deserialize
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.control import in_train_phase
 from stillflow.keras.backend.random import dropout as dropped
@@ -27,6 +28,11 @@ from stillflow.layers.identifiers import (
     serialized,
 )
 from stillflow.platform import tf_logging as logging
+
+if TYPE_CHECKING:
+    from stillflow.train.tracking.wrappers import ListWrapper
+    from stillflow.variables.resource_variable import ResourceVariable
+
 
 _ROLES = ("kernel", "recurrent", "bias")
 
@@ -51,7 +57,7 @@ class AbstractRNNCell(Layer):
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
-    ) -> Any:
+    ) -> Tensor | list[Tensor]:
         """Zeros."""
         return zero_states_of(self, inputs, batch_size, dtype)
 
@@ -76,7 +82,9 @@ class DropoutRNNCellMixin:
     def _forget(self, name: str) -> None:
         self.__dict__[name] = self.__dict__[f"_eager{name}"] = None
 
-    def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
+    def get_dropout_mask_for_cell(
+        self, inputs: Any, training: Any, count: int = 1
+    ) -> list[Tensor] | None:
         """Return the mask of inputs, or a list of `count` of them; None for no dropout."""
         return self._mask("_dropout_mask", self.dropout, inputs, training, count)
 
@@ -88,7 +96,9 @@ class DropoutRNNCellMixin:
             "_recurrent_dropout_mask", self.recurrent_dropout, inputs, training, count
         )
 
-    def _mask(self, name: str, rate: float, inputs: Any, training: Any, count: int) -> Any:
+    def _mask(
+        self, name: str, rate: float, inputs: Any, training: Any, count: int
+    ) -> list[Tensor] | None:
         if rate == 0:
             return None
         if tf.executing_eagerly():
@@ -127,7 +137,7 @@ class WithKernels(Layer):
         for (role, kind), value in given.items():
             setattr(self, f"{role}_{kind}", _RESOLVE[kind](value))
 
-    def _add(self, name: str, shape: tuple[Any, ...], initializer: Any = None) -> Any:
+    def _add(self, name: str, shape: tuple[Any, ...], initializer: Any = None) -> ResourceVariable:
         """Return a variable; its role is the first part of its name."""
         role = name.removesuffix("_kernel")
         return self.add_weight(
@@ -178,7 +188,7 @@ class StandardCell(DropoutRNNCellMixin, WithKernels):
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
-    ) -> Any:
+    ) -> Tensor | list[Tensor]:
         """Zeros."""
         return zero_states_of(self, inputs, batch_size, dtype)
 
@@ -230,7 +240,7 @@ class StackedRNNCells(Layer):
         super().__init__(**kwargs)
 
     @property
-    def _in_state_order(self) -> Any:
+    def _in_state_order(self) -> ListWrapper:
         return self.cells[::-1] if self.reverse_state_order else self.cells
 
     @property
@@ -253,7 +263,9 @@ class StackedRNNCells(Layer):
             for cell in self._in_state_order
         ])  # fmt: skip
 
-    def call(self, inputs: Any, states: Any, constants: Any = None, **kwargs: Any) -> Any:
+    def call(
+        self, inputs: Any, states: Any, constants: Any = None, **kwargs: Any
+    ) -> tuple[Tensor, tuple[Any, Tensor]]:
         """(output, new states)."""
         sizes = self.state_size[::-1] if self.reverse_state_order else self.state_size
         nested = nest.pack_sequence_as(sizes, nest.flatten(states))

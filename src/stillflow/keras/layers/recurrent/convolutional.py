@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.keras.backend.bias import bias_add
 from stillflow.keras.backend.convolution import conv2d
@@ -64,7 +65,7 @@ class ConvRNN2D(RNN):
             return [channels, *sizes]
         return [*sizes, channels]
 
-    def _state_shape(self, size: Any) -> Any:
+    def _state_shape(self, size: Any) -> list[int | None]:
         return self._image_shape(size)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
@@ -182,7 +183,7 @@ class ConvLSTM2DCell(MemoryCell):
         self._add_bias()
         self.built = True
 
-    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+    def call(self, inputs: Any, states: Any, training: Any = None) -> tuple[Tensor, list[Tensor]]:
         """(output, [output, memory])."""
         h, c = states[0], states[1]
         masks = self.get_dropout_mask_for_cell(inputs, training, count=4)
@@ -201,7 +202,7 @@ class ConvLSTM2DCell(MemoryCell):
         h = o * self.activation(c)
         return h, [h, c]
 
-    def input_conv(self, x: Any, w: Any, b: Any = None, padding: str = "valid") -> Any:
+    def input_conv(self, x: Any, w: Any, b: Any = None, padding: str = "valid") -> Tensor:
         """Return the convolution of inputs, with a bias."""
         y = conv2d(
             x, w, strides=self.strides, padding=padding, data_format=self.data_format,
@@ -209,7 +210,7 @@ class ConvLSTM2DCell(MemoryCell):
         )  # fmt: skip
         return y if b is None else bias_add(y, b, data_format=self.data_format)
 
-    def recurrent_conv(self, x: Any, w: Any) -> Any:
+    def recurrent_conv(self, x: Any, w: Any) -> Tensor:
         """Return the convolution of states, which stay as large as they are."""
         return conv2d(x, w, strides=(1, 1), padding="same", data_format=self.data_format)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.shaping import reverse
 from stillflow.keras.layers.recurrent.cells import WithKernels
 from stillflow.keras.layers.recurrent.rnn import RNN
@@ -74,7 +76,7 @@ class _CuDNNRNN(RNN, WithKernels):
 
     def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
-    ) -> Any:
+    ) -> Tensor | list[Tensor]:
         """Return the output; a list with the states if these are given.
 
         Raises:
@@ -109,7 +111,7 @@ class _CuDNNRNN(RNN, WithKernels):
             return outputs[-1], states
         return outputs if self.time_major else tf.transpose(outputs, perm=(1, 0, 2)), states
 
-    def _params(self) -> Any:
+    def _params(self) -> Tensor:
         """All variables as the operation's one vector."""
         count = len(self._gates)
         kernels = (self.kernel, self.recurrent_kernel)
@@ -133,7 +135,7 @@ class _CuDNNRNN(RNN, WithKernels):
         return {**super(RNN, self).get_config(), **config, **self.kernels_config()}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> RNN:
         """Return the layer with these constructor's arguments."""
         return cls(**config)
 
@@ -212,7 +214,7 @@ class CuDNNLSTM(_CuDNNRNN):
         super().__init__(given)
         self.unit_forget_bias = unit_forget_bias
 
-    def _initializer_of_bias(self) -> Any:
+    def _initializer_of_bias(self) -> Callable[..., Any] | None:
         return self._bias_with_ones if self.unit_forget_bias else None
 
     def _bias_with_ones(self, _: Any, *args: Any, **kwargs: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.keras.backend.rnn import rnn
 from stillflow.keras.backend.session import batch_set_value, set_value
@@ -93,7 +94,7 @@ class RNN(Layer):
         self._states = states
 
     @property
-    def _state_sizes(self) -> Any:
+    def _state_sizes(self) -> list[int] | tuple[int | list[int], ...]:
         size = self.cell.state_size
         return size if is_multiple(size) else [size]
 
@@ -126,7 +127,7 @@ class RNN(Layer):
             return [*outputs, *states]
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Tensor | list[None] | None:
         """Return the mask of the output; none of the states."""
         mask = nest.flatten(mask)[0] if self.return_sequences else None
         return [mask] + [None] * len(self.states) if self.return_state else mask
@@ -164,7 +165,7 @@ class RNN(Layer):
             self.reset_states()
         self.built = True
 
-    def _state_shape(self, size: Any) -> Any:
+    def _state_shape(self, size: Any) -> list[int]:
         """Return the shape of a state of this size, without the batch."""
         return sizes_of(size)
 
@@ -197,7 +198,7 @@ class RNN(Layer):
 
     def __call__(
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
-    ) -> Any:
+    ) -> Tensor | list[Tensor | list[Tensor]]:
         """Call the layer.
 
         Args:
@@ -249,7 +250,7 @@ class RNN(Layer):
         training: Any = None,
         initial_state: Any = None,
         constants: Any = None,
-    ) -> Any:
+    ) -> Tensor | list[Tensor | list[Tensor]]:
         """Return the output; a list with the states if these are given."""
         inputs, initial_state, constants = self._process(inputs, initial_state, constants)
         mask = nest.flatten(mask)[0] if mask is not None else None
@@ -275,7 +276,7 @@ class RNN(Layer):
         """Return a bound of the loop besides the length of inputs of this shape."""
         return None
 
-    def _step(self, training: Any, has_constants: bool) -> Any:
+    def _step(self, training: Any, has_constants: bool) -> Callable[..., Any]:
         cell, count = self.cell, self._num_constants
         kwargs = {"training": training} if takes(cell, "training") else {}
         if has_constants and not takes(cell, "constants"):
@@ -411,7 +412,7 @@ def standardize_arguments(
         initial_state = inputs[1:] or None
         inputs = inputs[0]
 
-    def as_list(x: Any) -> Any:
+    def as_list(x: Any) -> list[Tensor] | None:
         if x is None or isinstance(x, list):
             return x
         return list(x) if isinstance(x, tuple) else [x]

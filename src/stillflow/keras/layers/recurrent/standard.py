@@ -129,7 +129,7 @@ class GRUCell(StandardCell):
         before = states[0]
         masks = self.get_dropout_mask_for_cell(inputs, training, count=3)
         recurrent_masks = self.get_recurrent_dropout_mask_for_cell(before, training, count=3)
-        biases = None, None
+        biases: Any = None, None
         if self.use_bias:
             biases = tf.unstack(self.bias) if self.reset_after else (self.bias, None)
         if self.implementation == 1:

@@ -74,7 +74,7 @@ class StandardRNN(RNN):
         return config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> StandardRNN:
         """Return the layer with these constructor's arguments."""
         return cls(**config)
 
@@ -106,7 +106,7 @@ class _GatedRNN(StandardRNN):
     implementation = of_cell("implementation")
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> StandardRNN:
         """Return the layer with these constructor's arguments."""
         if config.get("implementation") == 0:
             config["implementation"] = 1

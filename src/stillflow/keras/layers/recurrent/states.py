@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.util import tf_inspect
 
@@ -40,7 +41,7 @@ def zero_states(batch_size: Any, state_size: Any, dtype: Any) -> Any:
     )
 
 
-def zero_states_of(cell: Any, inputs: Any, batch_size: Any, dtype: Any) -> Any:
+def zero_states_of(cell: Any, inputs: Any, batch_size: Any, dtype: Any) -> Tensor | list[Tensor]:
     """Return the zero states of a cell; the inputs tell batch size and dtype, if they are given."""
     if inputs is not None:
         batch_size, dtype = tf.shape(inputs)[0], inputs.dtype

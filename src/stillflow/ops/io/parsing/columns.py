@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow import errors, native
+from stillflow.graph.arrays import Array
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import DType, cpp_name
@@ -213,7 +214,9 @@ def _check_rows(features: Sequence[Dense], counts: np.ndarray, where: WhereOf) -
         )
 
 
-def _padded(feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any) -> Any:
+def _padded(
+    feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any
+) -> torch.Tensor | Array:
     size, shape = feature.size, feature.shape
     assert shape is not None
     filler = default if isinstance(default, np.ndarray) else default.numpy()

@@ -18,6 +18,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.io.parsing.columns import refuse
 from stillflow.ops.io.stored import from_stored
@@ -45,14 +46,14 @@ decode_padded_raw_op = op(
 
 
 @parse_tensor_op.shape
-def parse_tensor_shape(node: Node) -> Any:
+def parse_tensor_shape(node: Node) -> OutputDims:
     if not node.planning:
         dims_lib.with_rank(node.dims(0), 0)
     return None
 
 
 @parse_tensor_op.kernel
-def parse_tensor_kernel(node: Node) -> Any:
+def parse_tensor_kernel(node: Node) -> Kernel:
     wanted, device = node.out_type, node.device
 
     def parse_tensor(serialized: np.ndarray) -> Any:
@@ -98,7 +99,7 @@ serialize_tensor_op.shape(lambda node: ())
 
 
 @serialize_tensor_op.kernel
-def serialize_tensor_kernel(node: Node) -> Any:
+def serialize_tensor_kernel(node: Node) -> Kernel:
     dtype = node.T
 
     def serialize_tensor(value: Any) -> np.ndarray:
@@ -134,7 +135,7 @@ def _map(values: np.ndarray, function: Any) -> np.ndarray:
 
 
 @decode_compressed_op.kernel
-def decode_compressed_kernel(node: Node) -> Any:
+def decode_compressed_kernel(node: Node) -> Kernel:
     kind = node.compression_type
     if kind and kind not in _WINDOW_BITS:
         raise ValueError("Only ZLIB, GZIP or NONE are supported compressions")
@@ -166,7 +167,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 
 
 @decode_json_example_op.kernel
-def decode_json_example_kernel(node: Node) -> Any:
+def decode_json_example_kernel(node: Node) -> Kernel:
     from google.protobuf import json_format
 
     from stillflow.ops.io.parsing import json_examples
@@ -202,7 +203,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
 
 
 @decode_padded_raw_op.shape
-def decode_padded_raw_shape(node: Node) -> Any:
+def decode_padded_raw_shape(node: Node) -> OutputDims:
     length, dims = node.value(1), node.dims(0)
     width = None
     if length is not None and length.ndim == 0:
@@ -218,7 +219,7 @@ def decode_padded_raw_shape(node: Node) -> Any:
 
 
 @decode_padded_raw_op.kernel
-def decode_padded_raw_kernel(node: Node) -> Any:
+def decode_padded_raw_kernel(node: Node) -> Kernel:
     kind = np.dtype(node.out_type.as_numpy_dtype)
     stored = kind.newbyteorder("<" if node.little_endian else ">")
 

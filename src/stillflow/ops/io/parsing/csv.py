@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.parsing.columns import refuse
 from stillflow.ops.io.parsing.plain_records import PlainRecords
 from stillflow.ops.strings.kernels import strings_of
@@ -35,7 +38,7 @@ decode_csv_op = op(
 
 
 @decode_csv_op.shape
-def decode_csv_shape(node: Node) -> Any:
+def decode_csv_shape(node: Node) -> OutputDims:
     for i in range(1, len(node.inputs)):
         dims = node.dims(i)
         if dims is None:
@@ -217,7 +220,7 @@ def _is_default(value: Any) -> bool:
 
 
 @decode_csv_op.kernel
-def decode_csv_kernel(node: Node) -> Any:
+def decode_csv_kernel(node: Node) -> Kernel:
     _check_attrs(node)
     types = list(node.OUT_TYPE)
     split = _Splitter(node.field_delim, node.use_quote_delim, list(node.select_cols))
@@ -226,7 +229,7 @@ def decode_csv_kernel(node: Node) -> Any:
     if not node.select_cols:
         plain = PlainRecords(types, node.field_delim, node.use_quote_delim, na_value)
 
-    def decode_csv(records: np.ndarray, *defaults: Any) -> Any:
+    def decode_csv(records: np.ndarray, *defaults: Any) -> list[torch.Tensor | Array]:
         lines = records.reshape(-1).tolist()
         if plain is not None and all(map(_is_default, defaults)):
             found = plain.columns(lines) if records.ndim else plain.one(lines[0])
@@ -253,7 +256,7 @@ def decode_csv_kernel(node: Node) -> Any:
     return decode_csv
 
 
-def _made(values: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _made(values: Any, dtype: Any, shape: tuple[int, ...]) -> torch.Tensor | Array:
     if dtype == dtypes.string:
         return strings_of(values, shape)
     return torch.from_numpy(np.array(values, dtype=dtype.as_numpy_dtype).reshape(shape))
@@ -263,7 +266,7 @@ def _made(values: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 def decode_csv(
     records: Any, record_defaults: Any, field_delim: str = ",", use_quote_delim: bool = True,
     name: str | None = None, na_value: str = "", select_cols: Any = None,
-) -> Any:  # fmt: skip
+) -> list[Tensor]:  # fmt: skip
     """Cuts lines of comma-separated values into columns.
 
     Args:

@@ -9,6 +9,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.parsing.columns import Dense, Sparse, refuse
 from stillflow.ops.io.parsing.example_parser import ExampleParser
 
@@ -51,7 +52,7 @@ def parse_example_check(node: Node) -> None:
 
 
 @parse_example_op.shape
-def parse_example_shape(node: Node) -> Any:
+def parse_example_shape(node: Node) -> OutputDims:
     batch = dims_lib.with_rank(node.dims(0), 1)
     sparse: list[Dims] = [(None, 2)] * node.Nsparse
     sparse += [(None,)] * node.Nsparse + [(2,)] * node.Nsparse
@@ -76,7 +77,7 @@ def features_of(
 
 
 @parse_example_op.kernel
-def parse_example_kernel(node: Node) -> Any:
+def parse_example_kernel(node: Node) -> Kernel:
     sparse_count, dense_count = node.Nsparse, node.Ndense
     first = 2 + sparse_count + dense_count  # of the defaults
     types, shapes = (node.sparse_types, node.Tdense), dense_shapes(node)

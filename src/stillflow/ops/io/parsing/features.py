@@ -265,7 +265,7 @@ def defaults(made: Parameters, shapes: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _default(key: str, value: Any, dtype: Any, shape: Any) -> Any:
+def _default(key: str, value: Any, dtype: Any, shape: Any) -> Tensor:
     if shape.ndims and shape.dims[0].value is None:
         if value is None:
             return convert_to_tensor("" if dtype == dtypes.string else 0, dtype=dtype)

@@ -8,6 +8,7 @@ from stillflow.graph import tensor_shape
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.shape import expand_dims, rank, squeeze
 from stillflow.ops.arrays.slicing import slice_
@@ -118,7 +119,7 @@ def _single(serialized: Any, made: Parameters, name: str | None) -> dict[str, An
         return by_name(made, *outputs)
 
 
-def _scalar(value: Any, what: str, label: str) -> Any:
+def _scalar(value: Any, what: str, label: str) -> Tensor:
     """Return a scalar as a vector of one; checked when it runs, where its rank is not known."""
     tensor = convert_to_tensor(value)
     ndims = tensor.get_shape().ndims

@@ -11,6 +11,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType, int64
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.numbers import integer_parser, parse_float, plain_numbers
 
@@ -38,7 +39,7 @@ class _Lines(NamedTuple):
 
 
 @decode_libsvm_op.shape
-def decode_libsvm_shape(node: Node) -> Any:
+def decode_libsvm_shape(node: Node) -> OutputDims:
     return [node.dims(0), (None, None), (None,), (None,)]
 
 
@@ -50,7 +51,7 @@ def _shown(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
-def _parsed(parse: _Parser, text: bytes, problem: str, piece: bytes) -> Any:
+def _parsed(parse: _Parser, text: bytes, problem: str, piece: bytes) -> float | int:
     found = parse(text)
     if found is None:
         raise ValueError(f"{problem}: {_shown(piece)}")
@@ -103,7 +104,7 @@ def _at_once(texts: list[bytes], kind: DType, label_kind: DType) -> _Lines | Non
 
 
 @decode_libsvm_op.kernel
-def decode_libsvm_kernel(node: Node) -> Any:
+def decode_libsvm_kernel(node: Node) -> Kernel:
     kind, label_kind = node.op.attrs["dtype"], node.label_dtype
 
     def decode(content: Any) -> Any:

@@ -106,7 +106,7 @@ def _strings(text: bytes, bounds: np.ndarray) -> np.ndarray:
     return column
 
 
-def _as_type(values: np.ndarray, dtype: Any) -> Any:
+def _as_type(values: np.ndarray, dtype: Any) -> torch.Tensor:
     """Return fields as numbers of a type, from int64 or bits of doubles."""
     values = np.ascontiguousarray(values)
     if dtype.is_floating:

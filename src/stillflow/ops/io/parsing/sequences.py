@@ -9,12 +9,14 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.parsing import columns, wire
 from stillflow.ops.io.parsing.columns import Dense, Sparse, refuse
 from stillflow.ops.io.parsing.example_parser import picker
@@ -65,7 +67,7 @@ def _sparse_dims(count: int, rank: int) -> list[Dims]:
 
 
 @parse_single_sequence_example_op.shape
-def parse_single_sequence_example_shape(node: Node) -> Any:
+def parse_single_sequence_example_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(0), 0)
     lists = [dims_lib.concat((None,), s) for s in dense_shapes(node, "feature_list_dense_shapes")]
     return [
@@ -77,7 +79,7 @@ def parse_single_sequence_example_shape(node: Node) -> Any:
 
 
 @parse_sequence_example_op.shape
-def parse_sequence_example_shape(node: Node) -> Any:
+def parse_sequence_example_shape(node: Node) -> OutputDims:
     batch = dims_lib.with_rank(node.dims(0), 1)
     context = dense_shapes(node, "context_dense_shapes")
     lists = dense_shapes(node, "feature_list_dense_shapes")
@@ -168,7 +170,7 @@ def _check_count(feature: Dense, count: int, index: int, name: str) -> None:
         )
 
 
-def _one_dense(feature: Dense, raw: bytes | None, default: Any, name: str) -> Any:
+def _one_dense(feature: Dense, raw: bytes | None, default: Any, name: str) -> torch.Tensor:
     if raw is None:
         if not int(np.prod(default.shape)):
             raise refuse(
@@ -208,7 +210,7 @@ def _list_values(feature: Dense, raws: list[bytes], name: str) -> wire.Decoded:
 
 
 @parse_single_sequence_example_op.kernel
-def parse_single_sequence_example_kernel(node: Node) -> Any:
+def parse_single_sequence_example_kernel(node: Node) -> Kernel:
     counts = [node.op.attrs[f"N{kind}"] for kind in _KEYS]
     bare = len(node.outputs) == 1
     kinds = np.repeat(range(4), counts).tolist()
@@ -222,7 +224,7 @@ def parse_single_sequence_example_kernel(node: Node) -> Any:
     known = [node.value(2 + i) for i in range(len(kinds))]
     ready = wanted(known) if all(key is not None for key in known) else None
 
-    def parse(text: Any, optional: Any, *rest: Any) -> Any:
+    def parse(text: Any, optional: Any, *rest: Any) -> torch.Tensor | list[torch.Tensor | Array]:
         made = ready or wanted(rest[: len(kinds)])
         defaults, label = rest[len(kinds) : -1], rest[-1]
         name = label.item().decode() if label.size else "<unknown>"
@@ -270,12 +272,12 @@ def _transposed(triples: list[tuple[Any, Any, Any]]) -> list[Any]:
 
 
 @parse_sequence_example_op.kernel
-def parse_sequence_example_kernel(node: Node) -> Any:
+def parse_sequence_example_kernel(node: Node) -> Kernel:
     made = _Wanted(node, [node.op.attrs[f"{kind}_keys"] for kind in _KEYS])
     optional = _texts(node.feature_list_dense_missing_assumed_empty)
     bare = len(node.outputs) == 1
 
-    def parse(serialized: Any, names: Any, *defaults: Any) -> Any:
+    def parse(serialized: Any, names: Any, *defaults: Any) -> list[torch.Tensor | Array]:
         if names.size not in (0, serialized.size):
             raise refuse("example_names must be empty or have the correct number of elements")
         labels = [name.decode() for name in names.tolist()] or ["<unknown>"] * serialized.size

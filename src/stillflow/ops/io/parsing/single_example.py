@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.parsing import columns, wire
 from stillflow.ops.io.parsing.columns import Dense, Sparse, refuse
 from stillflow.ops.io.parsing.example_parser import ExampleParser, check_default, picker
@@ -41,7 +43,7 @@ def parse_single_example_check(node: Node) -> None:
 
 
 @parse_single_example_op.shape
-def parse_single_example_shape(node: Node) -> Any:
+def parse_single_example_shape(node: Node) -> OutputDims:
     count = node.num_sparse
     sparse: list[Dims] = [(None, 1)] * count
     return [*sparse, *[(None,)] * count, *[(1,)] * count, *dense_shapes(node)]
@@ -64,7 +66,7 @@ def parse_single_examples(node: Node) -> Callable[..., list[Sequence[Any]]]:
 
 
 @parse_single_example_op.kernel
-def parse_single_example_kernel(node: Node) -> Any:
+def parse_single_example_kernel(node: Node) -> Kernel:
     sparse, dense = _features(node)
     pick = picker([f.key for f in sparse] + [f.key for f in dense])
     readers = [_reader(feature, node.value(1 + i)) for i, feature in enumerate(dense)]
@@ -104,7 +106,7 @@ def _single_sparse(feature: Sparse, raw: bytes) -> tuple[Any, Any, Any]:
     return columns.sparse_vector(_values(feature, raw))
 
 
-def _one_string(raw: bytes) -> Any:
+def _one_string(raw: bytes) -> Array | None:
     """Return the value of a feature that is one string; None if it is anything else."""
     header = wire.header(0x0A, len(raw)) if len(raw) > 2 else b"\0"
     if not raw.startswith(header):
@@ -114,7 +116,7 @@ def _one_string(raw: bytes) -> Any:
     return made
 
 
-def _one_small_integer(raw: bytes) -> Any:
+def _one_small_integer(raw: bytes) -> torch.Tensor | None:
     """Return the value of a feature that is one integer from 0 to 127.
 
     None if it is anything else.
@@ -148,7 +150,7 @@ def _reader(feature: Dense, default: Any) -> Any:
     return read
 
 
-def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
+def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> torch.Tensor | Array:
     if not raw:
         if size and not int(np.prod(default.shape)):
             raise refuse(
@@ -162,7 +164,7 @@ def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
     return columns.as_tensor(values, feature.shape)
 
 
-def _variable(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
+def _variable(feature: Dense, raw: bytes, default: Any, size: int) -> torch.Tensor | Array:
     values = _values(feature, raw)
     count = len(values)
     if count % size if size else count:

@@ -63,7 +63,7 @@ class Column(Sequence[bytes]):
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, row: Any) -> Any:
+    def __getitem__(self, row: Any) -> bytes:
         start = self.starts[row]
         return self.data[start : start + self.sizes[row]].tobytes()
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.dims import merge, shape_text, with_rank_at_least
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.protos.descriptors import (
     FIELD_TYPES,
     field_of,
@@ -65,7 +68,7 @@ def _message(node: Any) -> Any:
 
 
 @decode_proto_op.shape
-def decode_proto_shape(node: Node) -> Any:
+def decode_proto_shape(node: Node) -> OutputDims:
     dims, count = node.dims(0), len(node.outputs) - 1
     if dims is None:
         return [None] * (count + 1)
@@ -102,7 +105,7 @@ def _checked_fields(node: Any, message: Any) -> list[Any]:
     return fields
 
 
-def _serializer(node: Any, message: Any) -> Any:
+def _serializer(node: Any, message: Any) -> Callable[..., Any] | None:
     """Return a function to binary messages that can be read without checks."""
     form = _text(node.message_format)
     if form not in ("binary", "text"):
@@ -129,7 +132,9 @@ def _serializer(node: Any, message: Any) -> Any:
     return serialize
 
 
-def _filled(found: list[Found], field: Any, dtype: Any, dims: tuple[int, ...]) -> Any:
+def _filled(
+    found: list[Found], field: Any, dtype: Any, dims: tuple[int, ...]
+) -> torch.Tensor | Array:
     """Return the values of all messages, as many for each as the one with most has."""
     longest = max(1, *(each.count for each in found))
     for each in found:
@@ -148,7 +153,7 @@ def _filled(found: list[Found], field: Any, dtype: Any, dims: tuple[int, ...]) -
 
 
 @decode_proto_op.kernel
-def decode_proto_kernel(node: Node) -> Any:
+def decode_proto_kernel(node: Node) -> Kernel:
     message = _message(node)
     fields = _checked_fields(node, message)
     serialize = _serializer(node, message)
@@ -159,7 +164,7 @@ def decode_proto_kernel(node: Node) -> Any:
         for index, field in ((index, fields[index]) for index in order)
     ]
 
-    def run(data: Any) -> Any:
+    def run(data: Any) -> tuple[torch.Tensor | Array, ...]:
         if not data.size:
             raise refuse("Bufs argument must contain at least one value")
         messages = [serialize(each) if serialize else each for each in data.ravel().tolist()]
@@ -181,7 +186,7 @@ def decode_proto_kernel(node: Node) -> Any:
 
 
 @encode_proto_op.shape
-def encode_proto_shape(node: Node) -> Any:
+def encode_proto_shape(node: Node) -> OutputDims:
     found = None
     for index in reversed(range(1, len(node.inputs))):
         dims = node.dims(index)
@@ -193,7 +198,9 @@ def encode_proto_shape(node: Node) -> Any:
     return found
 
 
-def _check_values(fields: list[Any], names: list[str], values: Any, types: list[Any]) -> Any:
+def _check_values(
+    fields: list[Any], names: list[str], values: Any, types: list[Any]
+) -> tuple[int, ...]:
     """Return the shape that all values have before their last dimension."""
     if len(fields) != len(values):
         raise refuse("Length of inputs list must match field_names")
@@ -240,14 +247,14 @@ def _check_sizes(sizes: np.ndarray, values: Any, common: tuple[int, ...]) -> Non
 
 
 @encode_proto_op.kernel
-def encode_proto_kernel(node: Node) -> Any:
+def encode_proto_kernel(node: Node) -> Kernel:
     message = _message(node)
     names = [_text(name) for name in node.field_names]
     fields = [field_of(message, name, extensions=False) for name in names]
     order = sorted(range(len(fields)), key=lambda index: fields[index].number)
     types = [tensor.dtype for tensor in node.inputs[1:]]
 
-    def run(sizes: Any, *values: Any) -> Any:
+    def run(sizes: Any, *values: Any) -> Array:
         common = _check_values(fields, names, values, types)
         counts = sizes.cpu().numpy()
         _check_sizes(counts, values, common)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.io.protos.cards import decode_proto_op, encode_proto_op
 
 
@@ -57,7 +58,7 @@ def encode_proto(
     message_type: str,
     descriptor_source: str | bytes = "local://",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Serialize messages from the values of their fields.
 
     Args:

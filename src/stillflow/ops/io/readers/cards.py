@@ -9,10 +9,11 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Handle, Node
 from stillflow.ops.io.readers import records
 from stillflow.ops.io.readers.reader import Reader
 from stillflow.ops.queues.attempts import private_name
@@ -76,8 +77,8 @@ def _making_card(name: str, attrs: str) -> Card:
     )
 
 
-def _making_kernel(kind: str, records_of: Callable[[Node], records.Records]) -> Any:
-    def kernel(node: Any) -> Any:
+def _making_kernel(kind: str, records_of: Callable[[Node], records.Records]) -> Callable[..., Any]:
+    def kernel(node: Any) -> Handle:
         source = records_of(node)
 
         def make() -> Reader:
@@ -142,7 +143,7 @@ def _texts(values: list[bytes]) -> np.ndarray:
     return made
 
 
-def _read_kernel(node: Any) -> Any:
+def _read_kernel(node: Any) -> Callable[..., Any]:
     waits = node.waits()
 
     def read(reader: Reader, queue: Any) -> Any:
@@ -152,17 +153,17 @@ def _read_kernel(node: Any) -> Any:
     return read
 
 
-def _read_up_to_kernel(node: Any) -> Any:
+def _read_up_to_kernel(node: Any) -> Callable[..., Any]:
     waits = node.waits()
 
-    def read_up_to(reader: Reader, queue: Any, num_records: Any) -> Any:
+    def read_up_to(reader: Reader, queue: Any, num_records: Any) -> tuple[Array, Array]:
         found = reader.read_up_to(queue, int(num_records), waits)
         return _texts([key for key, _ in found]), _texts([value for _, value in found])
 
     return read_up_to
 
 
-def _restore_kernel(node: Node) -> Any:
+def _restore_kernel(node: Node) -> Callable[..., Any]:
     def restore(reader: Reader, state: np.ndarray) -> None:
         if state.ndim:
             raise errors.invalid_argument(
@@ -173,7 +174,7 @@ def _restore_kernel(node: Node) -> Any:
     return restore
 
 
-def _up_to_shape(node: Node) -> Any:
+def _up_to_shape(node: Node) -> list[tuple[int | None, ...]]:
     dims_lib.with_rank(node.dims(2), 0)
     return [(None,), (None,)]
 
@@ -183,7 +184,7 @@ def _restore_check(node: Node) -> None:
         dims_lib.with_rank(node.dims(1), 0)
 
 
-def _scalars(node: Node) -> Any:
+def _scalars(node: Node) -> list[Any]:
     return [()] * len(node.outputs)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.files.records import TFRecordOptions
 from stillflow.graph import dtypes
+from stillflow.graph.card import Card
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.io.readers import cards
@@ -38,11 +39,11 @@ class ReaderBase:
         """True if the state of these readers can be saved."""
         return self._supports_serialize
 
-    def _card(self, name: str) -> Any:
+    def _card(self, name: str) -> Card:
         is_resource = self._reader_ref.dtype == dtypes.resource
         return cards.using[name + "V2" if is_resource else name]
 
-    def _queue(self, queue: Any) -> Any:
+    def _queue(self, queue: Any) -> Tensor:
         """Return the queue's tensor, as a reader of this version takes it."""
         reference = queue if isinstance(queue, Tensor) else queue.queue_ref
         if self._reader_ref.dtype == dtypes.resource or reference.dtype != dtypes.resource:
@@ -64,15 +65,15 @@ class ReaderBase:
             self._reader_ref, self._queue(queue), num_records, name=name
         )
 
-    def num_records_produced(self, name: str | None = None) -> Any:
+    def num_records_produced(self, name: str | None = None) -> Tensor:
         """Return the number of records read, an int64 scalar."""
         return self._card("ReaderNumRecordsProduced")(self._reader_ref, name=name)
 
-    def num_work_units_completed(self, name: str | None = None) -> Any:
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """Return the number of files read to their end, an int64 scalar."""
         return self._card("ReaderNumWorkUnitsCompleted")(self._reader_ref, name=name)
 
-    def serialize_state(self, name: str | None = None) -> Any:
+    def serialize_state(self, name: str | None = None) -> Tensor:
         """Return the reader's state, a string scalar."""
         return self._card("ReaderSerializeState")(self._reader_ref, name=name)
 

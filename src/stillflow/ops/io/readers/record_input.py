@@ -17,6 +17,8 @@ from stillflow.files.records import TFRecordCompressionType, TFRecordOptions
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.concat import split
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.io.readers.records import tf_records
@@ -227,12 +229,12 @@ def _yielder(node: Node) -> RecordYielder:
 
 
 @record_input_op.shape
-def record_input_shape(node: Node) -> Any:
+def record_input_shape(node: Node) -> OutputDims:
     return None
 
 
 @record_input_op.kernel
-def record_input_kernel(node: Any) -> Any:
+def record_input_kernel(node: Any) -> Kernel:
     yielder, waits, count = node.own_state(lambda: _yielder(node)), node.waits(), node.batch_size
 
     def run() -> np.ndarray:
@@ -275,7 +277,7 @@ class RecordInput:
             "compression_type": TFRecordOptions.get_compression_type_string(options),
         }  # fmt: skip
 
-    def get_yield_op(self) -> Any:
+    def get_yield_op(self) -> Tensor | list[list[Tensor]]:
         """Return the next records: a string tensor, or a list of scalars for each of `batches`."""
         records = record_input_op(**self._attributes, batch_size=self._count, name=self._name)
         if self._batches is None:
