@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stillflow.graph.indexed_slices import IndexedSlices
     from stillflow.graph.operation import Tensor
 
-# What runs at every step; None where an operation has no outputs and does nothing.
+# A kernel, called at every step; None where an operation without outputs does nothing.
 Kernel: TypeAlias = Call | Handle | Callable[..., Any] | None
 # The dimensions of the only output, or of each.
 OutputDims: TypeAlias = Dims | list[Dims]
