@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 import signal
 from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 os.environ.setdefault("STILLFLOW_VERIFY_PLANS", "1")  # read when the runtime is imported
@@ -78,6 +83,22 @@ def cpu() -> None:
 def _python_3(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unset the mark of Python 2, which a program passes to the programs it starts."""
     monkeypatch.delenv("STILLFLOW_PYTHON2", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _numbers_of_its_own(request: pytest.FixtureRequest) -> None:
+    """Set the generators of a module back, so that no test draws what another has left."""
+    for generator, state in _generators(request.module):
+        generator.__setstate__(state)
+
+
+@functools.cache
+def _generators(module: ModuleType) -> list[tuple[Any, Any]]:
+    """Return the generators of a module, and their states before its first test."""
+    kinds = (np.random.RandomState, np.random.Generator)
+    found = [each for each in vars(module).values() if isinstance(each, kinds)]
+    bits = [each.bit_generator if isinstance(each, kinds[1]) else each for each in found]
+    return [(each, copy.deepcopy(each.__getstate__())) for each in bits]
 
 
 @pytest.fixture

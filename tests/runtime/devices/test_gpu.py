@@ -10,14 +10,16 @@ import stillflow as tf
 
 pytestmark = pytest.mark.usefixtures("cuda")
 
-RANDOM = np.random.RandomState(0)
+
+def random() -> np.random.RandomState:
+    return np.random.RandomState(0)
 
 
 def perceptron():
     x, y = tf.placeholder(tf.float32, [None, 20]), tf.placeholder(tf.int32, [None])
     hidden = tf.layers.batch_normalization(tf.layers.dense(x, 16, tf.nn.relu), training=True)
     loss = tf.losses.sparse_softmax_cross_entropy(y, tf.layers.dense(hidden, 5))
-    feeds = {x: RANDOM.rand(32, 20), y: RANDOM.randint(0, 5, 32)}
+    feeds = {x: random().rand(32, 20), y: random().randint(0, 5, 32)}
     return loss, tf.train.AdamOptimizer(0.01).minimize(loss), feeds
 
 
@@ -25,7 +27,7 @@ def convolutional():
     x, y = tf.placeholder(tf.float32, [None, 12, 12, 2]), tf.placeholder(tf.int64, [None])
     hidden = tf.layers.max_pooling2d(tf.layers.conv2d(x, 8, 3, activation=tf.nn.relu), 2, 2)
     loss = tf.losses.sparse_softmax_cross_entropy(y, tf.layers.dense(tf.layers.flatten(hidden), 4))
-    feeds = {x: RANDOM.rand(16, 12, 12, 2), y: RANDOM.randint(0, 4, 16)}
+    feeds = {x: random().rand(16, 12, 12, 2), y: random().randint(0, 4, 16)}
     return loss, tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss), feeds
 
 
@@ -36,7 +38,7 @@ def recurrent():
         tf.nn.rnn_cell.LSTMCell(8), x, sequence_length=lengths, dtype=tf.float32
     )
     loss = tf.reduce_mean((outputs[:, -1] - 0.5) ** 2)
-    feeds = {x: RANDOM.rand(5, 7, 6), lengths: [7, 3, 0, 5, 7]}
+    feeds = {x: random().rand(5, 7, 6), lengths: [7, 3, 0, 5, 7]}
     return loss, tf.train.GradientDescentOptimizer(0.5).minimize(loss), feeds
 
 
@@ -58,9 +60,7 @@ def losses(build, **config):
 
 @pytest.mark.parametrize("build", [perceptron, convolutional, recurrent, embedding])
 def test_learns_as_on_the_cpu(build):
-    state = RANDOM.get_state()
     expected = losses(build, device_count={"GPU": 0})
-    RANDOM.set_state(state)
     np.testing.assert_allclose(losses(build), expected, rtol=1e-3)
     assert expected[-1] < expected[0]
 
@@ -70,11 +70,9 @@ def test_learns_the_same_by_graphs(build, monkeypatch):
     found = []
     replay = torch.cuda.CUDAGraph.replay
     monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda self: found.append(replay(self)))
-    state = RANDOM.get_state()
     monkeypatch.setenv("STILLFLOW_CUDA_GRAPHS", "0")
     expected = losses(build)
     assert not found
-    RANDOM.set_state(state)
     monkeypatch.delenv("STILLFLOW_CUDA_GRAPHS")
     np.testing.assert_allclose(losses(build), expected, rtol=1e-4)
     assert found
