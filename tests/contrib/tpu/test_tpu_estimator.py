@@ -69,6 +69,23 @@ def test_refuses_what_there_is_not(make):
         make().train(lambda: None, steps=1)
 
 
+def test_a_model_function_needs_params_when_it_is_called(tmp_path):
+    config = tpu.RunConfig(model_dir=str(tmp_path))
+
+    def make(model_fn, **arguments):
+        return tpu.TPUEstimator(
+            model_fn, config=config, use_tpu=False, train_batch_size=1, **arguments
+        )
+
+    assert make(lambda features: None).params == {}
+    with pytest.raises(ValueError, match=r"^model_fn does not take labels"):
+        make(lambda features: None).train(input_fn, steps=1)
+    with pytest.raises(ValueError, match=r"^model_fn .* pass batch size as params\['batch_size'\]"):
+        make(lambda features, labels: None).train(input_fn, steps=1)
+    with pytest.raises(ValueError, match=r"but params .* is passed to Estimator"):
+        make(lambda features: None, params={"a": 1})
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from stillflow.contrib.tpu.estimator_spec import TPUEstimatorSpec
 from stillflow.contrib.tpu.run_config import RunConfig, parse_iterations_per_loop
-from stillflow.estimator.checks import check_model_fn
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
@@ -115,7 +114,6 @@ class TPUEstimator(Estimator):
                 "tf.contrib.tpu.TPUEstimator: exports for TPUs are not supported by Stillflow; "
                 "leave export_to_cpu=True"
             )
-        check_model_fn(model_fn, params)
         if not isinstance(export_saved_model_api_version, ExportSavedModelApiVersion):
             raise ValueError(
                 "export_saved_model_api_version should be of type ExportSavedModelApiVersion; got "
@@ -128,9 +126,8 @@ class TPUEstimator(Estimator):
         }
         self._log_steps = config.log_step_count_steps
         super().__init__(
-            model_fn, model_dir, config.replace(log_step_count_steps=None), params or {},
-            warm_start_from,
-        )  # fmt: skip
+            model_fn, model_dir, config.replace(log_step_count_steps=None), params, warm_start_from
+        )
 
     def _assert_members_are_not_overridden(self) -> None:
         """Do nothing: the overrides of this class are intended."""
@@ -170,6 +167,11 @@ class TPUEstimator(Estimator):
         }  # fmt: skip
         if labels is not None and "labels" not in names:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
+        if "params" not in names:
+            raise ValueError(
+                f"model_fn ({self._model_fn}) does not include params argument, required by "
+                "TPUEstimator to pass batch size as params['batch_size']"
+            )
         spec = self._model_fn(
             features=features, **{name: offered[name] for name in offered if name in names}
         )
