@@ -181,6 +181,11 @@ _SHORT: _Types = {
     "fill_empty_rows": (None, (*2 * (_POINTER,), *4 * (_INT,), *6 * (_POINTER,))),
     "find_elements": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT, *2 * (_POINTER,))),
     "find_lookups": (_INT, (_POINTER, _INT, _POINTER, *3 * (_INT,), *6 * (_POINTER,))),
+    "count_crosses": (_INT, (*2 * (_POINTER,), *2 * (_INT,), *3 * (_POINTER,))),
+    "hash_crosses": (
+        None,
+        (_POINTER, *2 * (_INT,), *2 * (_POINTER,), *2 * (_INT,), *3 * (_POINTER,)),
+    ),
     "adagrad_rows": (_INT, (*3 * (_POINTER,), _DOUBLE, _INT)),
     "ftrl_rows": (_INT, (*4 * (_POINTER,), *3 * (_DOUBLE,))),
     "draw_few": (None, (*6 * (_INT,), _POINTER, _INT)),

@@ -416,3 +416,90 @@ PUBLIC int64_t merge_numbers(const int64_t *first, int64_t count, const int64_t 
     }
     return found;
 }
+
+/* ---- Crosses of features: src/stillflow/ops/sparse/crossing.py */
+
+/* The features of each row of some columns, and how many crosses these have in all.
+
+   indices: of each column int64 [features, 2], the row first; NULL if every row has as many.
+   sizes: of each column how many features there are, of all rows or of every one.
+   starts, counts: receive for each column and row the first feature, and how many there are. A
+   column is read once: features of a row that was left behind, and all after them, are not seen.
+   widest: receives the number of crosses of the row with most.
+   Returns the number of crosses, or -1 if it is no int64. */
+PUBLIC int64_t count_crosses(const int64_t *const *indices, const int64_t *sizes, int64_t columns,
+                             int64_t rows, int64_t *starts, int64_t *counts, int64_t *widest) {
+    const int64_t most = INT64_MAX >> 1;
+    int64_t total = 0;
+    for (int64_t column = 0; column < columns; column++) {
+        const int64_t *index = indices[column];
+        int64_t *start = starts + column * rows, *count = counts + column * rows, next = 0;
+        for (int64_t row = 0; row < rows; row++) {
+            start[row] = next;
+            if (index == NULL)
+                next += sizes[column];
+            else
+                while (next < sizes[column] && index[2 * next] == row) next++;
+            count[row] = next - start[row];
+        }
+    }
+    *widest = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t crosses = 1, none = 0;
+        for (int64_t column = 0; column < columns; column++) none |= !counts[column * rows + row];
+        for (int64_t column = 0; column < columns && !none; column++) {
+            int64_t count = counts[column * rows + row];
+            if (crosses > most / count) return -1;
+            crosses *= count;
+        }
+        if (none) continue;
+        if (total > most - crosses) return -1;
+        total += crosses;
+        if (crosses > *widest) *widest = crosses;
+    }
+    return total;
+}
+
+static inline uint64_t fold_word(uint64_t word) { return word ^ word >> 47; }
+
+/* The fingerprint of two, in order. */
+static inline uint64_t cat(uint64_t first, uint64_t second) {
+    const uint64_t factor = 0xC6A4A7935BD1E995u;
+    uint64_t mixed = first ^ factor ^ fold_word(second * factor) * factor;
+    return fold_word(fold_word(mixed * factor) * factor);
+}
+
+/* The hashes of all crosses, of which the last column's feature changes fastest.
+
+   words: of each column its features' fingerprints.
+   starts, counts: as above.
+   limit: hashes are taken modulo this number.
+   room: for two numbers for each column and one more.
+   places: receives the row of each cross, and its number there.
+   out: receives the hashes. */
+PUBLIC void hash_crosses(const uint64_t *const *words, int64_t columns, int64_t rows,
+                         const int64_t *starts, const int64_t *counts, int64_t key, uint64_t limit,
+                         int64_t *room, int64_t *places, int64_t *out) {
+    uint64_t *hashes = (uint64_t *)room; /* of the features of the first columns */
+    int64_t *picks = room + columns + 1;
+    hashes[0] = (uint64_t)key;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t none = 0, changed = 0, inside = 0;
+        for (int64_t column = 0; column < columns; column++) {
+            none |= !counts[column * rows + row];
+            picks[column] = 0;
+        }
+        while (!none && changed >= 0) {
+            for (int64_t column = changed; column < columns; column++)
+                hashes[column + 1] = cat(
+                    hashes[column], words[column][starts[column * rows + row] + picks[column]]);
+            *places++ = row;
+            *places++ = inside++;
+            *out++ = (int64_t)(hashes[columns] % limit);
+            for (changed = columns - 1; changed >= 0; changed--) {
+                if (++picks[changed] < counts[changed * rows + row]) break;
+                picks[changed] = 0;
+            }
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops import native_calls
 
+# NumPy's own function, where the launcher wraps it for programs: shapes are made in every step.
+_plain_array: Any = inspect.unwrap(np.array)
 # torch moves these only as the signed integers of the same width.
 _SIGNED = {
     dtypes.uint16: "int16", dtypes.uint32: "int32", dtypes.uint64: "int64",
@@ -120,7 +123,7 @@ def index_tensor(values: Any, dtype: DType) -> torch.Tensor:
 
 def int_array(values: Any, dtype: DType) -> np.ndarray:
     """Integers as a numpy array of an index type."""
-    return np.array(values, dtype=dtype.as_numpy_dtype)
+    return _plain_array(values, dtype.as_numpy_dtype)
 
 
 def order_only() -> None:

@@ -215,3 +215,48 @@ def test_order_of_indices(rows, expected):
         pytest.skip("the loops in C were not built")
     indices = torch.tensor(rows, dtype=torch.int64).reshape(-1, 2)
     assert native_kernels.are_in_order(indices, [2, 3]) is expected
+
+
+def _parts(sparse: Any) -> tuple[Any, Any, Any]:
+    return sparse.indices, sparse.values, sparse.dense_shape
+
+
+@pytest.mark.parametrize("buckets", [0, 1, 100])
+@pytest.mark.parametrize("rows", [0, 1, 9])
+def test_crosses(same, rows, buckets):
+    rng = np.random.RandomState(rows)
+
+    def features(most, kind, order=True):
+        counts = rng.randint(0, most + 1, rows)
+        index = np.stack([np.repeat(np.arange(rows), counts), np.zeros(counts.sum())], 1)
+        numbers = rng.randint(-(2**62), 2**62, len(index))
+        index = index.astype(np.int64)
+        if not order:
+            index[:, 0] = rng.randint(-1, rows + 2, len(index))
+        values = numbers if kind is np.int64 else np.array([b"%d" % n for n in numbers], object)
+        return index, values, np.array([rows, most])
+
+    columns = [features(4, bytes), features(3, np.int64), features(3, bytes, order=False)]
+    dense = rng.randint(-9, 9, (rows, 2))
+
+    def build():
+        inputs = [tf.SparseTensor(*map(_fed, column)) for column in columns]
+        crosses = [
+            tf.sparse.cross_hashed([inputs[0], _fed(dense)], buckets),
+            tf.sparse.cross_hashed([*inputs, _fed(dense)], buckets, hash_key=2**63 - 1),
+            tf.sparse.cross_hashed([_fed(dense), _fed(dense[:, :0])], buckets),
+        ]
+        return tuple(part for cross in crosses for part in _parts(cross))
+
+    hashes = same(build)[1]
+    assert all(0 <= each < (buckets or 2**63) for each in hashes.tolist())
+
+
+def test_crosses_of_columns_that_are_not_contiguous(same):
+    index = np.array([[0, 0], [0, 1], [1, 0]], np.int64)
+
+    def build():
+        parts = tf.transpose(_fed(index.T)), _fed(np.arange(6))[::2], _fed([2, 2])
+        return _parts(tf.sparse.cross_hashed([tf.SparseTensor(*parts)] * 2))
+
+    assert len(same(build)[1]) == 5

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import ctypes
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
@@ -19,14 +22,17 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_tensor
+from stillflow.ops.kernels import index_tensor
 from stillflow.ops.math.cast import cast
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.farmhash import fingerprint_cat, fingerprints
+from stillflow.util.texts import address_of
 
 DEFAULT_HASH_KEY = 0xDECAFCAFFE
 _SEPARATOR = b"_X_"
 _WORD = 1 << 64
+_LARGEST = 2**63 - 1
 
 sparse_cross_op = op(
     """
@@ -70,6 +76,9 @@ def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> C
     """Return the kernel of a cross; `combine` adds one more feature's fingerprint to hashes."""
     count, hashed, buckets = node.N, node.out_type == dtypes.int64, node.num_buckets
     key = np.uint64(hash_key % _WORD)
+    native_way = None
+    if hashed and combine is fingerprint_cat:
+        native_way = partial(_hashed_natively, key=int(key.view(np.int64)), limit=_limit(buckets))
 
     def cross(*inputs: Any) -> tuple[torch.Tensor, torch.Tensor | Array, torch.Tensor]:
         arrays = [x if isinstance(x, np.ndarray) else x.cpu().numpy() for x in inputs]
@@ -78,6 +87,10 @@ def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> C
         rows = _row_count(shapes, dense)
         _check_sparse(indices, values, shapes, rows)
         _check_dense(dense, rows)
+        if native_way is not None:
+            crosses = native_way(indices, values, dense, rows)
+            if crosses is not None:
+                return crosses
         columns = [_sparse_column(*pair, rows) for pair in zip(indices, values)]
         columns += [_dense_column(matrix) for matrix in dense]
         sizes, places = _places(columns, rows)
@@ -211,8 +224,55 @@ def _hashed(
         values = column.values
         words = fingerprints(values) if values.dtype == object else values.astype(np.uint64)
         hashes = combine(hashes, words[place])
-    limit = buckets if buckets > 0 else np.iinfo(np.int64).max
-    return torch.from_numpy((hashes % np.uint64(limit)).astype(np.int64))
+    return torch.from_numpy((hashes % np.uint64(_limit(buckets))).astype(np.int64))
+
+
+def _limit(buckets: int) -> int:
+    return buckets if buckets > 0 else _LARGEST
+
+
+def _hashed_natively(
+    indices: Sequence[np.ndarray],
+    values: Sequence[np.ndarray],
+    dense: Sequence[np.ndarray],
+    rows: int,
+    *,
+    key: int,
+    limit: int,
+) -> tuple[Any, Any, Any] | None:
+    """Return places, hashes and shape of the crosses by loops in C; None without them."""
+    library = native.library()
+    count = len(indices) + len(dense)
+    if library is None or not count:
+        return None
+    indices = [np.ascontiguousarray(index) for index in indices]
+    words = [_words(column) for column in values]
+    words += [_words(matrix.reshape(-1)) for matrix in dense]
+    sizes = [column.size for column in values] + [matrix.shape[1] for matrix in dense]
+    rows_at = [*map(address_of, indices), *[0] * len(dense)]
+    features = np.empty((2, count, rows), np.int64)  # of each row: the first one, and how many
+    starts, counts, widest = address_of(features), address_of(features[1]), ctypes.c_int64()
+    total = library.count_crosses(
+        _addresses(rows_at), (ctypes.c_int64 * count)(*sizes), count, rows, starts, counts,
+        ctypes.byref(widest))  # fmt: skip
+    if total < 0:
+        return None
+    places, hashes = np.empty((total, 2), np.int64), np.empty(total, np.int64)
+    library.hash_crosses(
+        _addresses(map(address_of, words)), count, rows, starts, counts, key, limit,
+        (ctypes.c_int64 * (2 * count + 1))(), address_of(places), address_of(hashes))  # fmt: skip
+    shape = index_tensor([rows, widest.value], dtypes.int64)
+    return torch.from_numpy(places), torch.from_numpy(hashes), shape
+
+
+def _words(values: np.ndarray) -> np.ndarray:
+    """Return the fingerprints of features, of which whole numbers are their own."""
+    return fingerprints(values) if values.dtype == object else np.ascontiguousarray(values)
+
+
+def _addresses(addresses: Iterable[int]) -> Any:
+    items = list(addresses)
+    return (ctypes.c_void_p * len(items))(*items)
 
 
 @sparse_cross_op.samples

@@ -24,12 +24,12 @@ def check_parts(indices: Any, values: Any, shape: Any) -> None:
             raise ValueError(
                 f"Input {kind} should be {name} but received shape {shape_text(value.shape)}"
             )
-    if len(values) != len(indices):
+    if values.shape[0] != indices.shape[0]:
         raise ValueError(
             "Number of values must match first dimension of indices. "
             f"Got {len(values)} values, indices shape: {shape_text(indices.shape)}"
         )
-    if len(shape) != indices.shape[1]:
+    if shape.shape[0] != indices.shape[1]:
         raise ValueError(
             "Number of dimensions must match second dimension of indices. "
             f"Got {len(shape)} dimensions, indices shape: {shape_text(indices.shape)}"

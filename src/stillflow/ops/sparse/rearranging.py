@@ -197,7 +197,7 @@ def sparse_reshape_value(node: Node) -> list[Any] | None:
 @sparse_reshape_op.kernel
 def sparse_reshape_kernel(node: Node) -> Kernel:
     def run(indices: Any, size: Any, wanted: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        if indices.shape[1] != len(size):
+        if indices.shape[1] != size.shape[0]:
             raise ValueError(
                 f"Input shape has {len(size)} dimensions, but indices have "
                 f"{indices.shape[1]} columns"

@@ -91,9 +91,9 @@ def sparse_fill_empty_rows_kernel(node: Node) -> Kernel:
         check_parts(indices, values, size)
         if default.ndim:
             raise ValueError(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
-        if not len(size):
+        if not size.shape[0]:
             raise ValueError("Dense shape cannot be empty.")
-        count, given = int(size[0]), len(indices)
+        count, given = int(size[0]), indices.shape[0]
         require_room([count], dtypes.int64)
         if count == 0 and given:
             raise ValueError(

@@ -42,12 +42,12 @@ def check_parts(indices: Any, values: Any, size: Any) -> None:
         raise ValueError(
             f"Input shape should be a vector but received shape {shape_text(size.shape)}"
         )
-    if len(indices) != len(values):
+    if indices.shape[0] != values.shape[0]:
         raise ValueError(
             "indices and values rows (indexing dimension) must match. "
             f"(indices = {len(indices)}, values = {len(values)})"
         )
-    if indices.shape[1] != len(size):
+    if indices.shape[1] != size.shape[0]:
         raise ValueError(
             f"Input shape has {len(size)} dimensions, but indices have {indices.shape[1]} columns"
         )

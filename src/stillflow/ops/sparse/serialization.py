@@ -18,6 +18,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.io.variants import from_message, to_message
+from stillflow.ops.kernels import index_tensor
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.pieces import check_parts, cut, joined, stacked_indices
 
@@ -159,7 +160,7 @@ def _deserialize_kernel(node: Any) -> Callable[..., Any]:
         if len(batch) > 1:
             places = np.unravel_index(found[:, 0].numpy(), batch)
             found = torch.cat([torch.from_numpy(np.stack(places, 1)), found[:, 1:]], 1)
-        return found, joined(values), torch.cat([torch.tensor(batch, dtype=torch.int64), size])
+        return found, joined(values), torch.cat([index_tensor(batch, dtypes.int64), size])
 
     return deserialize
 

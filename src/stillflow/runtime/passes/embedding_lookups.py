@@ -240,7 +240,8 @@ def _rows_looked_up(graph: StepGraph, select: Step) -> _Fused | None:
 
     def look_up(table: Any, names: Any, places: Any, segments: Any, flags: Any) -> torch.Tensor:
         rows = table.read() if is_handle else table
-        found = native_kernels.reduce_picked(rows, places, segments, mode, len(flags), flags, names)
+        count = flags.shape[0]
+        found = native_kernels.reduce_picked(rows, places, segments, mode, count, flags, names)
         return plain(table, names, places, segments, flags)[0] if found is None else found
 
     return _Fused(fuse(parts, select.outputs, look_up, taken), parts, gather)
@@ -287,7 +288,7 @@ def _spread(graph: StepGraph, parts: list[Step], mode: str, others: list[Any]) -
         flags: Any, like: Any, grad: Any, places: Any, segments: Any, size: Any
     ) -> torch.Tensor:
         found = None
-        if like.shape == grad.shape and len(flags) == len(grad):
+        if like.shape == grad.shape and flags.shape == grad.shape[:1]:
             found = native_kernels.spread_picked(grad, places, segments, mode, int(size), flags)
         if found is not None:
             return found

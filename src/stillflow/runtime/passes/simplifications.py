@@ -17,6 +17,7 @@ import torch
 
 from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.kernels import index_tensor
 from stillflow.ops.sparse import native_kernels
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.ir.steps import Memory, Value
@@ -153,7 +154,7 @@ def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | 
 
         def unless_so_many(x: Any, size: Any) -> Any:
             count = int(size[0])
-            return x if len(x) == count else kernel(x, torch.tensor([count, *x.shape[1:]]))
+            return x if x.shape[0] == count else kernel(x, torch.tensor([count, *x.shape[1:]]))
 
         return Shortcut(Call(unless_so_many, (x, size), {}), view=True)
     rest: tuple[int, ...] = ()
@@ -171,8 +172,8 @@ def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | 
         return Shortcut(Call(None, (x,), {}))
 
     def unless_there(x: Any, vector: Any) -> Any:
-        count = len(vector)
-        return x if len(x) == count else kernel(x, torch.tensor([count, *rest]))
+        count = vector.shape[0]
+        return x if x.shape[0] == count else kernel(x, torch.tensor([count, *rest]))
 
     return Shortcut(Call(unless_there, (x, vector), {}), view=True)
 
@@ -267,8 +268,8 @@ def _size(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | Non
     _, indices, *axis = gather._inputs
     if any(shortcuts.number(each) != 0 for each in axis) or shortcuts.rank(indices) != 1:
         return None
-    kind = getattr(torch, op._outputs[0].dtype.name)
-    return Shortcut(Call(lambda indices: torch.tensor(len(indices), dtype=kind), (indices,), {}))
+    dtype = op._outputs[0].dtype
+    return Shortcut(Call(lambda indices: index_tensor(indices.shape[0], dtype), (indices,), {}))
 
 
 _GATHERS = ("Gather", "GatherV2", "ResourceGather")
@@ -285,8 +286,8 @@ def _segment_sum(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcu
         return None
 
     def unless_wrong(rows: Any, vector: Any) -> Any:
-        count = len(vector)
-        if rows.ndim and len(rows) == count:
+        count = vector.shape[0]
+        if rows.ndim and rows.shape[0] == count:
             return rows
         return kernel(rows, torch.arange(count), torch.tensor(count))
 
