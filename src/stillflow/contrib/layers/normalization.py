@@ -125,6 +125,7 @@ def instance_norm(
 
     Raises:
       ValueError: if the rank or the number of channels is not known.
+      IndexError: if there are not both examples and channels.
     """
     given = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
@@ -132,6 +133,8 @@ def instance_norm(
     if shape.ndims is None:
         raise ValueError(f"Inputs {inputs.name} has undefined rank.")
     assert_images(data_format)
+    if shape.ndims < 2 and data_format == NHWC:
+        raise IndexError("list assignment index out of range")  # there is no axis of channels
     with tf.variable_scope(scope, "InstanceNorm", [inputs], reuse=reuse) as sc:
         first = data_format == NCHW
         channels_axis = 1 if first else shape.ndims - 1

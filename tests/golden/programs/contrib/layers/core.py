@@ -158,6 +158,8 @@ def normalizations(tf):
         "exclusive": raised(layers.group_norm, x, 2, reduction_axes=(-1,)),
         "dim": raised(layers.unit_norm, x, 4),
         "instance": raised(layers.instance_norm, tf.placeholder(tf.float32, [2, 3, None])),
+        "instance_of_vector": raised(layers.instance_norm, tf.zeros([3])),
+        "first_of_vector": raised(layers.instance_norm, tf.zeros([3]), data_format="NCHW"),
     }
     return built(tf, fetches, {x: wave(3, 4, 4, 4), free: wave(2, 4, 4, 4)}, facts=facts)
 
