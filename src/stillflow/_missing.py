@@ -21,7 +21,7 @@ _DERIVED_FROM = "tensorflow.python.autograph.pyct."
 _CO_OPTIMIZED = 1  # set for the body of a function, not for that of a module or a class
 
 
-def missing(message: str, module: ModuleType, name: str) -> Any:
+def missing(message: str, module: ModuleType, name: str) -> type[Any]:
     """Raise for a missing name, or return a stand-in; call it from the module's ``__getattr__``.
 
     A stand-in is for a program under ``STILLFLOW_LENIENT=1``, and some modules. Otherwise it is an
@@ -68,12 +68,12 @@ class _StandIn(type):
             return cls._decorate(args[0])
         return cls._decorate
 
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> type[Any]:
         if name.startswith("__") or not _setting_up(sys._getframe(1)):
             raise AttributeError(cls._message)
         return _stand_in(cls._message, name)
 
-    def _decorate(cls, decorated: Any) -> Any:
+    def _decorate(cls, decorated: Any) -> Callable[..., Any] | type[Any]:
         if isinstance(decorated, type):
             return decorated
         return _raising(decorated, cls._message)

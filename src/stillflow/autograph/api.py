@@ -43,7 +43,7 @@ class StackTraceMapper:
 @export("contrib.autograph.to_graph", "compat.v2.autograph.to_graph")
 def to_graph(
     entity: Any, recursive: bool = True, experimental_optional_features: Any = None
-) -> Any:
+) -> Callable[..., Any] | type[Any]:
     """Return a function that computes the same as another one, on tensors too.
 
     Args:
@@ -106,7 +106,7 @@ def to_graph_v1(
     arg_values: Any = None,
     arg_types: Any = None,
     experimental_optional_features: Any = None,
-) -> Any:
+) -> Callable[..., Any] | type[Any]:
     """Return a function that computes the same as another one, on tensors too.
 
     Args:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TakeDataset,
         WindowDataset,
     )
+    from stillflow.functional.wrapped import WrappedFunction
 
 
 # Datasets of several datasets, of files, of generators, and of batches.
@@ -76,7 +77,7 @@ class DatasetV2(Trackable, CompositeTensor):
             self._variant_tensor, stateful_whitelist=list(stateful_whitelist or [])
         )
 
-    def _trace_variant_creation(self) -> Any:
+    def _trace_variant_creation(self) -> WrappedFunction:
         """Return a function without arguments that makes the dataset's variant again."""
         from stillflow.functional.wrapped_graphs import function_from_graph_def
         from stillflow.protos import GraphDef
@@ -406,7 +407,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
         return FilterDataset(self, predicate)
 
-    def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
+    def apply(self, transformation_func: Callable[[Any], Any]) -> DatasetV2:
         """Apply a function to the whole dataset.
 
         Raises:

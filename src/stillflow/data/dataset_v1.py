@@ -23,6 +23,7 @@ from stillflow.util.deprecation import deprecated
 
 if TYPE_CHECKING:
     from stillflow.data.iterator import Iterator, IteratorV2
+    from stillflow.data.mapping import FilterDataset
 
 
 _ITERATE = (
@@ -142,7 +143,7 @@ class DatasetV1(DatasetV2):
 
     @staticmethod
     @deprecated(None, "Use `tf.data.Dataset.from_tensor_slices()`.")
-    def from_sparse_tensor_slices(sparse_tensor: Any) -> Any:
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> DatasetV1Adapter:
         """Return a dataset of the rows of a sparse tensor: indices, values and shape of each."""
         from stillflow.data.sources import SparseTensorSliceDataset
 
@@ -155,12 +156,12 @@ class DatasetV1(DatasetV2):
     @deprecated(None, "Use `tf.data.Dataset.map()")
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: Any = None
-    ) -> Any:
+    ) -> DatasetV1Adapter:
         """`map`, with a function of the kind of `tf.contrib.framework.Defun`."""
         return _mapped(self, map_func, num_parallel_calls, True)
 
     @deprecated(None, "Use `tf.data.Dataset.filter()")
-    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Any:
+    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> FilterDataset:
         """`filter`, with a function of the kind of `tf.contrib.framework.Defun`."""
         from stillflow.data.mapping import FilterDataset
 

@@ -21,6 +21,7 @@ from stillflow.graph.api import control_dependencies, device
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.data import iterators
 from stillflow.ops.data.generators import generator_dataset_op
@@ -66,7 +67,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
 
     def _next(self) -> ConcreteFunction:
         @defun(input_signature=HANDLE)
-        def _next_func(string_handle: Any) -> Any:
+        def _next_func(string_handle: Any) -> list[Any]:
             with device(self._source_device):
                 iterator = Iterator.from_string_handle(
                     string_handle, get_legacy_output_types(self), get_legacy_output_shapes(self),
@@ -79,7 +80,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
 
     def _finalize(self) -> ConcreteFunction:
         @defun(input_signature=HANDLE)
-        def _finalize_func(string_handle: Any) -> Any:
+        def _finalize_func(string_handle: Any) -> Tensor:
             iterator = iterators.iterator_from_string_handle_v2_op(
                 string_handle, **self._flat_structure
             )

@@ -305,7 +305,7 @@ def cardinality(dataset: Any) -> Tensor:
 
 
 @export("data.experimental.get_single_element", "contrib.data.get_single_element")
-def get_single_element(dataset: Any) -> Any:
+def get_single_element(dataset: Any) -> Tensor:
     """Return the only element of a dataset; running it fails unless there is exactly one.
 
     Raises:

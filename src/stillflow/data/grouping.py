@@ -276,7 +276,7 @@ def bucket_by_sequence_length(
     )
 
 
-def _boundary(bucket_id: Any, bucket_boundaries: Any, count: int) -> Any:
+def _boundary(bucket_id: Any, bucket_boundaries: Any, count: int) -> Tensor:
     check = assert_less(
         bucket_id,
         constant(count - 1, dtype=dtypes.int64),

@@ -322,14 +322,14 @@ class IteratorSpec(TypeSpec):
         self._element_spec = element_spec
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return IteratorV2
 
     def _serialize(self) -> tuple[Any, ...]:
         return (self._element_spec,)
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> TensorSpec:
         return TensorSpec((), dtypes.resource)
 
     def _to_components(self, value: Any) -> Tensor:

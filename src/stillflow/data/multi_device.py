@@ -75,7 +75,7 @@ class _PerDeviceGenerator(DatasetV2):
 
     def _finalize(self) -> ConcreteFunction:
         @defun(input_signature=HANDLE)
-        def _finalize_func(unused_string_handle: Any) -> Any:
+        def _finalize_func(unused_string_handle: Any) -> Tensor:
             return constant(0, dtypes.int64)
 
         return self._source.finalize_function(_finalize_func.get_concrete_function())

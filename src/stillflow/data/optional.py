@@ -77,7 +77,7 @@ class _OptionalImpl(Optional):
         return self._value_structure
 
     @property
-    def _type_spec(self) -> Any:
+    def _type_spec(self) -> OptionalSpec:
         return OptionalSpec.from_value(self)
 
 
@@ -95,17 +95,17 @@ class OptionalSpec(TypeSpec):
         self._value_structure = value_structure
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return _OptionalImpl
 
     def _serialize(self) -> tuple[Any, ...]:
         return (self._value_structure,)
 
     @property
-    def _component_specs(self) -> Any:
+    def _component_specs(self) -> list[Any]:
         return [TensorSpec((), dtypes.variant)]
 
-    def _to_components(self, value: Any) -> Any:
+    def _to_components(self, value: Any) -> list[Any]:
         return [value._variant_tensor]
 
     def _from_components(self, flat_value: Any) -> Any:
@@ -116,13 +116,13 @@ class OptionalSpec(TypeSpec):
         """Return the type of an optional."""
         return OptionalSpec(value.value_structure)
 
-    def _to_legacy_output_types(self) -> Any:
+    def _to_legacy_output_types(self) -> OptionalSpec:
         return self
 
-    def _to_legacy_output_shapes(self) -> Any:
+    def _to_legacy_output_shapes(self) -> OptionalSpec:
         return self
 
-    def _to_legacy_output_classes(self) -> Any:
+    def _to_legacy_output_classes(self) -> OptionalSpec:
         return self
 
 

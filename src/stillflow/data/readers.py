@@ -312,7 +312,7 @@ class TFRecordDatasetV1(_Adapter):
     def _clone(
         self, filenames: Any = None, compression_type: Any = None, buffer_size: Any = None,
         num_parallel_reads: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> TFRecordDatasetV1:  # fmt: skip
         mine = self._dataset
         return TFRecordDatasetV1(
             filenames or mine._filenames, compression_type or mine._compression_type,

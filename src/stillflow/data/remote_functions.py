@@ -43,7 +43,7 @@ class SourceDevice:
         """Return a function that gives the handle that `local` gives."""
 
         @defun
-        def _remote_init_func() -> Any:
+        def _remote_init_func() -> list[Tensor]:
             return self._call(local, [], [dtypes.string])
 
         return _remote_init_func.get_concrete_function()
@@ -54,7 +54,7 @@ class SourceDevice:
         @defun_with_attributes(
             input_signature=HANDLE, attributes={"experimental_ints_on_device": True}
         )
-        def _remote_next_func(string_handle: Any) -> Any:
+        def _remote_next_func(string_handle: Any) -> list[Tensor]:
             return self._call(local, [string_handle], types)
 
         return _remote_next_func.get_concrete_function()
@@ -63,7 +63,7 @@ class SourceDevice:
         """Return a function of a handle that calls `local`, which gives a number of no meaning."""
 
         @defun(input_signature=HANDLE)
-        def _remote_finalize_func(string_handle: Any) -> Any:
+        def _remote_finalize_func(string_handle: Any) -> list[Tensor]:
             return self._call(local, [string_handle], [dtypes.int64])
 
         return _remote_finalize_func.get_concrete_function()

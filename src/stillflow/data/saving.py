@@ -40,7 +40,7 @@ class _StateFileSaver(Saver):
     def save(
         self, sess: Any, save_path: Any, global_step: Any = None, latest_filename: Any = None,
         *args: Any, **kwargs: Any,
-    ) -> Any:  # fmt: skip
+    ) -> str | None:  # fmt: skip
         latest = latest_filename or self._latest_filename
         return super().save(sess, save_path, global_step, latest, *args, **kwargs)
 

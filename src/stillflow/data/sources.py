@@ -96,5 +96,5 @@ class SparseTensorSliceDataset(DatasetSource):
         )
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
         return self._structure

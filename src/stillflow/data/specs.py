@@ -40,7 +40,7 @@ class _NestedVariant(CompositeTensor):
         self._dataset_shape = dataset_shape
 
     @property
-    def _type_spec(self) -> Any:
+    def _type_spec(self) -> DatasetSpec:
         return DatasetSpec(self._element_spec, self._dataset_shape)
 
 
@@ -77,7 +77,7 @@ class DatasetSpec(BatchableTypeSpec):
         self._dataset_shape = as_shape(dataset_shape)
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return _VariantDataset
 
     def _serialize(self) -> tuple[Any, ...]:

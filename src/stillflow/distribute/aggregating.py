@@ -103,7 +103,7 @@ class AggregatingVariable(Delegate, VariableV2):
     def __hash__(self) -> int:
         return id(self)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> AggregatingVariable:
         return self
 
 

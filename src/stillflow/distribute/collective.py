@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.distribute import cluster_tasks
 from stillflow.distribute import cross_device_ops as cross_device
@@ -26,6 +26,9 @@ from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import RewriterConfig
 from stillflow.runtime.devices.devices import gpu_count
+
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
 
 
 @export("distribute.experimental.CollectiveCommunication")
@@ -138,7 +141,7 @@ class CollectiveAllReduceExtended(MirroredExtended):
             number = cluster_tasks.id_in_cluster(self._cluster_spec, *task)
         return [InputContext(1, number, self._num_replicas_in_sync)]
 
-    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> DatasetV1Adapter:
         return one_host_numpy_dataset(numpy_input, self._host, session)
 
     # ---- sessions

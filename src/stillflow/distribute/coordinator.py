@@ -315,7 +315,7 @@ def start_server(
 
 
 @export("contrib.distribute.run_standard_tensorflow_server")
-def run_standard_tensorflow_server(session_config: Any = None) -> Any:
+def run_standard_tensorflow_server(session_config: Any = None) -> Server:
     """Start the server of the task that TF_CONFIG names.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.distribute import context
@@ -16,6 +16,9 @@ from stillflow.graph.api import colocate_with
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.constants import constant
 from stillflow.variables.base import Variable
+
+if TYPE_CHECKING:
+    from stillflow.data.dataset_v1 import DatasetV1Adapter
 
 
 class DefaultStrategy(Strategy):
@@ -65,8 +68,8 @@ class _DefaultExtended(OneReplicaExtended):
     def _make_input_fn_iterator(self, input_fn: Any, replication_mode: Any) -> Any:
         return _Iterator(input_fn(InputContext()))
 
-    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
-        def make(array: Any) -> Any:
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> DatasetV1Adapter:
+        def make(array: Any) -> Variable:
             start = zeros(array.shape, array.dtype)
             return Variable(start, trainable=False, use_resource=True)
 

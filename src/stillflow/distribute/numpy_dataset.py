@@ -43,7 +43,7 @@ def one_host_numpy_dataset(
     def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         return next_creator(**kwargs, colocate_with=colocate_with)
 
-    def make(array: Any) -> Any:
+    def make(array: Any) -> Variable:
         with variable_creator_scope(create):
             return Variable(zeros(array.shape, array.dtype), trainable=False)
 

@@ -22,6 +22,7 @@ from stillflow.ops.constants import constant
 
 if TYPE_CHECKING:
     from stillflow.data.dataset_v1 import DatasetV1Adapter
+    from stillflow.distribute.steps import MultiStepContext
     from stillflow.variables.resource_variable import ResourceVariable
 
 
@@ -84,7 +85,7 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
 
     def _run_steps_on_iterator(
         self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
-    ) -> Any:
+    ) -> MultiStepContext:
         def only(parts: Any) -> Any:
             (part,) = parts
             return part

@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device, name_scope
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.splitting import split
@@ -141,7 +142,7 @@ def runs(indices: Sequence[int], limit: int = 32) -> tuple[list[tuple[int, int]]
     return [(first, last) for first, last in found if first != last], alone
 
 
-def _joined(tensors: Sequence[Any]) -> Any:
+def _joined(tensors: Sequence[Any]) -> Tensor:
     with name_scope("pack"):
         flat = []
         for tensor in tensors:

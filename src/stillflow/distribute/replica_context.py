@@ -68,7 +68,7 @@ class ReplicaContext:
         return self._replica_id
 
     @property
-    def devices(self) -> Any:
+    def devices(self) -> tuple[str]:
         """The devices of its operations."""
         require_replica_context(self)
         return (device_names.current(),)

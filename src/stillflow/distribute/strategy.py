@@ -146,7 +146,7 @@ class StrategyV2:
         with self.scope():
             return self._extended._make_input_fn_iterator(input_fn, replication_mode)
 
-    def experimental_make_numpy_dataset(self, numpy_input: Any) -> Any:
+    def experimental_make_numpy_dataset(self, numpy_input: Any) -> DatasetV1Adapter:
         """Return a dataset of the rows of arrays in some structure, which variables hold."""
         return self._extended.experimental_make_numpy_dataset(numpy_input, session=None)
 

@@ -142,7 +142,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
         return self._get_closest().initialized_value()
 
     @property
-    def initial_value(self) -> Any:
+    def initial_value(self) -> Tensor:
         return self._get_closest().initial_value
 
     @property
@@ -212,7 +212,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
     def __hash__(self) -> int:
         return id(self)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> DistributedVariable:
         return self
 
 

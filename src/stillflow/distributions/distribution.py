@@ -13,6 +13,7 @@ from stillflow.distributions import kullback_leibler
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.layout import pick_vector
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export, export_value
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
@@ -162,7 +163,7 @@ class Distribution:
         return self._name
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType | type[Any]:
         """The type of samples."""
         return self._dtype
 
@@ -202,13 +203,13 @@ class Distribution:
     def _batch_shape_tensor(self) -> Any:
         raise self._missing("batch_shape_tensor")
 
-    def _batch_shape(self) -> Any:
+    def _batch_shape(self) -> TensorShape:
         return TensorShape(None)
 
     def _event_shape_tensor(self) -> Any:
         raise self._missing("event_shape_tensor")
 
-    def _event_shape(self) -> Any:
+    def _event_shape(self) -> TensorShape:
         return TensorShape(None)
 
     def _shape_tensor(self, static: Any, name: str, dynamic: Callable[[], Any]) -> Tensor:
@@ -532,7 +533,7 @@ class ScalarDistribution(Distribution):
         return tf.concat([[n], self.batch_shape_tensor()], 0)
 
     @classmethod
-    def _param_shapes(cls, sample_shape: Any) -> Any:
+    def _param_shapes(cls, sample_shape: Any) -> dict[Any, Any]:
         shape = convert_to_tensor(sample_shape, dtype=tf.int32)
         return dict.fromkeys(cls._parameter_names, shape)
 

@@ -75,10 +75,10 @@ class Laplace(LocationScale):
     def _stddev(self) -> Tensor:
         return math.sqrt(2.0) * self.scale + tf.zeros_like(self.loc)
 
-    def _median(self) -> Any:
+    def _median(self) -> Tensor:
         return self._mean()
 
-    def _mode(self) -> Any:
+    def _mode(self) -> Tensor:
         return self._mean()
 
     def _z(self, x: Any) -> Tensor:

@@ -24,7 +24,7 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def op_attr_type(op_type: str, attr_name: str) -> Any:
+def op_attr_type(op_type: str, attr_name: str) -> int | list[Any]:
     """Return the number of an attribute's kind, in a list if its value is a list, or KeyError."""
     kind = get(op_type).signature.attrs[attr_name].kind
     if kind.startswith("list("):

@@ -116,7 +116,7 @@ class EagerTensor(Tensor):
             found = self._bytes = tuple(array.ravel().tolist()) if is_text else array.tobytes()
         return found
 
-    def _numpy(self) -> Any:
+    def _numpy(self) -> Array:
         array = self._array()
         if array is None:
             raise ValueError(
@@ -156,7 +156,7 @@ class EagerTensor(Tensor):
             return int(value)
         return int(value.__index__())
 
-    def __round__(self, digits: int = 0) -> Any:
+    def __round__(self, digits: int = 0) -> float | int:
         return round(float(self), digits) if digits else round(float(self))
 
     def __len__(self) -> int:

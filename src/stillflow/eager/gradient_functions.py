@@ -49,7 +49,7 @@ def implicit_val_and_grad(f: Function) -> Function:
       raises ValueError if `f` gives None or reads no trainable variable.
     """
 
-    def grad_fn(*args: Any, **kwds: Any) -> Any:
+    def grad_fn(*args: Any, **kwds: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         with tapes.recording(tapes.Tape()) as tape:
             value = f(*args, **kwds)
             _reject_none(value, f)
@@ -105,7 +105,7 @@ def val_and_grad_function(f: Function, params: Any = None) -> Function:
     """
     with_vjp = make_vjp(f, params)
 
-    def decorated(*args: Any, dy: Any = None, **others: Any) -> Any:
+    def decorated(*args: Any, dy: Any = None, **others: Any) -> tuple[Any, Any]:
         if others:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
         value, vjp = with_vjp(*args)

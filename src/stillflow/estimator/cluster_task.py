@@ -78,7 +78,7 @@ def model_directory(settings: dict[str, Any], model_dir: str | None) -> str | No
     return elsewhere
 
 
-def service_of(settings: dict[str, Any]) -> Any:
+def service_of(settings: dict[str, Any]) -> dict[Any, Any] | None:
     """Return the entry `service` of TF_CONFIG; TypeError if it is no dict."""
     service = settings.get("service")
     if service is not None and not isinstance(service, dict):

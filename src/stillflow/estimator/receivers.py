@@ -95,7 +95,7 @@ class TensorServingInputReceiver(_Receiver):
 
     def __new__(
         cls, features: Any, receiver_tensors: Any, receiver_tensors_alternatives: Any = None
-    ) -> Any:
+    ) -> TensorServingInputReceiver:
         if features is None:
             raise ValueError("features must be defined.")
         _check_tensor(features, "feature")

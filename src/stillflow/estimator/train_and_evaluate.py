@@ -257,7 +257,7 @@ class _Job:
         if server is not None:
             server.join()
 
-    def _start_server(self) -> Any:
+    def _start_server(self) -> Server | None:
         config = self._config
         if not config.master:
             jobs = config.cluster_spec.jobs

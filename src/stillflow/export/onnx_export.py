@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def _name_dimensions(message: Any, names: Names) -> None:
                 dim.dim_param = new[dim.dim_param]
 
 
-def _runner(message: Any, inputs: Sequence[Any]) -> Any:
+def _runner(message: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
     """Return a function that runs a model in onnxruntime, from tensors to arrays."""
     onnxruntime = importlib.import_module("onnxruntime")
 

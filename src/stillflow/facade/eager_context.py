@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from stillflow.graph.eager_mode import (
     executing_eagerly,
     graph_mode,
 )
+
+if TYPE_CHECKING:
+    from stillflow.eager.immediate import ImmediateGraph
+
 
 __all__ = [
     "ASYNC", "DEVICE_PLACEMENT_EXPLICIT", "DEVICE_PLACEMENT_SILENT",
@@ -66,7 +70,7 @@ def internal_operation_seed() -> int:
     return seed
 
 
-def _eager_graph() -> Any:
+def _eager_graph() -> ImmediateGraph:
     from stillflow.eager.immediate import context
 
     return context()
@@ -363,7 +367,7 @@ def executor_scope(e: Executor) -> Iterator[None]:
         _context.executor = before
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any] | type[Any]:
     from stillflow.runtime.devices import devices  # not before a program asks for devices
     from stillflow.runtime.session import settings
 

@@ -99,7 +99,7 @@ def make_type(v: Any, arg_name: str) -> int:
     return number
 
 
-def make_shape(v: Any, arg_name: str) -> Any:
+def make_shape(v: Any, arg_name: str) -> list[int | None] | None:
     """Return a shape as a list, None where the rank is unknown."""
     try:
         shape = TensorShape(v)

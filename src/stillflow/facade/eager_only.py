@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.operation import Tensor
+
 
 def test_main(argv: Any = None) -> None:
     """Run the tests of a program with operations that run when they are called."""
@@ -48,7 +50,7 @@ def status_to_exception(code: int, message: str) -> Exception:
     return made
 
 
-def tensor_shape_slice(tensors: Any, slice_dim: int) -> Any:
+def tensor_shape_slice(tensors: Any, slice_dim: int) -> Tensor:
     """Return how many elements each tensor has in one dimension, as an int32 tensor."""
     from stillflow.eager.eager_tensor import EagerTensor
     from stillflow.ops.constants import constant

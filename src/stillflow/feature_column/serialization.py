@@ -79,7 +79,7 @@ def _classes() -> dict[str, Any]:
     }
 
 
-def serialize_feature_column(fc: Any) -> Any:
+def serialize_feature_column(fc: Any) -> dict[Any, Any] | str:
     """Return a column as {"class_name": ..., "config": ...}; the key of a feature as it is."""
     if isinstance(fc, str):
         return fc

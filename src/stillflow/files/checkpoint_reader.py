@@ -77,7 +77,7 @@ class CheckpointReader:
         """Return the number of each tensor's type in the `DataType` enum, by name."""
         return {name: number for name, (number, _) in self._types_and_shapes().items()}
 
-    def get_tensor(self, name: str | bytes) -> Any:
+    def get_tensor(self, name: str | bytes) -> Array:
         """Return the value of a tensor: an array, or bytes for a single string.
 
         Raises:

@@ -40,7 +40,7 @@ def If(
     )
 
 
-def Gradient(inputs: Sequence[Any], f: DefinedFunction, name: str | None = None) -> Any:
+def Gradient(inputs: Sequence[Any], f: DefinedFunction, name: str | None = None) -> list[Tensor]:
     """Return the gradients of a function's arguments.
 
     `inputs` are the function's arguments and the gradients of its results.
@@ -193,7 +193,7 @@ def partitioned_call(
     executing_eagerly: bool | None = None,
     config: bytes | None = None,
     executor_type: str | None = None,
-) -> Any:
+) -> Operation | list[Any]:
     """Call a function whose operations may be on several devices; return a list or operation.
 
     `args` include captures; `tout` are by default the types in its definition, `config` is a

@@ -281,7 +281,7 @@ class _Result:
         elif given is not None and not isinstance(given, Operation):
             self.tensor = convert_to_tensor(given)
 
-    def whole(self, stacked: Tensor) -> Any:
+    def whole(self, stacked: Tensor) -> Tensor | SparseTensor:
         """Return the result for all numbers."""
         if not isinstance(self.given, SparseTensor):
             return stacked

@@ -318,7 +318,7 @@ def _check_compatible(values: Any, dtype: DType | None) -> None:
             raise _mismatch(leaf, dtype)
 
 
-def _accepted(dtype: DType) -> Any:
+def _accepted(dtype: DType) -> tuple[Any, ...] | type[Any] | None:
     if dtype.is_floating:
         return _REALS
     if dtype.is_integer:

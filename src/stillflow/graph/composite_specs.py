@@ -43,7 +43,7 @@ class SparseTensorSpec(BatchableTypeSpec):
         self._dtype = dtypes.as_dtype(dtype)
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return SparseTensor
 
     @property
@@ -177,7 +177,7 @@ class IndexedSlicesSpec(TypeSpec):
         self._indices_shape = as_shape(indices_shape).with_rank(1)
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return IndexedSlices
 
     def _serialize(self) -> tuple[Any, ...]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import abc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
+
+if TYPE_CHECKING:
+    from stillflow.graph.arrays import Array
 
 
 class CompositeTensor(abc.ABC):
@@ -16,7 +19,7 @@ class CompositeTensor(abc.ABC):
     def _type_spec(self) -> Any:
         """The `TypeSpec` of this value."""
 
-    def _to_components(self) -> Any:
+    def _to_components(self) -> list[Array]:
         """Return the tensors (or nested composites) that this value is made of."""
         return self._type_spec._to_components(self)
 

@@ -152,7 +152,7 @@ class DeviceSpecV2:
         """
         return cls(*_parse_any(spec))
 
-    def parse_from_string(self, spec: str | None) -> Any:
+    def parse_from_string(self, spec: str | None) -> DeviceSpecV2:
         """Return the specification that a device string stands for."""
         return self.from_string(spec)
 

@@ -111,7 +111,7 @@ class IndexedSlices(TensorLike, CompositeTensor):
 @export("convert_to_tensor_or_indexed_slices")
 def convert_to_tensor_or_indexed_slices_public(
     value: Any, dtype: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Convert `value` to a tensor, unless it is an `IndexedSlices` or `SparseTensor`.
 
     Args:

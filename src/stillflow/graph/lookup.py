@@ -40,7 +40,9 @@ def graph_element(
     raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
 
-def _by_name(graph: Graph, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+def _by_name(
+    graph: Graph, name: str, allow_tensor: bool, allow_operation: bool
+) -> Tensor | Operation:
     if ":" in name and allow_tensor:
         return _tensor_by_name(graph, name)
     if ":" in name:

@@ -479,7 +479,7 @@ class Operation:
         return frames[sum(1 for _ in outside) :] or frames
 
     @property
-    def _traceback(self) -> Any:
+    def _traceback(self) -> list[tuple[str, int, str, str | None]]:
         return self.traceback
 
     @property
@@ -507,7 +507,7 @@ class _InputList(tuple):  # type: ignore[type-arg]
     def __add__(self, other: Any) -> Any:
         return list(self) + list(other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> list[Any]:
         return list(other) + list(self)
 
     def __eq__(self, other: object) -> bool:

@@ -120,7 +120,7 @@ class SparseTensor(TensorLike, CompositeTensor):
 
         return spec_of_sparse(self)
 
-    def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
+    def _shape_invariant_to_type_spec(self, shape: Any) -> SparseTensorSpec:
         from stillflow.graph.composite_specs import spec_of_sparse
 
         return spec_of_sparse(self, shape)

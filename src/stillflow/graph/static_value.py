@@ -73,7 +73,7 @@ def _value(tensor: Tensor, partial: bool) -> Array | None:
     return compute(op, arrays)
 
 
-def _counted(op: Operation, tensor: Tensor) -> Any:
+def _counted(op: Operation, tensor: Tensor) -> Array | None:
     """Return a size or rank, from the static shape."""
     dims = op._inputs[0]._dims
     if dims is None or (op.type == "Size" and None in dims):
@@ -120,7 +120,7 @@ class _Readable(Known):
         return static_value(tensor)
 
     @staticmethod
-    def dims(tensor: Tensor) -> Any:
+    def dims(tensor: Tensor) -> tuple[int | None, ...] | None:
         return tensor._dims
 
 

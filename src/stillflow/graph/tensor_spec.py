@@ -16,6 +16,7 @@ from stillflow.graph.type_spec import (
 )
 
 if TYPE_CHECKING:
+    from stillflow.graph.arrays import Array
     from stillflow.graph.dtypes import DType
 
 
@@ -51,7 +52,7 @@ class TensorSpec(BatchableTypeSpec):
         self._name = name
 
     @classmethod
-    def from_spec(cls, spec: Any, name: str | None = None) -> Any:
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
         """Return a type with the shape and element type of another."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
@@ -75,7 +76,7 @@ class TensorSpec(BatchableTypeSpec):
         return self._name
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return Tensor
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
@@ -127,7 +128,7 @@ class TensorSpec(BatchableTypeSpec):
         tensor.set_shape(self._shape)
         return tensor
 
-    def _to_batchable_tensor_list(self, value: Any, batched: bool = False) -> Any:
+    def _to_batchable_tensor_list(self, value: Any, batched: bool = False) -> Tensor:
         if batched and self._shape.merge_with(value.shape).ndims == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         return self._to_components(value)
@@ -192,7 +193,7 @@ class BoundedTensorSpec(TensorSpec):
         self._minimum = self._bound("minimum", minimum)
         self._maximum = self._bound("maximum", maximum)
 
-    def _bound(self, which: str, value: Any) -> Any:
+    def _bound(self, which: str, value: Any) -> Array:
         try:
             dims.broadcast(np.shape(value), self._shape_tuple)
         except ValueError as error:
@@ -210,7 +211,7 @@ class BoundedTensorSpec(TensorSpec):
         return BoundedTensorSpec(spec.shape, dtype, minimum, maximum, name or spec.name)
 
     @property
-    def minimum(self) -> Any:
+    def minimum(self) -> Array:
         return self._minimum
 
     @property

@@ -121,7 +121,7 @@ class TypeSpec(abc.ABC):
     def __hash__(self) -> int:
         return hash(self._comparison_key())
 
-    def _comparison_key(self) -> Any:
+    def _comparison_key(self) -> tuple[type[Any], Any]:
         return type(self), _comparison_key(self._serialize(), type(self))
 
     def __reduce__(self) -> tuple[Any, ...]:

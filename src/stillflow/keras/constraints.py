@@ -64,7 +64,7 @@ class UnitNorm(Constraint):
     def __init__(self, axis: Any = 0) -> None:
         self.axis = axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Tensor:
         return w / (epsilon() + _norms(w, self.axis))
 
 

@@ -19,7 +19,7 @@ from stillflow.ops.math.unary import square
 class Regularizer:
     """The base of regularizers: functions that give a variable's loss."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> float:
         return 0.0
 
     @classmethod

@@ -86,7 +86,9 @@ def conv_output_length(
     return (input_length + change + stride - 1) // stride
 
 
-def conv_input_length(output_length: Any, filter_size: int, padding: str, stride: int) -> Any:
+def conv_input_length(
+    output_length: Any, filter_size: int, padding: str, stride: int
+) -> int | None:
     """Return the length of an input from which a convolution makes an output; None for unknown."""
     if output_length is None:
         return None

@@ -45,7 +45,7 @@ def make_variable(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
     partitioner: Any = None,
-) -> Any:
+) -> Variable:
     """Return a variable that no variable scope names or shares.
 
     Arguments are those of `get_variable`.

@@ -50,12 +50,12 @@ def _apply(
         return function(*operators)
 
 
-def adjoint(lin_op_a: Any, name: str | None = None) -> Any:
+def adjoint(lin_op_a: Any, name: str | None = None) -> LinearOperator:
     """Return the adjoint of an operator."""
     return _apply((lin_op_a,), _ADJOINTS, "No adjoint registered for {}", (name, "Adjoint"))
 
 
-def cholesky(lin_op_a: Any, name: str | None = None) -> Any:
+def cholesky(lin_op_a: Any, name: str | None = None) -> LinearOperator:
     """Return the Cholesky factor of an operator."""
     refusal = "No cholesky decomposition registered for {}"
     return _apply((lin_op_a,), _CHOLESKY_DECOMPS, refusal, (name, "Cholesky"))

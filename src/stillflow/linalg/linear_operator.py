@@ -310,7 +310,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             x = self._argument(x, "x", -2 if adjoint else -1, -1 if adjoint_arg else -2)
             return self._matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
-    def _matvec(self, x: Any, adjoint: bool = False) -> Any:
+    def _matvec(self, x: Any, adjoint: bool = False) -> Tensor:
         return tf.squeeze(self.matmul(tf.expand_dims(x, axis=-1), adjoint=adjoint), axis=-1)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
@@ -321,7 +321,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
 
     # ---- determinants
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         _warn_slow("determinant")
         if self._can_use_cholesky():
             return tf.exp(self.log_abs_determinant())
@@ -354,7 +354,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
 
     # ---- solving
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         if self.is_square is False:
             raise NotImplementedError("Solve is not yet implemented for non-square operators.")
         _warn_slow("solve")
@@ -393,7 +393,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             rhs = self._argument(rhs, "rhs", -1 if adjoint else -2, -1 if adjoint_arg else -2)
             return self._solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
-    def _solvevec(self, rhs: Any, adjoint: bool = False) -> Any:
+    def _solvevec(self, rhs: Any, adjoint: bool = False) -> Tensor:
         return tf.squeeze(self.solve(tf.expand_dims(rhs, axis=-1), adjoint=adjoint), axis=-1)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
@@ -454,7 +454,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         with self._name_scope(name):
             return self._to_dense()
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         return tf.matrix_diag_part(self.to_dense())
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
@@ -462,7 +462,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         with self._name_scope(name):
             return self._diag_part()
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return tf.reduce_sum(self.diag_part(), axis=-1)
 
     def trace(self, name: str = "trace") -> Tensor:

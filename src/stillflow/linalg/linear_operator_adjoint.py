@@ -7,6 +7,8 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 
@@ -71,7 +73,7 @@ class _Transformed(LinearOperator):
 def _with_adjoint(name: str) -> Callable[..., Any]:
     """Return a method that calls one of the operator's with the adjoint of the matrix."""
 
-    def method(self: Any, operand: Any, adjoint: bool = False, **options: Any) -> Any:
+    def method(self: Any, operand: Any, adjoint: bool = False, **options: Any) -> Tensor:
         return getattr(self.operator, name)(operand, adjoint=not adjoint, **options)
 
     return method
@@ -92,7 +94,7 @@ class LinearOperatorAdjoint(_Transformed):
 
     _relation, _suffix = "adjoint", "_adjoint"
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         shape = self.operator.shape
         return shape[:-2].concatenate([shape[-1], shape[-2]])
 
@@ -103,19 +105,19 @@ class LinearOperatorAdjoint(_Transformed):
     _matmul, _solve = _with_adjoint("matmul"), _with_adjoint("solve")
     _matvec, _solvevec = _with_adjoint("matvec"), _with_adjoint("solvevec")
 
-    def _conjugate(self, value: Any) -> Any:
+    def _conjugate(self, value: Any) -> Tensor:
         return value if self.is_self_adjoint else tf.conj(value)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return self._conjugate(self.operator.determinant())
 
     def _log_abs_determinant(self) -> Any:
         return self.operator.log_abs_determinant()
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return self._conjugate(self.operator.trace())
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         dense = self.operator.to_dense()
         return dense if self.is_self_adjoint else tf.linalg.adjoint(dense)
 
@@ -155,20 +157,20 @@ class LinearOperatorInversion(_Transformed):
             operator, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         return self.operator.shape
 
     def _shape_tensor(self) -> Any:
         return self.operator.shape_tensor()
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self.operator.solve(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return 1.0 / self.operator.determinant()
 
     def _log_abs_determinant(self) -> Any:
         return -1.0 * self.operator.log_abs_determinant()
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self.operator.matmul(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)

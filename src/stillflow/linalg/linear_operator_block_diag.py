@@ -9,6 +9,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
@@ -20,7 +21,7 @@ _HINTS = (
 )
 
 
-def _zeros_beside(block: Any, outer: Any, columns: Any) -> Any:
+def _zeros_beside(block: Any, outer: Any, columns: Any) -> Tensor:
     return tf.zeros(shape=tf.concat([outer, [columns]], axis=-1), dtype=block.dtype)
 
 
@@ -74,7 +75,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         """The blocks."""
         return self._operators
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         columns, rows = self.operators[0].domain_dimension, self.operators[0].range_dimension
         for operator in self.operators[1:]:
             columns += operator.domain_dimension
@@ -95,7 +96,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         matrix = tf.stack(totals)
         return tf.concat((operator_util.batch_shape_by_addition(self.operators), matrix), 0)
 
-    def _blocks(self, x: Any, adjoint_arg: bool) -> Any:
+    def _blocks(self, x: Any, adjoint_arg: bool) -> list[Tensor]:
         known = self.shape.is_fully_defined()
         sizes = [
             operator.domain_dimension.value if known else operator.domain_dimension_tensor()
@@ -103,7 +104,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         ]
         return tf.split(x, sizes, axis=-1 if adjoint_arg else -2)
 
-    def _for_each_block(self, method: str, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+    def _for_each_block(self, method: str, x: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         blocks = self._blocks(x, adjoint_arg)
         results = [
             getattr(operator, method)(block, adjoint=adjoint, adjoint_arg=adjoint_arg)
@@ -111,27 +112,27 @@ class LinearOperatorBlockDiag(LinearOperator):
         ]
         return tf.concat(operator_util.broadcast_matrix_batch_dims(results), axis=-2)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._for_each_block("matmul", x, adjoint, adjoint_arg)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._for_each_block("solve", rhs, adjoint, adjoint_arg)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return reduce(mul, (operator.determinant() for operator in self.operators))
 
     def _log_abs_determinant(self) -> Any:
         return reduce(add, (operator.log_abs_determinant() for operator in self.operators))
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return reduce(add, (operator.trace() for operator in self.operators))
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         parts = [operator.diag_part()[..., tf.newaxis] for operator in self.operators]
         parts = operator_util.broadcast_matrix_batch_dims(parts)
         return tf.squeeze(tf.concat(parts, axis=-2), axis=-1)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         columns: Any = 0
         rows = []
         blocks = [operator.to_dense() for operator in self.operators]

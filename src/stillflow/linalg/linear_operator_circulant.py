@@ -11,6 +11,7 @@ from stillflow.distributions.layout import rotate_transpose
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import complex64
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
@@ -59,7 +60,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
             hints = is_non_singular, self_adjoint, is_positive_definite, True
             super().__init__(tf.as_dtype(input_output_dtype), [values], *hints, name=name)
 
-    def _checked_spectrum(self, spectrum: Any) -> Any:
+    def _checked_spectrum(self, spectrum: Any) -> Tensor:
         spectrum = convert_to_tensor(spectrum, name="spectrum")
         if spectrum.shape.ndims is not None and spectrum.shape.ndims < self.block_depth:
             raise ValueError(
@@ -73,23 +74,23 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         """The nesting depth of circulant blocks."""
         return self._block_depth
 
-    def block_shape_tensor(self) -> Any:
+    def block_shape_tensor(self) -> Tensor:
         """Return the sizes of the nested blocks as a tensor."""
         return self._block_shape_tensor
 
     @property
-    def block_shape(self) -> Any:
+    def block_shape(self) -> TensorShape:
         """The static sizes of the nested blocks."""
         return self.spectrum.shape[-self.block_depth :]
 
     @property
-    def spectrum(self) -> Any:
+    def spectrum(self) -> Tensor:
         """The eigenvalues, `[..., sizes of the nested blocks]`."""
         return self._spectrum
 
     # ---- transforms
 
-    def _to_blocks(self, matrix: Any) -> Any:
+    def _to_blocks(self, matrix: Any) -> Tensor:
         """Columns `[..., N, R]` as `[R, ..., sizes of the nested blocks]`."""
         vectors = rotate_transpose(matrix, shift=1)
         if vectors.shape.is_fully_defined() and self.block_shape.is_fully_defined():
@@ -98,7 +99,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
             sizes = tf.concat((tf.shape(vectors)[:-1], self.block_shape_tensor()), 0)
         return tf.reshape(vectors, sizes)
 
-    def _to_columns(self, blocks: Any) -> Any:
+    def _to_columns(self, blocks: Any) -> Tensor:
         depth = self.block_depth
         if blocks.shape.is_fully_defined():
             known = blocks.shape.as_list()
@@ -109,10 +110,10 @@ class _BaseLinearOperatorCirculant(LinearOperator):
             sizes = tf.concat((outer, [tf.reduce_prod(inner)]), 0)
         return rotate_transpose(tf.reshape(blocks, sizes), shift=-1)
 
-    def _fft(self, x: Any) -> Any:
+    def _fft(self, x: Any) -> Tensor:
         return getattr(tf.signal, _TRANSFORMS[self.block_depth])(to_complex(x))
 
-    def _ifft(self, x: Any) -> Any:
+    def _ifft(self, x: Any) -> Tensor:
         return getattr(tf.signal, "i" + _TRANSFORMS[self.block_depth])(to_complex(x))
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Any:
@@ -122,7 +123,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
 
     # ---- shapes and assertions
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         sizes = self._spectrum.shape
         inner = sizes[-self.block_depth :]
         count = np.prod(inner.as_list()) if inner.is_fully_defined() else None
@@ -142,7 +143,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
             part = tf.abs(tf.imag(self.convolution_kernel()))
             return tf.debugging.assert_less(part, limit, message="Spectrum was not Hermitian")
 
-    def _assert_non_singular(self) -> Any:
+    def _assert_non_singular(self) -> Operation:
         return operator_util.assert_no_entries_with_modulus_zero(
             self.spectrum, message="Singular operator:  Spectrum contained zero values."
         )
@@ -168,10 +169,10 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         sizes = tf.concat((batch, self.block_shape_tensor()), axis=0)
         return x, tf.reshape(columns, sizes)
 
-    def _spectrum_of(self, adjoint: bool) -> Any:
+    def _spectrum_of(self, adjoint: bool) -> Tensor:
         return self._conj_spectrum if adjoint else self._spectrum_complex
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         spectrum = self._spectrum_of(adjoint)
         x, spectrum = self._broadcast(tf.cast(x, spectrum.dtype), spectrum)
@@ -179,7 +180,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         result = self._to_columns(self._ifft(spectrum * transformed))
         return tf.cast(result, self.dtype)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
         rhs, spectrum = self._broadcast(rhs, self._spectrum_of(adjoint))
         transformed = self._fft(self._to_blocks(rhs))
@@ -190,13 +191,13 @@ class _BaseLinearOperatorCirculant(LinearOperator):
     def _inner_axes(self) -> list[int]:
         return [-(i + 1) for i in range(self.block_depth)]
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return tf.cast(tf.reduce_prod(self.spectrum, axis=self._inner_axes), self.dtype)
 
     def _log_abs_determinant(self) -> Any:
         return tf.cast(tf.reduce_sum(tf.log(self._abs_spectrum), axis=self._inner_axes), self.dtype)
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         known = self.shape.is_fully_defined()
         sizes: Any = self.shape if known else self.shape_tensor()
         shape = sizes[:-1]
@@ -205,7 +206,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         mean = self.trace() / tf.cast(size, self.dtype)
         return mean[..., tf.newaxis] * ones
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         # The trace is the sum of the eigenvalues.
         if self.spectrum.shape.is_fully_defined():
             rank = self.spectrum.shape.ndims

@@ -9,6 +9,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
@@ -68,7 +69,7 @@ class LinearOperatorComposition(LinearOperator):
         """The factors, left to right."""
         return self._operators
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         first, *others = self.operators
         columns = first.domain_dimension
         for operator in others:
@@ -84,20 +85,20 @@ class LinearOperatorComposition(LinearOperator):
         matrix = tf.stack([first.range_dimension_tensor(), last.domain_dimension_tensor()])
         return tf.concat((operator_util.batch_shape_by_addition(self.operators), matrix), 0)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         first, *others = self.operators if adjoint else self.operators[::-1]
         result = first.matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
         for operator in others:
             result = operator.matmul(result, adjoint=adjoint)
         return result
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return reduce(mul, (operator.determinant() for operator in self.operators))
 
     def _log_abs_determinant(self) -> Any:
         return reduce(add, (operator.log_abs_determinant() for operator in self.operators))
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         first, *others = self.operators[::-1] if adjoint else self.operators
         solution = first.solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
         for operator in others:

@@ -95,7 +95,7 @@ class LinearOperatorDiag(LinearOperator):
     def _matvec(self, x: Any, adjoint: bool = False) -> Tensor:
         return self._entries(adjoint) * x
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return tf.reduce_prod(self._diag, axis=[-1])
 
     def _log_abs_determinant(self) -> Tensor:

@@ -54,7 +54,7 @@ class LinearOperatorFullMatrix(LinearOperator):
     def _shape_tensor(self) -> Any:
         return tf.shape(self._matrix)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return tf.matmul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     def _to_dense(self) -> Any:

@@ -8,6 +8,8 @@ import stillflow as tf
 from stillflow import errors
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 
@@ -55,11 +57,11 @@ class LinearOperatorHouseholder(LinearOperator):
             )
 
     @property
-    def reflection_axis(self) -> Any:
+    def reflection_axis(self) -> Tensor | None:
         """The normals of the hyperplanes, as they were given."""
         return self._reflection_axis
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         sizes = self._reflection_axis.shape
         return sizes.concatenate(sizes[-1:])
 
@@ -76,10 +78,10 @@ class LinearOperatorHouseholder(LinearOperator):
     def _assert_self_adjoint(self) -> Any:
         return tf.no_op("assert_self_adjoint")
 
-    def _normal(self, axis: Any) -> Any:
+    def _normal(self, axis: Any) -> Tensor:
         return axis / tf.linalg.norm(axis, axis=-1, keepdims=True)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         # A reflection is its own adjoint and inverse.
         axis = convert_to_tensor(self.reflection_axis)
         x = tf.linalg.adjoint(x) if adjoint_arg else x
@@ -87,24 +89,24 @@ class LinearOperatorHouseholder(LinearOperator):
         along = tf.matmul(normal, x, adjoint_a=True)
         return x - 2 * normal * along
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         trace = tf.cast(self.domain_dimension_tensor() - 2, self.dtype)
         return trace * tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return -tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
     def _log_abs_determinant(self) -> Any:
         return tf.zeros(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._matmul(rhs, adjoint, adjoint_arg)
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         normal = self._normal(self.reflection_axis)[..., tf.newaxis]
         matrix = -2 * tf.matmul(normal, normal, adjoint_b=True)
         return tf.matrix_set_diag(matrix, 1.0 + tf.matrix_diag_part(matrix))
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         normal = self._normal(self.reflection_axis)
         return 1.0 - 2 * normal * tf.conj(normal)

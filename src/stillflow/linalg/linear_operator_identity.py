@@ -41,7 +41,7 @@ def smaller_side_tensor(operator: Any) -> Any:
     return tf.reduce_min(operator.shape_tensor()[-2:])
 
 
-def diagonal_shape(operator: Any) -> Any:
+def diagonal_shape(operator: Any) -> TensorShape:
     """Return the shape of the diagonals."""
     if operator.shape.is_fully_defined():
         return operator.batch_shape.concatenate([smaller_side(operator)])
@@ -69,7 +69,7 @@ class _Identity(LinearOperator):
     def _ones_diag(self) -> Tensor:
         return tf.ones(shape=diagonal_shape(self), dtype=self.dtype)
 
-    def _times_size(self, multiplier: Any) -> Any:
+    def _times_size(self, multiplier: Any) -> Tensor:
         known = self.batch_shape.is_fully_defined()
         batch = self.batch_shape if known else self.batch_shape_tensor()
         ones = tf.ones(shape=batch, dtype=self.dtype)
@@ -169,7 +169,7 @@ class LinearOperatorIdentity(_Identity):
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         return broadcast_to_batch(self, self._proper(x))
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
     def _log_abs_determinant(self) -> Tensor:
@@ -178,7 +178,7 @@ class LinearOperatorIdentity(_Identity):
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._matmul(rhs, adjoint_arg=adjoint_arg)
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return self._times_size(None)
 
     def _diag_part(self) -> Tensor:
@@ -268,7 +268,7 @@ class LinearOperatorScaledIdentity(_Identity):
         x = tf.linalg.adjoint(x) if adjoint_arg else x
         return self._proper(x) * self._multiplier_matrix(conjugate=adjoint)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         return self.multiplier**self._num_rows_cast_to_dtype
 
     def _log_abs_determinant(self) -> Tensor:
@@ -278,12 +278,12 @@ class LinearOperatorScaledIdentity(_Identity):
         rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
         return self._proper(rhs) / self._multiplier_matrix(conjugate=adjoint)
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return self._times_size(self.multiplier)
 
     def _diag_part(self) -> Tensor:
         return self._ones_diag() * self.multiplier[..., tf.newaxis]
 
-    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
         """Return the sum with matrices."""
         return self._add_to_diagonal(mat, name, lambda: tf.expand_dims(self.multiplier, -1))

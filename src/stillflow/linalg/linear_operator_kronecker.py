@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import errors
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
@@ -18,19 +19,19 @@ _HINTS = (
 )
 
 
-def _columns_joined(x: Any) -> Any:
+def _columns_joined(x: Any) -> Tensor:
     """Each matrix as a vector, column after column."""
     transposed = tf.linalg.matrix_transpose(x)
     return tf.reshape(transposed, tf.concat([tf.shape(x)[:-2], [-1]], axis=0))
 
 
-def _columns_of(x: Any, count: Any) -> Any:
+def _columns_of(x: Any, count: Any) -> Tensor:
     """Each vector cut into `count` columns."""
     cut = tf.reshape(x, tf.concat([tf.shape(x)[:-1], [count, -1]], axis=0))
     return tf.linalg.matrix_transpose(cut)
 
 
-def _rotate(x: Any, last_to_front: bool) -> Any:
+def _rotate(x: Any, last_to_front: bool) -> Tensor:
     """Move the last dimension to the front, or the first to the end."""
     rank = tf.rank(x)
     parts = [[rank - 1], tf.range(0, rank - 1)] if last_to_front else [tf.range(1, rank), [0]]
@@ -87,7 +88,7 @@ class LinearOperatorKronecker(LinearOperator):
         """The factors."""
         return self._operators
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         first, *others = self.operators
         columns, rows = first.domain_dimension, first.range_dimension
         for operator in others:
@@ -109,15 +110,15 @@ class LinearOperatorKronecker(LinearOperator):
             batch = tf.broadcast_dynamic_shape(batch, operator.batch_shape_tensor())
         return tf.concat((batch, [rows, columns]), 0)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._factor_by_factor("matmul", "matvec", x, adjoint, adjoint_arg)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._factor_by_factor("solve", "solvevec", rhs, adjoint, adjoint_arg)
 
     def _factor_by_factor(
         self, method: str, vector_method: str, x: Any, adjoint: bool, adjoint_arg: bool
-    ) -> Any:
+    ) -> Tensor:
         """Apply each factor to its share of the rows, which then become columns."""
         if adjoint_arg:
             x = tf.linalg.adjoint(x)
@@ -142,10 +143,10 @@ class LinearOperatorKronecker(LinearOperator):
             output.set_shape(batch_shape.concatenate([rows, x.shape[-1]]))
         return output
 
-    def _share(self, total: Any, operator: Any) -> Any:
+    def _share(self, total: Any, operator: Any) -> Tensor:
         return tf.cast(total / operator.domain_dimension_tensor(), dtype=operator.dtype)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         total = self.domain_dimension_tensor()
         result: Any = 1.0
         for operator in self.operators:
@@ -159,13 +160,13 @@ class LinearOperatorKronecker(LinearOperator):
             result += operator.log_abs_determinant() * self._share(total, operator)
         return result
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         result: Any = 1.0
         for operator in self.operators:
             result *= operator.trace()
         return result
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         diagonal = self.operators[0].diag_part()
         for operator in self.operators[1:]:
             diagonal = diagonal[..., :, tf.newaxis]
@@ -177,7 +178,7 @@ class LinearOperatorKronecker(LinearOperator):
         diagonal.set_shape(self.batch_shape.concatenate(size))
         return diagonal
 
-    def _to_dense(self) -> Any:
+    def _to_dense(self) -> Tensor:
         product = self.operators[0].to_dense()
         for operator in self.operators[1:]:
             product = product[..., :, tf.newaxis, :, tf.newaxis]

@@ -141,7 +141,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._is_diag_update_positive
 
     @property
-    def diag_update(self) -> Any:
+    def diag_update(self) -> Tensor | None:
         """The diagonal of D, None if it is the identity."""
         return self._diag_update
 
@@ -172,7 +172,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         scaled = self.diag_operator.matmul(projected, adjoint=adjoint)
         return leading + tf.matmul(left, scaled)
 
-    def _determinant(self) -> Any:
+    def _determinant(self) -> Tensor:
         if self.is_positive_definite:
             return tf.exp(self.log_abs_determinant())
         capacitance = tf.linalg.det(self._make_capacitance())

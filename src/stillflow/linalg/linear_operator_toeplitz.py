@@ -7,6 +7,8 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.linear_operator_circulant import LinearOperatorCirculant
@@ -67,16 +69,16 @@ class LinearOperatorToeplitz(LinearOperator):
             raise ValueError("Expected square matrix, got row and col with mismatched dimensions.")
 
     @property
-    def col(self) -> Any:
+    def col(self) -> Tensor:
         """The first columns."""
         return self._col
 
     @property
-    def row(self) -> Any:
+    def row(self) -> Tensor:
         """The first rows."""
         return self._row
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         vector = tf.broadcast_static_shape(self.row.shape, self.col.shape)
         return vector.concatenate(vector[-1:])
 
@@ -91,21 +93,21 @@ class LinearOperatorToeplitz(LinearOperator):
             message="row and col are not the same, and so this operator is not self-adjoint.",
         )
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         vectors = tf.linalg.adjoint(x) if adjoint_arg else x
         padded = tf.concat([vectors, tf.zeros_like(vectors)], axis=-2)
         product = self._circulant.matmul(padded, adjoint=adjoint)
         rows: Any = self.domain_dimension_tensor()
         return tf.cast(product[..., :rows, :], self.dtype)
 
-    def _trace(self) -> Any:
+    def _trace(self) -> Tensor:
         return tf.cast(self.domain_dimension_tensor(), dtype=self.dtype) * self.col[..., 0]
 
-    def _diag_part(self) -> Any:
+    def _diag_part(self) -> Tensor:
         entry = self.col[..., 0:1]
         return entry * tf.ones([self.domain_dimension_tensor()], self.dtype)
 
 
-def _to_complex(x: Any) -> Any:
+def _to_complex(x: Any) -> Tensor:
     double = x.dtype in (tf.float64, tf.complex128)
     return tf.cast(x, tf.complex128 if double else tf.complex64)

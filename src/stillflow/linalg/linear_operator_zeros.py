@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import errors
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
@@ -96,7 +97,7 @@ class LinearOperatorZeros(LinearOperator):
             batch, self._batch_shape_static, "batch_shape", 1, self._assert_proper_shapes
         )
 
-    def _shape(self) -> Any:
+    def _shape(self) -> TensorShape:
         matrix = TensorShape((self._num_rows_static, self._num_columns_static))
         if self._batch_shape_arg is None:
             return matrix
@@ -117,7 +118,7 @@ class LinearOperatorZeros(LinearOperator):
     def _assert_self_adjoint(self) -> Any:
         return tf.no_op("assert_self_adjoint")
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         if self._assert_proper_shapes:
             x = tf.linalg.adjoint(x) if adjoint_arg else x
             check = operator_util.assert_compatible_matrix_dimensions(self, x)
@@ -150,6 +151,6 @@ class LinearOperatorZeros(LinearOperator):
     def _diag_part(self) -> Any:
         return tf.zeros(shape=diagonal_shape(self), dtype=self.dtype)
 
-    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
         """Return the sum with matrices."""
         return broadcast_to_batch(self, mat)

@@ -10,7 +10,9 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.variables.base import VariableV2
 
 
@@ -196,7 +198,7 @@ def matrix_triangular_solve_with_broadcast(
         return _solve(matrix, rhs, adjoint, solver)
 
 
-def _unchanged(x: Any) -> Any:
+def _unchanged(x: Any) -> Tensor:
     return x
 
 
@@ -227,7 +229,7 @@ def _reshape_for_efficiency(
     at_end = tf.transpose(b, perm=order)
     squashed = tf.reshape(at_end, tf.concat((main_sizes[:-1], [-1]), 0))
 
-    def restore(y: Any) -> Any:
+    def restore(y: Any) -> Tensor:
         sizes = tf.concat((tf.shape(y)[:-1], [main_sizes[-1]], extra_sizes), 0)
         return tf.transpose(tf.reshape(y, sizes), perm=np.argsort(order))
 
@@ -247,7 +249,7 @@ def use_operator_or_provided_hint_unless_contradicting(
     return False if any(hint is False for hint in hints) else None
 
 
-def common_dtype(operators: list[Any]) -> Any:
+def common_dtype(operators: list[Any]) -> DType:
     """Return the type that all operators have; TypeError if they differ."""
     dtype = operators[0].dtype
     if any(operator.dtype != dtype for operator in operators):
@@ -273,7 +275,7 @@ def implied(operators: list[Any], hint: str, given: bool | None, message: str) -
     return True
 
 
-def broadcast_batch_shape(operators: list[Any]) -> Any:
+def broadcast_batch_shape(operators: list[Any]) -> TensorShape:
     """Return the static batch shape of a combination of operators."""
     shape = operators[0].batch_shape
     for operator in operators[1:]:

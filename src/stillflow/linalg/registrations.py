@@ -56,23 +56,23 @@ def _conjugate(x: Any) -> Any:
 
 
 @RegisterAdjoint(LinearOperator)
-def _adjoint(operator: Any) -> Any:
+def _adjoint(operator: Any) -> LinearOperatorAdjoint:
     return LinearOperatorAdjoint(operator, **_hints(operator, is_square=operator.is_square))
 
 
 @RegisterAdjoint(LinearOperatorScaledIdentity)
-def _adjoint_scaled_identity(operator: Any) -> Any:
+def _adjoint_scaled_identity(operator: Any) -> LinearOperatorScaledIdentity:
     multiplier = _conjugate(operator.multiplier)
     return LinearOperatorScaledIdentity(operator._num_rows, multiplier, **_hints(operator))
 
 
 @RegisterAdjoint(LinearOperatorDiag)
-def _adjoint_diag(operator: Any) -> Any:
+def _adjoint_diag(operator: Any) -> LinearOperatorDiag:
     return LinearOperatorDiag(_conjugate(operator.diag), **_hints(operator))
 
 
 @RegisterAdjoint(LinearOperatorCirculant)
-def _adjoint_circulant(operator: Any) -> Any:
+def _adjoint_circulant(operator: Any) -> LinearOperatorCirculant:
     return LinearOperatorCirculant(_conjugate(operator.spectrum), **_hints(operator))
 
 
@@ -110,7 +110,7 @@ _POSITIVE = {
 
 
 @RegisterCholesky(LinearOperator)
-def _cholesky(operator: Any) -> Any:
+def _cholesky(operator: Any) -> LinearOperatorLowerTriangular:
     return LinearOperatorLowerTriangular(
         tf.linalg.cholesky(operator.to_dense()),
         is_non_singular=True,
@@ -120,12 +120,12 @@ def _cholesky(operator: Any) -> Any:
 
 
 @RegisterCholesky(LinearOperatorDiag)
-def _cholesky_diag(operator: Any) -> Any:
+def _cholesky_diag(operator: Any) -> LinearOperatorDiag:
     return LinearOperatorDiag(tf.sqrt(operator.diag), **_POSITIVE)
 
 
 @RegisterCholesky(LinearOperatorIdentity)
-def _cholesky_identity(operator: Any) -> Any:
+def _cholesky_identity(operator: Any) -> LinearOperatorIdentity:
     return LinearOperatorIdentity(
         num_rows=operator._num_rows,
         batch_shape=operator.batch_shape,
@@ -135,7 +135,7 @@ def _cholesky_identity(operator: Any) -> Any:
 
 
 @RegisterCholesky(LinearOperatorScaledIdentity)
-def _cholesky_scaled_identity(operator: Any) -> Any:
+def _cholesky_scaled_identity(operator: Any) -> LinearOperatorScaledIdentity:
     multiplier = tf.sqrt(operator.multiplier)
     return LinearOperatorScaledIdentity(operator._num_rows, multiplier, **_POSITIVE)
 
@@ -144,7 +144,7 @@ def _cholesky_scaled_identity(operator: Any) -> Any:
 
 
 @RegisterInverse(LinearOperator)
-def _inverse(operator: Any) -> Any:
+def _inverse(operator: Any) -> LinearOperatorInversion:
     return LinearOperatorInversion(operator, **_hints(operator, is_square=operator.is_square))
 
 
@@ -154,14 +154,14 @@ def _inverse_diag(operator: Any) -> LinearOperatorDiag:
 
 
 @RegisterInverse(LinearOperatorScaledIdentity)
-def _inverse_scaled_identity(operator: Any) -> Any:
+def _inverse_scaled_identity(operator: Any) -> LinearOperatorScaledIdentity:
     return LinearOperatorScaledIdentity(
         operator._num_rows, 1.0 / operator.multiplier, **_hints(operator, is_self_adjoint=True)
     )
 
 
 @RegisterInverse(LinearOperatorCirculant)
-def _inverse_circulant(operator: Any) -> Any:
+def _inverse_circulant(operator: Any) -> LinearOperatorCirculant:
     return LinearOperatorCirculant(1.0 / operator.spectrum, **_hints(operator))
 
 
@@ -235,12 +235,12 @@ def _composition_hints(a: Any, b: Any) -> dict[str, Any]:
 
 
 @RegisterMatmul(LinearOperator, LinearOperator)
-def _matmul(a: Any, b: Any) -> Any:
+def _matmul(a: Any, b: Any) -> LinearOperatorComposition:
     return LinearOperatorComposition(operators=[a, b], **_composition_hints(a, b))
 
 
 @RegisterSolve(LinearOperator, LinearOperator)
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: Any, b: Any) -> LinearOperatorComposition:
     hints = _composition_hints(a, b)
     return LinearOperatorComposition(operators=[LinearOperatorInversion(a), b], **hints)
 
@@ -276,7 +276,7 @@ def _diagonals(kind: type, function: Callable[[Any, Any], Any]) -> Callable[[Any
 
 
 def _triangles(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: Any, b: Any) -> LinearOperatorLowerTriangular:
         hints = {**_product_hints(a, b), "is_positive_definite": None}
         return LinearOperatorLowerTriangular(function(a, b), **hints)
 

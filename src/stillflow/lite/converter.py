@@ -9,6 +9,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import errors
 from stillflow.files import file_io, gfile
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph_util import convert_variables_to_constants
 from stillflow.lite import settings
@@ -30,7 +31,7 @@ class _Converter:
         self.representative_dataset: Any = None
         self.experimental_enable_mlir_converter = False
 
-    def _smallest_type(self) -> Any:
+    def _smallest_type(self) -> DType | None:
         return min(self.target_spec.supported_types, key=lambda kind: kind.size, default=None)
 
     def _needs_integers(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.lite.float_operators import dequantize_as
 from stillflow.lite.model_tensors import Array
 from stillflow.lite.translation import FLOAT, QUANTIZED, Node, translates
@@ -22,7 +23,7 @@ _PER_CLASS = 100  # objects, where the options do not say
 
 @translates(FLOAT, _NAME)
 @translates(QUANTIZED, _NAME)
-def _detection(node: Node) -> Any:
+def _detection(node: Node) -> list[Tensor]:
     options = dict(node.options or {})
     try:
         count = int(options["max_detections"] * options["max_classes_per_detection"])

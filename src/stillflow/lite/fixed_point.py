@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Tensor
 from stillflow.lite.model_tensors import Array, Quantization, whole
 
 _BITS = 31  # of the integer that stands for a factor
@@ -25,7 +27,7 @@ def fixed_point(factors: Any) -> tuple[Array, Array]:
     return np.where(vanishes, 0, multipliers), np.where(vanishes, 0, shifts).astype(np.int64)
 
 
-def scaled(values: Any, factors: Any) -> Any:
+def scaled(values: Any, factors: Any) -> Tensor:
     """Return int64 integers of 32 bits times real factors, rounded twice as in fixed point.
 
     The product is rounded to 31 fewer bits, halves upwards, then shifted, halves away from zero.
@@ -46,7 +48,7 @@ def scaled(values: Any, factors: Any) -> Any:
     return tf.bitwise.right_shift(high + half + sign, tf.constant(right))
 
 
-def rounded(reals: Any) -> Any:
+def rounded(reals: Any) -> Tensor:
     """Return reals rounded to whole ones, halves away from zero."""
     return tf.sign(reals) * tf.floor(tf.abs(reals) + 0.5)
 
@@ -76,11 +78,11 @@ def activation_range(
     )
 
 
-def clamped(values: Any, low: int, high: int, dtype: np.dtype[Any]) -> Any:
+def clamped(values: Any, low: int, high: int, dtype: np.dtype[Any]) -> Tensor:
     """Return integers held between two bounds, as the type of a tensor of the model."""
     return tf.cast(tf.clip_by_value(values, low, high), dtype)
 
 
-def exact_type(largest_sum: float) -> Any:
+def exact_type(largest_sum: float) -> DType:
     """Return the floating type in which sums of integers, up to a magnitude, are exact."""
     return tf.float32 if largest_sum < 2**24 else tf.float64

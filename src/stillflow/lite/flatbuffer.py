@@ -60,7 +60,7 @@ def _parse_table(line: str) -> tuple[str, list[Field]]:
     return name.strip(), fields
 
 
-def _default(kind: str, text: str = "0") -> Any:
+def _default(kind: str, text: str = "0") -> float | None:
     if kind in _SCALARS:
         return _SCALARS[kind].type(float(text)).item()
     return None

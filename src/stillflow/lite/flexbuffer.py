@@ -52,7 +52,7 @@ def _numbers(data: bytes, place: int, width: int) -> dict[str, Any]:
     return found
 
 
-def _sequence(data: bytes, place: int, width: int, kind: int) -> Any:
+def _sequence(data: bytes, place: int, width: int, kind: int) -> bytes | list[Any]:
     """Return a string as bytes, or a list of numbers; its size stands before it."""
     size = _number(data, place - width, width, _UINT)
     if place + size * (1 if kind == _STRING else width) > len(data):
@@ -134,7 +134,7 @@ class _Writer:
         letter = _FORMATS[kind][self.bits]
         self.data += struct.pack(f"<{len(numbers)}{letter}", *numbers)
 
-    def _sequence(self, value: Any) -> Any:
+    def _sequence(self, value: Any) -> int | None:
         """Write a string or list; return its place, None for a number."""
         if not isinstance(value, (bytes, list)):
             return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.lite.model_tensors import Quantization
 from stillflow.lite.schema import MIRROR_MODES, TENSOR_TYPES
 from stillflow.lite.translation import FLOAT, Node, translates
@@ -84,7 +85,7 @@ _MOVING: dict[str, Callable[[Node], Any]] = {
 }  # fmt: skip
 
 
-def activated(node: Node, value: Any) -> Any:
+def activated(node: Node, value: Any) -> Tensor:
     """Return a value after the operator's activation function."""
     name = node.activation
     if name not in _ACTIVATIONS:
@@ -93,23 +94,23 @@ def activated(node: Node, value: Any) -> Any:
 
 
 @translates(FLOAT, *_UNARY)
-def _unary(node: Node) -> Any:
+def _unary(node: Node) -> Tensor:
     return _UNARY[node.kind](node[0])
 
 
 @translates(FLOAT, *_BINARY)
-def _binary(node: Node) -> Any:
+def _binary(node: Node) -> Tensor:
     return activated(node, _BINARY[node.kind](node[0], node[1]))
 
 
 @translates(FLOAT, *_REDUCERS)
-def _reduce(node: Node) -> Any:
+def _reduce(node: Node) -> Tensor:
     axes = [int(axis) for axis in node.constant(1).ravel()]
     return _REDUCERS[node.kind](node[0], axes, getattr(node.options, "keep_dims", False))
 
 
 @translates(FLOAT, *_MOVING)
-def move(node: Node) -> Any:
+def move(node: Node) -> Tensor | list[Tensor]:
     """Translate an operator that only moves values."""
     return _MOVING[node.kind](node)
 
@@ -118,18 +119,18 @@ MOVING = frozenset(_MOVING)
 
 
 @translates(FLOAT, "RESHAPE")
-def reshape(node: Node) -> Any:
+def reshape(node: Node) -> Tensor:
     """Translate a change of shape; the new one is an option or an input."""
     shape = node[1] if node[1] is not None else getattr(node.options, "new_shape", None)
     return tf.reshape(node[0], [] if shape is None else tf.reshape(shape, [-1]))
 
 
 @translates(FLOAT, "CONCATENATION")
-def _concatenate(node: Node) -> Any:
+def _concatenate(node: Node) -> Tensor:
     return activated(node, tf.concat(node.inputs, node.options.axis))
 
 
-def convolve(node: Node, x: Any, filters: Any) -> Any:
+def convolve(node: Node, x: Any, filters: Any) -> Tensor:
     """Return a convolution of `x`, plain or by channel, with a filter laid out as in the model."""
     strides, dilations = node.window("stride"), node.window("dilation")
     if node.kind == "CONV_2D":
@@ -146,27 +147,27 @@ def convolve(node: Node, x: Any, filters: Any) -> Any:
 
 
 @translates(FLOAT, "CONV_2D", "DEPTHWISE_CONV_2D")
-def _convolution(node: Node) -> Any:
+def _convolution(node: Node) -> Tensor:
     return activated(node, biased(node, convolve(node, node[0], node[1])))
 
 
-def biased(node: Node, value: Any) -> Any:
+def biased(node: Node, value: Any) -> Tensor:
     """Return a value plus the operator's third input, if it has one."""
     return value if node[2] is None else tf.nn.bias_add(value, node[2])
 
 
 @translates(FLOAT, "FULLY_CONNECTED")
-def _fully_connected(node: Node) -> Any:
+def _fully_connected(node: Node) -> Tensor:
     return activated(node, as_wide(node, biased(node, multiply(node[0], node[1]))))
 
 
-def multiply(x: Any, weights: Any) -> Any:
+def multiply(x: Any, weights: Any) -> Tensor:
     """Return the product of the rows of `x` and of `weights`, as wide as these are long."""
     rows = tf.reshape(x, [-1, int(weights.shape[1])])
     return tf.matmul(rows, weights, transpose_b=True)
 
 
-def as_wide(node: Node, product: Any) -> Any:
+def as_wide(node: Node, product: Any) -> Tensor:
     """Restore the leading dimensions of the input, if the operator keeps them."""
     if not node.options.keep_num_dims:
         return product
@@ -175,7 +176,7 @@ def as_wide(node: Node, product: Any) -> Any:
 
 
 @translates(FLOAT, "TRANSPOSE_CONV")
-def _transposed_convolution(node: Node) -> Any:
+def _transposed_convolution(node: Node) -> Tensor:
     kernel = tf.transpose(node[1], [1, 2, 0, 3])
     return tf.nn.conv2d_transpose(
         node[2], kernel, node.constant(0), node.window("stride"), node.padding
@@ -183,11 +184,11 @@ def _transposed_convolution(node: Node) -> Any:
 
 
 @translates(FLOAT, "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
-def _pool(node: Node) -> Any:
+def _pool(node: Node) -> Tensor:
     return activated(node, pooled(node, node[0]))
 
 
-def pooled(node: Node, x: Any) -> Any:
+def pooled(node: Node, x: Any) -> Tensor:
     """Return the pools of `x`."""
     window, strides = node.window("filter"), node.window("stride")
     if node.kind == "MAX_POOL_2D":
@@ -198,32 +199,32 @@ def pooled(node: Node, x: Any) -> Any:
 
 
 @translates(FLOAT, "SOFTMAX")
-def _softmax(node: Node) -> Any:
+def _softmax(node: Node) -> Tensor:
     return tf.nn.softmax(node[0] * np.float32(node.options.beta))
 
 
 @translates(FLOAT, "LEAKY_RELU")
-def _leaky_relu(node: Node) -> Any:
+def _leaky_relu(node: Node) -> Tensor:
     return tf.nn.leaky_relu(node[0], node.options.alpha)
 
 
 @translates(FLOAT, "L2_NORMALIZATION")
-def _l2_normalization(node: Node) -> Any:
+def _l2_normalization(node: Node) -> Tensor:
     return activated(node, tf.nn.l2_normalize(node[0], -1))
 
 
 @translates(FLOAT, "LOCAL_RESPONSE_NORMALIZATION")
-def _local_response_normalization(node: Node) -> Any:
+def _local_response_normalization(node: Node) -> Tensor:
     options = node.options
     return tf.nn.lrn(node[0], options.radius, options.bias, options.alpha, options.beta)
 
 
 @translates(FLOAT, "RESIZE_BILINEAR")
-def _resize_bilinear(node: Node) -> Any:
+def _resize_bilinear(node: Node) -> Tensor:
     return bilinear(node, node[0])
 
 
-def bilinear(node: Node, images: Any) -> Any:
+def bilinear(node: Node, images: Any) -> Tensor:
     """Return images resized by linear interpolation, as the operator says."""
     return tf.raw_ops.ResizeBilinear(
         images=images, size=node[1], align_corners=node.options.align_corners
@@ -231,22 +232,22 @@ def bilinear(node: Node, images: Any) -> Any:
 
 
 @translates(FLOAT, "PAD", "PADV2")
-def _pad(node: Node) -> Any:
+def _pad(node: Node) -> Tensor:
     return tf.pad(node[0], node[1], constant_values=0 if node[2] is None else node[2].reshape(()))
 
 
 @translates(FLOAT, "MIRROR_PAD")
-def _mirror_pad(node: Node) -> Any:
+def _mirror_pad(node: Node) -> Tensor:
     return tf.pad(node[0], node[1], MIRROR_MODES[node.options.mode])
 
 
 @translates(FLOAT, "CAST")
-def _cast(node: Node) -> Any:
+def _cast(node: Node) -> Tensor:
     return tf.cast(node[0], node.results[0].dtype)
 
 
 @translates(FLOAT, "DEQUANTIZE")
-def dequantize(node: Node) -> Any:
+def dequantize(node: Node) -> Tensor:
     """Translate the conversion of integers, or halves, to the reals that they represent."""
     quantization = node.quantization(0)
     if quantization is None:
@@ -254,37 +255,37 @@ def dequantize(node: Node) -> Any:
     return dequantize_as(node[0], quantization)
 
 
-def dequantize_as(values: Any, quantization: Quantization) -> Any:
+def dequantize_as(values: Any, quantization: Quantization) -> Tensor:
     """Return the reals that integers stand for."""
     zero_point = np.float32(quantization.zero_point)
     return quantization.scale * (tf.cast(values, tf.float32) - zero_point)
 
 
 @translates(FLOAT, "ARG_MAX", "ARG_MIN")
-def position(node: Node) -> Any:
+def position(node: Node) -> Tensor:
     """Translate the search for the largest or smallest value."""
     find = tf.argmax if node.kind == "ARG_MAX" else tf.argmin
     return find(node[0], int(node.constant(1).reshape(-1)[0]), output_type=node.results[0].dtype)
 
 
 @translates(FLOAT, "TOPK_V2")
-def _top_k(node: Node) -> Any:
+def _top_k(node: Node) -> list[Any]:
     return list(tf.nn.top_k(node[0], int(node.constant(1).reshape(-1)[0])))
 
 
 @translates(FLOAT, "ADD_N")
-def _add_n(node: Node) -> Any:
+def _add_n(node: Node) -> Tensor:
     return tf.add_n(node.inputs)
 
 
 @translates(FLOAT, "ONE_HOT")
-def _one_hot(node: Node) -> Any:
+def _one_hot(node: Node) -> Tensor:
     depth, on, off = (node.constant(i).reshape(()) for i in (1, 2, 3))
     return tf.one_hot(node[0], depth, on, off, node.options.axis)
 
 
 @translates(FLOAT, "FILL")
-def _fill(node: Node) -> Any:
+def _fill(node: Node) -> Tensor:
     return tf.fill(node[0], tf.reshape(node[1], []))
 
 
@@ -306,7 +307,7 @@ def _sparse_to_dense(node: Node) -> Any:
 
 
 @translates(FLOAT, "UNIQUE")
-def _unique(node: Node) -> Any:
+def _unique(node: Node) -> list[Any]:
     return list(tf.unique(node[0], TENSOR_TYPES[node.options.idx_out_type]))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.lite import fixed_point as fixed
 from stillflow.lite.float_operators import activated, as_wide, biased, convolve, multiply
 from stillflow.lite.translation import HYBRID, Node, translates
@@ -27,13 +28,13 @@ def _quantized(x: Any, axes: list[int]) -> tuple[Any, Any]:
     return tf.clip_by_value(whole, -_LARGEST, _LARGEST), largest / _LARGEST
 
 
-def _weights(node: Node) -> Any:
+def _weights(node: Node) -> Tensor:
     # Old files store signed weights as unsigned bytes.
     return tf.constant(node.constant(1).view(np.int8), tf.float32)
 
 
 @translates(HYBRID, "FULLY_CONNECTED")
-def _fully_connected(node: Node) -> Any:
+def _fully_connected(node: Node) -> Tensor:
     weights = _weights(node)
     rows, unit = _quantized(tf.reshape(node[0], [-1, int(weights.shape[1])]), [1])
     product = multiply(rows, weights) * (unit * node.quantization(1).scale)
@@ -41,7 +42,7 @@ def _fully_connected(node: Node) -> Any:
 
 
 @translates(HYBRID, "CONV_2D")
-def _convolution(node: Node) -> Any:
+def _convolution(node: Node) -> Tensor:
     x, unit = _quantized(node[0], [1, 2, 3])
     product = convolve(node, x, _weights(node)) * (unit * node.quantization(1).scale)
     return activated(node, biased(node, product))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph.operation import Tensor
 from stillflow.lite import fixed_point as fixed
 from stillflow.lite.float_operators import (
     MOVING,
@@ -45,12 +46,12 @@ def _result(node: Node) -> Quantization:
     return found
 
 
-def _offset(node: Node, index: int, dtype: Any) -> Any:
+def _offset(node: Node, index: int, dtype: Any) -> Tensor:
     """Return an input less its zero point."""
     return tf.cast(node[index], dtype) - _quantization(node, index).zero_point
 
 
-def _finished(node: Node, values: Any) -> Any:
+def _finished(node: Node, values: Any) -> Tensor:
     """Scaled values as the operator's result: with its zero point, and its activation function."""
     result, dtype = _result(node), node.results[0].dtype
     low, high = fixed.activation_range(node.activation, result, dtype)
@@ -65,7 +66,7 @@ def _product_scales(node: Node) -> Any:
     return np.float64(x.scale) * np.float64(weights.scales) / np.float64(result.scale)
 
 
-def _weighted(node: Node, weigh: Any) -> Any:
+def _weighted(node: Node, weigh: Any) -> Tensor:
     """Return the result of a convolution or matrix product."""
     weights = _quantization(node, 1)
     if isinstance(node[1], np.ndarray):
@@ -83,17 +84,17 @@ def _weighted(node: Node, weigh: Any) -> Any:
 
 
 @translates(QUANTIZED, "CONV_2D", "DEPTHWISE_CONV_2D")
-def _convolution(node: Node) -> Any:
+def _convolution(node: Node) -> Tensor:
     return _weighted(node, lambda x, filters: convolve(node, x, filters))
 
 
 @translates(QUANTIZED, "FULLY_CONNECTED")
-def _fully_connected(node: Node) -> Any:
+def _fully_connected(node: Node) -> Tensor:
     return as_wide(node, _weighted(node, multiply))
 
 
 @translates(QUANTIZED, "ADD", "SUB")
-def _sum(node: Node) -> Any:
+def _sum(node: Node) -> Tensor:
     scales = [_quantization(node, index).scale for index in (0, 1)]
     twice = np.float64(2 * max(scales))
     terms = [
@@ -106,14 +107,14 @@ def _sum(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "MUL")
-def _multiply(node: Node) -> Any:
+def _multiply(node: Node) -> Tensor:
     product = _offset(node, 0, tf.int64) * _offset(node, 1, tf.int64)
     scale = _quantization(node, 0).scale * _quantization(node, 1).scale / _result(node).scale
     return _finished(node, fixed.scaled(product, scale))
 
 
 @translates(QUANTIZED, "AVERAGE_POOL_2D")
-def _average(node: Node) -> Any:
+def _average(node: Node) -> Tensor:
     # The sums of a window of ones are the numbers of values that were averaged.
     x = tf.cast(node[0], tf.float64)
     counts = pooled_sums(node, tf.ones_like(x))
@@ -123,7 +124,7 @@ def _average(node: Node) -> Any:
     return fixed.clamped(means, low, high, dtype)
 
 
-def pooled_sums(node: Node, x: Any) -> Any:
+def pooled_sums(node: Node, x: Any) -> Tensor:
     """Return the sums of the values in each window, those outside of `x` left out."""
     window, strides = node.window("filter"), node.window("stride")
     ones = tf.ones([window[1], window[2], int(x.shape[3]), 1], x.dtype)
@@ -133,7 +134,7 @@ def pooled_sums(node: Node, x: Any) -> Any:
 
 
 @translates(QUANTIZED, "MAX_POOL_2D")
-def _maximum_of_window(node: Node) -> Any:
+def _maximum_of_window(node: Node) -> Tensor:
     dtype = node.results[0].dtype
     low, high = fixed.activation_range(node.activation, _result(node), dtype)
     return fixed.clamped(pooled(node, tf.cast(node[0], tf.float32)), low, high, dtype)
@@ -148,7 +149,7 @@ def _bounded(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "LOGISTIC", "TANH")
-def _looked_up(node: Node) -> Any:
+def _looked_up(node: Node) -> Tensor:
     """Return a function of 256 values, computed once for each."""
     source, result = _quantization(node, 0), _result(node)
     limits = np.iinfo(node.results[0].dtype)
@@ -163,7 +164,7 @@ def _looked_up(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "SOFTMAX")
-def _softmax(node: Node) -> Any:
+def _softmax(node: Node) -> Tensor:
     source, result = _quantization(node, 0), _result(node)
     limits = np.iinfo(node.results[0].dtype)
     exponentials = np.exp(
@@ -183,7 +184,7 @@ def _softmax(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "CONCATENATION")
-def _concatenation(node: Node) -> Any:
+def _concatenation(node: Node) -> Tensor:
     result, dtype = _result(node), node.results[0].dtype
     parts = []
     for index, part in enumerate(node.inputs):
@@ -198,7 +199,7 @@ def _concatenation(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "MEAN")
-def _mean(node: Node) -> Any:
+def _mean(node: Node) -> Tensor:
     source, result, dtype = _quantization(node, 0), _result(node), node.results[0].dtype
     axes = [int(axis) for axis in node.constant(1).ravel()]
     mean = tf.cast(
@@ -216,12 +217,12 @@ def _mean(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "RESIZE_BILINEAR")
-def _resize_bilinear(node: Node) -> Any:
+def _resize_bilinear(node: Node) -> Tensor:
     return tf.cast(bilinear(node, tf.cast(node[0], tf.float32)), node.results[0].dtype)
 
 
 @translates(QUANTIZED, "LEAKY_RELU")
-def _leaky_relu(node: Node) -> Any:
+def _leaky_relu(node: Node) -> Tensor:
     source, result, dtype = _quantization(node, 0), _result(node), node.results[0].dtype
     limits = np.iinfo(dtype)
     slope = source.zero_point + np.float32(node.options.alpha) / source.scale
@@ -245,7 +246,7 @@ def _prelu(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "QUANTIZE")
-def _quantize(node: Node) -> Any:
+def _quantize(node: Node) -> Tensor:
     result, dtype = _result(node), node.results[0].dtype
     limits = np.iinfo(dtype)
     source = node.quantization(0)
@@ -262,14 +263,14 @@ def _quantize(node: Node) -> Any:
 
 
 @translates(QUANTIZED, "PAD", "PADV2")
-def _pad(node: Node) -> Any:
+def _pad(node: Node) -> Tensor:
     fill = _result(node).zero_point if node[2] is None else node[2].reshape(())
     x = tf.pad(tf.cast(node[0], tf.int32), node[1], constant_values=int(fill))
     return tf.cast(x, node.results[0].dtype)
 
 
 @translates(QUANTIZED, "REDUCE_MAX", "REDUCE_MIN", "MAXIMUM", "MINIMUM")
-def _extreme(node: Node) -> Any:
+def _extreme(node: Node) -> Tensor:
     """Return the largest or smallest, of values that all stand for reals in the same way."""
     sources = [_quantization(node, 0)]
     if node.kind in ("MAXIMUM", "MINIMUM"):

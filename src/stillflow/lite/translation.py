@@ -40,7 +40,7 @@ class Node:
         self.kind, self.options, self.inputs = kind, options, inputs
         self.sources, self.results = sources, results
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Tensor | Array | None:
         return self.inputs[index] if index < len(self.inputs) else None
 
     def constant(self, index: int) -> Array:

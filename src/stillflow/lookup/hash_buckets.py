@@ -10,7 +10,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export, export_value
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.lookup.interface import LookupInterface, signature_mismatch
 from stillflow.lookup.static_tables import HashTable
@@ -90,7 +90,7 @@ class Bucketed(LookupInterface):
     def _create_resource(self) -> Any:
         return None if self._table is None else self._table._create_resource()
 
-    def _initialize(self) -> Any:
+    def _initialize(self) -> Operation:
         if self._table is not None:
             return self._table._initialize()
         with name_scope(None, "init"):

@@ -39,7 +39,7 @@ class LookupInterface(TrackableResource):
         return self._value_dtype
 
     @property
-    def name(self) -> Any:
+    def name(self) -> type[Any]:
         """The table's name."""
         return NotImplementedError
 

@@ -35,7 +35,7 @@ class TableSaveable(SaveableObject):
         specs = [SaveSpec(keys, "", name + "-keys"), SaveSpec(values, "", name + "-values")]
         super().__init__(table, specs, name)
 
-    def restore(self, restored_tensors: Any, restored_shapes: Any, name: Any = None) -> Any:
+    def restore(self, restored_tensors: Any, restored_shapes: Any, name: Any = None) -> Operation:
         """Replace the table's content by the read one."""
         with (
             name_scope(name, f"{self.name}_table_restore"),
@@ -210,10 +210,10 @@ class DenseHashTable(ChangingTable):
             initial_num_buckets=self._initial_num_buckets, name=self._name,
         )  # fmt: skip
 
-    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """`insert`."""
         return self.insert(keys, values, name)
 
-    def erase(self, keys: Any, name: str | None = None) -> Any:
+    def erase(self, keys: Any, name: str | None = None) -> Operation:
         """`remove`."""
         return self.remove(keys, name)

@@ -153,6 +153,6 @@ class HashTable(StaticHashTable):
     """`StaticHashTable` with the operation that fills it under an older name."""
 
     @property
-    def init(self) -> Any:
+    def init(self) -> Operation:
         """The operation that fills the table."""
         return self.initializer

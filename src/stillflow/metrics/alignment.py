@@ -43,13 +43,13 @@ def _like(predictions: Tensor, weights: Tensor) -> Tensor:
     difference: Any = actual - rank(predictions)
     can_squeeze = known is None or weights.shape.dims[-1].is_compatible_with(1)
 
-    def expanded() -> Any:
+    def expanded() -> Tensor:
         return cond(equal(difference, -1), lambda: expand_dims(weights, [-1]), lambda: weights)
 
     def squeezed() -> Tensor:
         return squeeze(weights, [-1]) if can_squeeze else weights
 
-    def adjusted() -> Any:
+    def adjusted() -> Tensor:
         return cond(equal(difference, 1), squeezed, expanded)
 
     result: Tensor = cond(equal(actual, 0), lambda: weights, adjusted)

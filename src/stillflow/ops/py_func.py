@@ -130,7 +130,7 @@ def _owned(array: np.ndarray) -> torch.Tensor | Array:
     return array if array.dtype == object else torch.from_numpy(np.array(array, order="C"))
 
 
-def _argument(value: Any) -> Any:
+def _argument(value: Any) -> Array:
     array = as_array(value)
     return array[()] if array.ndim == 0 else array
 

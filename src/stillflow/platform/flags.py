@@ -92,7 +92,7 @@ class _FlagValuesWrapper:
     def __init__(self, wrapped: Any) -> None:
         self.__dict__["__wrapped"] = wrapped
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> dict[str, Any] | type[Any]:
         if name == "__dict__":
             return super().__getattribute__(name)
         return self.__dict__["__wrapped"].__getattribute__(name)

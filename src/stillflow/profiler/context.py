@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.files import gfile
@@ -118,7 +118,7 @@ class ProfileContext:
             BaseSession.run = self._plain_run  # type: ignore[method-assign]
             del BaseSession.profile_context  # type: ignore[attr-defined]
 
-    def _profiled_run(self) -> Any:
+    def _profiled_run(self) -> Callable[..., Any]:
         context, plain = self, self._plain_run
 
         def run(

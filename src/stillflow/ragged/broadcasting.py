@@ -84,7 +84,7 @@ def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Tensor | RaggedTenso
     return x
 
 
-def _partitioned_like(x: Any, target: RaggedTensorDynamicShape) -> Any:
+def _partitioned_like(x: Any, target: RaggedTensorDynamicShape) -> RaggedTensor:
     """Return the tensor with as many partitioned dimensions as a shape has."""
     kind = target.dim_size_dtype
     if not is_ragged(x):
@@ -97,7 +97,9 @@ def _partitioned_like(x: Any, target: RaggedTensorDynamicShape) -> Any:
     return x.with_flat_values(values)
 
 
-def _tiled(x: Any, source: RaggedTensorDynamicShape, target: RaggedTensorDynamicShape) -> Any:
+def _tiled(
+    x: Any, source: RaggedTensorDynamicShape, target: RaggedTensorDynamicShape
+) -> RaggedTensor:
     """Repeats the tensor along dimensions that are uniform in both shapes."""
     multiples: list[Any] = [1] * target.rank
     for axis in range(target.num_partitioned_dimensions):

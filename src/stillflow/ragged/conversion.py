@@ -8,6 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Tensor
 from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.value import RaggedTensorValue
 
@@ -24,7 +25,7 @@ def is_ragged(value: Any) -> bool:
 
 def convert_to_tensor_or_ragged_tensor(
     value: Any, dtype: Any = None, preferred_dtype: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Convert `value` to a `RaggedTensor` if it is ragged, else to a `Tensor`.
 
     `preferred_dtype` is the element type where `value` leaves a choice.
@@ -53,7 +54,7 @@ def common_splits_dtype(*tensors: Any) -> DType:
     return kinds.pop() if kinds else dtypes.int64
 
 
-def match_row_splits_dtypes(*tensors: Any, return_dtype: bool = False) -> Any:
+def match_row_splits_dtypes(*tensors: Any, return_dtype: bool = False) -> tuple[Any, ...]:
     """Return tensors, the ragged ones of which have splits of one type, after it if asked for."""
     kind = common_splits_dtype(*tensors)
     return (kind, tensors) if return_dtype else tensors

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import broadcast as dense
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones_like, zeros_like
@@ -26,7 +27,7 @@ from stillflow.ragged.selecting import where
 
 def batch_gather_with_default(
     params: Any, indices: Any, default_value: Any = "", name: str | None = None
-) -> Any:
+) -> Tensor:
     """Return elements of each row by number, and a default for numbers without an element.
 
     Both are of known rank, dense or ragged, with the same dimensions but the last of `indices`; the

@@ -47,7 +47,7 @@ def to_sparse(rt_input: Any, name: str | None = None) -> Any:
     return rt_input.to_sparse(name)
 
 
-def from_sparse(st_input: Any, name: str | None = None) -> Any:
+def from_sparse(st_input: Any, name: str | None = None) -> RaggedTensor:
     """See `RaggedTensor.from_sparse`."""
     return RaggedTensor.from_sparse(st_input, name)
 

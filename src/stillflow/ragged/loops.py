@@ -15,6 +15,7 @@ from stillflow.functional.elements import (
 )
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.while_loop import while_loop
@@ -46,7 +47,7 @@ def map_fn(
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Apply `fn` to each row of `elems`; see `tf.map_fn`.
 
     `elems` are (nested) dense or ragged tensors, as are results, of the types `dtype`: a
@@ -71,7 +72,7 @@ def map_fn(
         ]
         start = constant(0, dtype=dtypes.int32)
 
-        def step(i: Any, arrays: Any) -> Any:
+        def step(i: Any, arrays: Any) -> tuple[Any, list[Any]]:
             results = nest.flatten(fn(inputs.pack([item[i] for item in rows])))
             checked = [_as_declared(*both) for both in zip(results, kinds, strict=False)]
             tensors = nest.flatten([_part_tensors(result) for result in checked])
@@ -92,7 +93,7 @@ def map_fn(
         return nest.pack_sequence_as(dtype, [_assembled(item) for item in collected])
 
 
-def _row_count(rows: Sequence[Any]) -> Any:
+def _row_count(rows: Sequence[Any]) -> Tensor | int:
     first = rows[0]
     if isinstance(first, RaggedTensor):
         return first.nrows(out_type=dtypes.int32)

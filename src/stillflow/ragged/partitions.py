@@ -67,7 +67,7 @@ def _sorted_rows(data: Any, partitions: Any, count: Any) -> RaggedTensor:
         return RaggedTensor.from_value_rowids(values, numbers, nrows=count, validate=False)
 
 
-def _row_after_row(data: Any, partitions: Any, count: Any) -> Any:
+def _row_after_row(data: Any, partitions: Any, count: Any) -> RaggedTensor:
     kind = partitions.dtype
     if not is_ragged(data):
         data = RaggedTensor.from_tensor(data, row_splits_dtype=kind, ragged_rank=1)

@@ -70,7 +70,7 @@ class RaggedTensorSpec(BatchableTypeSpec):
         return cls(value.shape, value.values.dtype, value.ragged_rank, value.row_splits.dtype)
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return RaggedTensor if self._ragged_rank > 0 else Tensor
 
     def _serialize(self) -> tuple[Any, ...]:

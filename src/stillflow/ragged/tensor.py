@@ -313,7 +313,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
 
         return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
-    def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
+    def _shape_invariant_to_type_spec(self, shape: Any) -> RaggedTensorSpec:
         from stillflow.ragged.spec import RaggedTensorSpec
 
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)

@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
+from stillflow.graph.operation import Operation
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import (
@@ -21,7 +22,7 @@ from stillflow.variables.collections import (
     instructions="This function will only be available through the v1 compatibility library as "
     "tf.compat.v1.saved_model.main_op.main_op.",
 )
-def main_op() -> Any:
+def main_op() -> Operation:
     """Return an operation that initializes variables, local variables and tables."""
     first = global_variables_initializer()
     return group(first, local_variables_initializer(), tables_initializer())
@@ -34,7 +35,7 @@ def main_op() -> Any:
     "tf.compat.v1.saved_model.main_op_with_restore or "
     "tf.compat.v1.saved_model.main_op.main_op_with_restore.",
 )
-def main_op_with_restore(restore_op_name: Any) -> Any:
+def main_op_with_restore(restore_op_name: Any) -> Operation:
     """Return `main_op` followed by the restore operation.
 
     Args:

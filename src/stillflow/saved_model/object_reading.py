@@ -133,7 +133,7 @@ class _Objects:
         said = {"_saved_identifier": message.identifier, "_saved_metadata": message.metadata}
         return kind() if kind else type("_UserObject", (AutoTrackable,), said)()
 
-    def _make_asset(self, message: Any) -> Any:
+    def _make_asset(self, message: Any) -> TrackableAsset:
         name = self._assets[message.asset_file_def_index].filename
         folder = os.path.join(self._export_dir, names.ASSETS_DIRECTORY)
         if trust.current() is not None:

@@ -11,7 +11,7 @@ from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.protos import SignatureDef, StructuredValue, TensorInfo
 from stillflow.saved_model import names
@@ -259,7 +259,9 @@ def op_signature_def(op: Operation, key: str) -> Any:
     return build_signature_def(outputs={key: tensor_info_of_op(op)})
 
 
-def load_op_from_signature_def(signature: Any, key: str, import_scope: str | None = None) -> Any:
+def load_op_from_signature_def(
+    signature: Any, key: str, import_scope: str | None = None
+) -> Tensor | Operation:
     """Return the operation that such a signature names, or raise NotFoundError."""
     from stillflow import errors
 

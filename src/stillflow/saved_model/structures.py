@@ -29,7 +29,7 @@ class NotEncodableError(Exception):
     """A value has no form as a message."""
 
 
-def _type_spec(message: Any) -> Any:
+def _type_spec(message: Any) -> TypeSpec:
     if message.type_spec_class not in _TYPE_SPECS:
         raise ValueError(
             f"The type '{message.type_spec_class_name}' is not supported by this version of "
@@ -40,7 +40,7 @@ def _type_spec(message: Any) -> Any:
     return kind.value._deserialize(decode(message.type_state))
 
 
-def _named_tuple(message: Any) -> Any:
+def _named_tuple(message: Any) -> tuple[Any, ...]:
     items = {pair.key: decode(pair.value) for pair in message.values}
     return collections.namedtuple(message.name, items)(**items)
 

@@ -318,7 +318,7 @@ def from_array(name: str, array: Array) -> Any:
     raise errors.unimplemented(f"Failed to write JSON value for tensor type: {dtype.name}")
 
 
-def _nested(array: Array, convert: Callable[[Any], Any]) -> Any:
+def _nested(array: Array, convert: Callable[[Any], Any]) -> list[Any]:
     cells = np.empty(array.size, object)
     cells[:] = [convert(item) for item in array.reshape(-1).tolist()]
     return cells.reshape(array.shape).tolist()

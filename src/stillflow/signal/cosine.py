@@ -74,7 +74,7 @@ def _dct2(x: Any, length: Any, length_float: Any, norm: Any) -> Tensor:
     return result
 
 
-def _dct3(x: Any, length: Any, length_float: Any, norm: Any) -> Any:
+def _dct3(x: Any, length: Any, length_float: Any, norm: Any) -> Tensor:
     if norm == "ortho":
         x *= _weights(tf.sqrt(length_float), 0.5, length)
     else:
@@ -126,7 +126,7 @@ def idct(
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the inverse of `dct` up to scale: exact with `norm="ortho"`."""
     _check(axis, input=input, type=type, n=n, norm=norm)
     return dct(input, type=_INVERSE_TYPES[type], n=n, axis=axis, norm=norm, name=name)

@@ -112,7 +112,7 @@ def _extra_terms(x_shape: Any, grad: Any, is_even: Any) -> Tensor:
     return first + is_even * last * _alternating(x_shape[-1])
 
 
-def _extra_terms_2d(x_shape: Any, grad: Any, is_even: Any) -> Any:
+def _extra_terms_2d(x_shape: Any, grad: Any, is_even: Any) -> Tensor:
     first = grad[..., 0:1]
     rows = x_shape[-2]
     counts = tf.tile(tf.expand_dims(tf.range(rows), 0), (rows, 1))
@@ -141,7 +141,7 @@ def _rfft_gradient(node: Node, grad: Any, rank: int) -> list[Tensor | None]:
     return [0.5 * (inverse * size + tf.real(terms)), None]
 
 
-def _irfft_gradient(node: Node, grad: Any, rank: int) -> Any:
+def _irfft_gradient(node: Node, grad: Any, rank: int) -> list[Any]:
     x, length = node.inputs
     is_odd = tf.mod(length[-1], 2)
     columns = tf.shape(x)[-1]

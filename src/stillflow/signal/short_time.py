@@ -65,7 +65,7 @@ def stft(
         return rfft(frames, [fft_length])
 
 
-def _energy(window: Any, length: Any, step: Any) -> Any:
+def _energy(window: Any, length: Any, step: Any) -> Tensor:
     """Return the sum of the squares of all the windows that overlap at each sample."""
     squares = tf.square(window)
     hops = -(-length // step)
@@ -88,7 +88,7 @@ def inverse_stft_window_fn(
     with scope():
         step = scalar(frame_step, "frame_step")
 
-    def inverse_window(frame_length: Any, dtype: Any) -> Any:
+    def inverse_window(frame_length: Any, dtype: Any) -> Tensor:
         with scope():
             length = scalar(frame_length, "frame_length")
             window = forward_window_fn(length, dtype=dtype)

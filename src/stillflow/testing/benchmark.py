@@ -11,10 +11,14 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow._export import export
 from stillflow.platform import tf_logging
+
+if TYPE_CHECKING:
+    from stillflow.runtime.tracing.timeline import Timeline
+
 
 GLOBAL_BENCHMARK_REGISTRY: set[type] = set()
 TEST_REPORTER_TEST_ENV = "TEST_REPORT_FILE_PREFIX"
@@ -146,7 +150,7 @@ class TensorFlowBenchmark(Benchmark):
         return get_default_session().run(tensors)
 
 
-def _timeline(session: Any, op_or_tensor: Any, feed_dict: Any) -> Any:
+def _timeline(session: Any, op_or_tensor: Any, feed_dict: Any) -> Timeline:
     """Return the timeline of a separate run."""
     from stillflow import protos
     from stillflow.runtime.tracing.timeline import Timeline

@@ -227,7 +227,9 @@ def _around(test: Any, rules: Sequence[TestCombination]) -> Any:
     return decorated
 
 
-def _arguments(test: Any, rules: Sequence[TestCombination], given: dict[str, Any]) -> Any:
+def _arguments(
+    test: Any, rules: Sequence[TestCombination], given: dict[str, Any]
+) -> dict[str, Any]:
     """Return a test's arguments from a combination's."""
     requested = inspect.getfullargspec(test).args
     arguments = dict(given)

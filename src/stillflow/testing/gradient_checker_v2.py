@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow.eager.backprop import GradientTape
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.eager_mode import executing_eagerly
@@ -137,7 +138,9 @@ class _ImmediateFunction(_Function):
 
 
 @export("compat.v2.test.compute_gradient")
-def compute_gradient(f: Callable[..., Any], x: list[Any], delta: float = 1e-3) -> Any:
+def compute_gradient(
+    f: Callable[..., Any], x: list[Any], delta: float = 1e-3
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Return the Jacobians of `f(*x)` with respect to each x, by formula and by differences.
 
     Args:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, register_library
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
@@ -165,7 +166,7 @@ def requires_older_graph_version_shape(node: Node) -> OutputDims:
 
 
 def _label_kernel(required: bool) -> Callable[..., Any]:
-    def kernel(node: Node) -> Any:
+    def kernel(node: Node) -> Callable[..., Any]:
         label = node.op.attrs.get("_kernel", b"").decode()
         if label not in _LABELS[1:] and (label or required):
             raise errors.invalid_argument(
@@ -181,7 +182,7 @@ for _name in ("KernelLabel", "KernelLabelRequired"):
     _cards[_name].kernel(_label_kernel(_name == "KernelLabelRequired"))
 
 
-def _string(text: str) -> Any:
+def _string(text: str) -> Array:
     import numpy as np
 
     value = np.empty((), dtype=object)
@@ -261,7 +262,7 @@ def device_placement_op_kernel(node: Node) -> Kernel:
     return lambda: _string(device)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any] | None:
     """Return the function of an op, "float_output", or its keyword form, "FloatOutput"."""
     wanted = name.replace("_", "").lower()
     for card in _cards:

@@ -123,7 +123,7 @@ def run_in_graph_and_eager_modes(
     use_gpu: bool = True,
     reset_test: bool = True,
     assert_no_eager_garbage: bool = False,
-) -> Any:
+) -> Callable[..., Any]:
     """Run a test in a session of its own, and again with operations that run when called.
 
     Args:
@@ -217,7 +217,7 @@ def disable_control_flow_v2(unused_msg: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def build_as_function_and_v1_graph(func: Any = None) -> Any:
+def build_as_function_and_v1_graph(func: Any = None) -> Callable[..., Any]:
     """Have a test of an absl `TestCase` run under the two names TensorFlow gives it.
 
     There one builds a function; here both build a graph of their own.

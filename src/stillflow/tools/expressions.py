@@ -77,7 +77,7 @@ def evaluate(text: str) -> Any:
 class _Evaluator:
     """Evaluator of a syntax tree's allowed nodes."""
 
-    def value(self, node: ast.AST) -> Any:
+    def value(self, node: ast.AST) -> list[str] | str:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise NotAllowed(f"The expression holds a {type(node).__name__}. {_ADVICE}")
@@ -113,7 +113,7 @@ class _Evaluator:
         _check_size(_broadcast(left, right))
         return _checked(_BINARY[kind](left, right))
 
-    def _name(self, node: ast.Name) -> Any:
+    def _name(self, node: ast.Name) -> Callable[..., Any]:
         if node.id in _BUILTINS:
             return _BUILTINS[node.id]
         raise NotAllowed(f"The expression names {node.id!r}. {_ADVICE}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from stillflow.files import gfile
 from stillflow.protos import GraphDef
@@ -12,7 +11,7 @@ from stillflow.tools.command_line import parser, read_message, write_message
 from stillflow.tools.optimize_for_inference_lib import optimize_for_inference
 
 
-def _placeholder_types(text: str) -> Any:
+def _placeholder_types(text: str) -> int | list[int]:
     values = [int(value) for value in text.split(",")]
     return values if len(values) > 1 else values[0]
 

@@ -49,7 +49,7 @@ def preprocess_input_exprs_arg_string(
     return found
 
 
-def _value(expression: str, allow_python: bool) -> Any:
+def _value(expression: str, allow_python: bool) -> list[str]:
     if allow_python:
         return eval(expression, {"np": np})
     try:

@@ -296,7 +296,7 @@ def maybe_shuffle_batch_join(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> dict[str, Tensor] | list[Tensor]:  # fmt: skip
     """Batch, in random order, the values of several sets of tensors; some are left out.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.

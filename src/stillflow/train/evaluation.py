@@ -122,7 +122,7 @@ def evaluate_once(
     return final.final_ops_values
 
 
-def with_counter(eval_ops: Any, update: Any) -> Any:
+def with_counter(eval_ops: Any, update: Any) -> dict[Any, Any] | list[Any]:
     """Return the fetches of a round, with the counter's update."""
     if isinstance(eval_ops, dict):
         eval_ops["update_eval_step"] = update

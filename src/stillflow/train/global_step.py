@@ -157,7 +157,7 @@ def get_or_create_global_step_read(graph: Graph | None = None) -> Any:
     return get_global_step_read(graph)
 
 
-def increment_global_step(increment: Any, graph: Graph | None = None) -> Any:
+def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor:
     """Add to the global step when run, after `get_or_create_global_step_read` was."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)

@@ -207,7 +207,7 @@ class SingularMonitoredSession(_MonitoredSession):
         )  # fmt: skip
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
-    def raw_session(self) -> Any:
+    def raw_session(self) -> Session | None:
         """Return the bare session."""
         return self._tf_sess()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.distribute.context import get_cross_replica_context, get_replica_context
@@ -70,7 +70,7 @@ def weighted_moving_average(
     truediv: bool = True,
     collections: Sequence[str] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the moving average of `value * weight`, divided by that of `weight`.
 
     Both are of known shape; integers are divided as floats if `truediv`. `collections` are of the
@@ -94,7 +94,7 @@ def weighted_moving_average(
         return _quotient(truediv)(numerator, denominator, name=scope.name)
 
 
-def _quotient(true: bool) -> Any:
+def _quotient(true: bool) -> Callable[..., Any]:
     return truediv if true else div
 
 

@@ -83,7 +83,7 @@ class QueueRunner:
     def _read(self, message: Any, scope: str | None) -> None:
         graph = get_default_graph()
 
-        def element(name: str) -> Any:
+        def element(name: str) -> Tensor | Operation:
             return graph.as_graph_element(with_scope(name, scope))
 
         self._queue = element(message.queue_name)
@@ -116,7 +116,7 @@ class QueueRunner:
         return self._cancel_op
 
     @property
-    def queue_closed_exception_types(self) -> Any:
+    def queue_closed_exception_types(self) -> tuple[Any, ...]:
         """Errors that end a thread in peace."""
         return self._queue_closed_exception_types
 

@@ -13,7 +13,7 @@ from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
@@ -64,7 +64,7 @@ def _default_saver() -> Any:
     return Saver() if variables.global_variables() else None
 
 
-def _default_global_step() -> Any:
+def _default_global_step() -> Tensor | None:
     try:
         step = get_default_graph().get_tensor_by_name("global_step:0")
     except KeyError:

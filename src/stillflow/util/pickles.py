@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -31,7 +31,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(content), encoding=encoding)
         self._known, self._what = known, what
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> Callable[..., Any] | type[Any]:
         if (module, name) not in self._known:
             raise pickle.UnpicklingError(f"{module}.{name} is no part of {self._what}.")
         found = self._known[module, name]

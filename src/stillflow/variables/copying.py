@@ -35,7 +35,7 @@ class Copies:
         return make, ()
 
 
-def _kind() -> Any:
+def _kind() -> type[Any]:
     return importlib.import_module("stillflow.variables.resource_variable").ResourceVariable
 
 

@@ -196,8 +196,8 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @custom_gradient
-    def recomputing(*args: Any) -> Any:
-        def grad(dresult: Any, variables: Any = None) -> Any:
+    def recomputing(*args: Any) -> tuple[Any, Callable[..., Any]]:
+        def grad(dresult: Any, variables: Any = None) -> tuple[Any, Any]:
             from stillflow.eager.backprop import GradientTape
 
             used = list(variables or ())
@@ -218,8 +218,8 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function hand gradients on as if it were the identity."""
 
     @custom_gradient
-    def call(*args: Any, **kwargs: Any) -> Any:
-        def grad(*grads: Any, **options: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
+        def grad(*grads: Any, **options: Any) -> tuple[Any, ...]:
             variables = options.get("variables")
             return grads if variables is None else (grads, [None] * len(variables))
 

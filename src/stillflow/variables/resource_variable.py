@@ -10,6 +10,7 @@ import numpy as np
 
 from stillflow.graph import dtypes, tapes
 from stillflow.graph.api import init_scope, name_scope
+from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
@@ -180,7 +181,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
             return self.read_value().numpy()  # type: ignore[attr-defined]
         raise NotImplementedError("numpy() is only available when eager execution is enabled.")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         if dtype is None and not get_default_graph().runs_at_once:
             alone = np.empty((), object)  # in graphs NumPy takes a variable for some object
             alone[()] = self
@@ -281,7 +282,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return message
 
     @staticmethod
-    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> ResourceVariable:
         """Return the variable that a `VariableDef` describes.
 
         Its nodes are in the graph already.
@@ -304,7 +305,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         head = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
         return f"{head}, numpy={text}>"
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> BaseResourceVariable:
         return self
 
 

@@ -198,7 +198,7 @@ class Leaving:
         return result
 
 
-def _output(value: Any, refusal: str) -> Any:
+def _output(value: Any, refusal: str) -> Tensor | Operation:
     if isinstance(value, Operation):
         return value
     try:

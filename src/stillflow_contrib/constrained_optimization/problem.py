@@ -24,7 +24,7 @@ class ConstrainedMinimizationProblem(abc.ABC):
         """The constraints, feasible if not positive, of any fully known shape."""
 
     @property
-    def proxy_constraints(self) -> Any:
+    def proxy_constraints(self) -> None:
         """Differentiable substitutes of `constraints`, of their shape; None for themselves.
 
         Constraints without useful gradients, such as counts, have smooth ones stand in for them.
@@ -32,7 +32,7 @@ class ConstrainedMinimizationProblem(abc.ABC):
         return None
 
     @property
-    def pre_train_ops(self) -> Any:
+    def pre_train_ops(self) -> None:
         """Operations that run before each training step, a list, or None."""
         return None
 

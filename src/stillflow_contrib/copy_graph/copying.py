@@ -63,7 +63,7 @@ def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") 
 @export("contrib.copy_graph.copy_op_to_graph")
 def copy_op_to_graph(
     org_instance: Any, to_graph: Graph, variables: Sequence[Any], scope: str = ""
-) -> Any:
+) -> Tensor | Operation:
     """Return a copy of an operation or tensor in another graph, and of all that it needs.
 
     Args:
@@ -118,7 +118,7 @@ def _copied_operation(op: Any, to_graph: Any, variables: Sequence[Any], scope: s
 
 
 @export("contrib.copy_graph.get_copied_op")
-def get_copied_op(org_instance: Any, graph: Graph, scope: str = "") -> Any:
+def get_copied_op(org_instance: Any, graph: Graph, scope: str = "") -> Tensor | Operation:
     """Return the copy of an operation or tensor that is in a graph already.
 
     Args:

@@ -63,7 +63,7 @@ class CudnnCompatibleGRUCell(GRUCell):
         ]
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         gates = tf.matmul(tf.concat([inputs, state], 1), self._gate_kernel)
         gates = tf.sigmoid(tf.nn.bias_add(gates, self._gate_bias))
         reset, update = tf.split(value=gates, num_or_size_splits=2, axis=1)

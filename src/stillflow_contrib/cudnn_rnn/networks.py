@@ -184,7 +184,7 @@ def cudnn_rnn_opaque_params_size(
     seed: Any = 0,
     num_proj: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Return the length of a network's vector, a tensor."""
     how = _checked(rnn_mode, direction, input_mode, seed)
     return cudnn_rnn_params_size_op(
@@ -221,7 +221,7 @@ class _Network:
     def _sizes(self) -> tuple[str, int, int, int]:
         return self._rnn_mode, self.num_layers, self.num_units, self.input_size
 
-    def params_size(self) -> Any:
+    def params_size(self) -> Tensor:
         """Return the length of the vector of its weights, a tensor."""
         return cudnn_rnn_opaque_params_size(
             *self._sizes(), dtype=self._dtype, num_proj=self.num_proj, **self._how
@@ -233,7 +233,7 @@ class _Network:
             *self._sizes(), params, num_proj=self.num_proj, **self._how
         )
 
-    def canonical_to_params(self, weights: Any, biases: Any) -> Any:
+    def canonical_to_params(self, weights: Any, biases: Any) -> Tensor:
         """See `cudnn_rnn_canonical_to_opaque_params`."""
         return cudnn_rnn_canonical_to_opaque_params(
             *self._sizes(), weights, biases, num_proj=self.num_proj, **self._how

@@ -21,7 +21,7 @@ class _Entries(DatasetSource):
         super().__init__(lmdb_dataset_op(names, **self._flat_structure))
 
     @property
-    def element_spec(self) -> Any:
+    def element_spec(self) -> tuple[TensorSpec, TensorSpec]:
         return TensorSpec([], dtypes.string), TensorSpec([], dtypes.string)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.distribute.input import DistributedDataset, InputOfReplicas
+
+if TYPE_CHECKING:
+    from stillflow.distribute.input import DistributedIterator
 
 
 class BatchesOfReplicas(InputOfReplicas):
@@ -12,5 +15,5 @@ class BatchesOfReplicas(InputOfReplicas):
 
     _global_batch_size = False
 
-    def _make_dataset_iterator(self, dataset: Any) -> Any:
+    def _make_dataset_iterator(self, dataset: Any) -> DistributedIterator:
         return DistributedDataset(dataset, self._input_workers, None)._walk()

@@ -92,13 +92,13 @@ class Autoregressive(Distribution):
     def _batch_shape(self) -> TensorShape:
         return self.distribution0.batch_shape
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self.distribution0.batch_shape_tensor()
 
     def _event_shape(self) -> TensorShape:
         return self.distribution0.event_shape
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self.distribution0.event_shape_tensor()
 
     def _sample_n(self, n: Any, seed: Any = None) -> Tensor:

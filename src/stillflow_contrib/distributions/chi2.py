@@ -8,6 +8,7 @@ import stillflow as tf
 from stillflow.distributions.gamma import Gamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.scales import positive_parameter
 
@@ -39,11 +40,11 @@ class Chi2(Gamma):
         self._parameters = parameters
 
     @classmethod
-    def _param_shapes(cls, sample_shape: Any) -> Any:
+    def _param_shapes(cls, sample_shape: Any) -> dict[Any, Any]:
         return {"df": convert_to_tensor(sample_shape, dtype=tf.int32)}
 
     @property
-    def df(self) -> Any:
+    def df(self) -> Tensor:
         """The degrees of freedom."""
         return self._df
 

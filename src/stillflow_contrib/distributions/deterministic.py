@@ -62,12 +62,12 @@ class _Points(Distribution):
         return self._loc
 
     @property
-    def atol(self) -> Any:
+    def atol(self) -> Tensor:
         """The absolute tolerance around the point."""
         return self._atol
 
     @property
-    def rtol(self) -> Any:
+    def rtol(self) -> Tensor:
         """The additional tolerance, relative to the point's absolute value."""
         return self._rtol
 

@@ -192,7 +192,7 @@ class RelaxedBernoulli(TransformedDistribution):
         self._parameters = parameters
 
     @classmethod
-    def _param_shapes(cls, sample_shape: Any) -> Any:
+    def _param_shapes(cls, sample_shape: Any) -> dict[Any, Any]:
         return {"logits": convert_to_tensor(sample_shape, dtype=tf.int32)}
 
     @property

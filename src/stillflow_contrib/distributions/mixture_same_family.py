@@ -159,14 +159,14 @@ class MixtureSameFamily(Distribution):
         """The components."""
         return self._components_distribution
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self.components_distribution.batch_shape_tensor()[:-1]
 
     def _batch_shape(self) -> TensorShape:
         return self.components_distribution.batch_shape.with_rank_at_least(1)[:-1]
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         with tf.control_dependencies(self._assertions):
             return self.components_distribution.event_shape_tensor()
 

@@ -82,22 +82,22 @@ class QuantizedDistribution(Distribution):
         return self._dist
 
     @property
-    def low(self) -> Any:
+    def low(self) -> Tensor | None:
         """The least samples."""
         return self._low
 
     @property
-    def high(self) -> Any:
+    def high(self) -> Tensor | None:
         """The largest samples."""
         return self._high
 
-    def _batch_shape_tensor(self) -> Any:
+    def _batch_shape_tensor(self) -> Tensor:
         return self.distribution.batch_shape_tensor()
 
     def _batch_shape(self) -> TensorShape:
         return self.distribution.batch_shape
 
-    def _event_shape_tensor(self) -> Any:
+    def _event_shape_tensor(self) -> Tensor:
         return self.distribution.event_shape_tensor()
 
     def _event_shape(self) -> TensorShape:

@@ -43,7 +43,7 @@ def _checked(param: Any, name: str, validate_args: bool) -> Tensor:
         return with_dependencies(checks, param) if checks else param
 
 
-def _softmax(x: Any, axis: int) -> Any:
+def _softmax(x: Any, axis: int) -> Tensor:
     with tf.name_scope(None, "softmax", [x, axis]):
         x = convert_to_tensor(x, name="x")
         ndims = tf.rank(x, name="ndims") if x.shape.ndims is None else x.shape.ndims

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.train.tracking.base import Trackable
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Metric(Trackable):
         """The variables, in the order in which they were made."""
         return self._vars
 
-    def init_variables(self) -> Any:
+    def init_variables(self) -> Operation | None:
         """Reset the variables to their initial values.
 
         In a graph, return an operation that does.
@@ -229,7 +229,7 @@ class Accuracy(_Matches):
 class CategoricalAccuracy(_Matches):
     """Share of examples whose most probable class has the label 1."""
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
+    def call(self, labels: Any, predictions: Any, weights: Any = None) -> tuple[Tensor, Tensor]:
         """Add one-hot labels, and probabilities of the same shape."""
         _check_same_shape(labels, predictions)
         labels, predictions = tf.argmax(labels, axis=-1), tf.argmax(predictions, axis=-1)

@@ -112,19 +112,19 @@ class TowerOptimizer(Optimizer):
         """Return a slot of the other optimizer."""
         return self._get_optimizer().get_slot(*args, **kwargs)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
         """Return the names of its slots."""
         return self._get_optimizer().get_slot_names(*args, **kwargs)
 
-    def get_name(self, *args: Any, **kwargs: Any) -> Any:
+    def get_name(self, *args: Any, **kwargs: Any) -> str:
         """Its name."""
         return self._get_optimizer().get_name(*args, **kwargs)
 
-    def variables(self, *args: Any, **kwargs: Any) -> Any:
+    def variables(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Its variables."""
         return self._get_optimizer().variables(*args, **kwargs)
 
-    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> Any:
+    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         """Return the gradients of this tower's share of the loss."""
         state = self._graph_state()
         loss = scaled_loss(loss, state.loss_reduction, state.count)

@@ -331,7 +331,7 @@ def get_predefined_collection_names() -> list[str]:
 @export("contrib.graph_editor.util.find_corresponding_elem")
 def find_corresponding_elem(
     target: Any, dst_graph: Graph, dst_scope: str = "", src_scope: str = ""
-) -> Any:
+) -> Tensor | Operation:
     """Return the tensor or operation of another graph that has the same name there.
 
     Args:

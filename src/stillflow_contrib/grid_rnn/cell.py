@@ -126,7 +126,7 @@ class GridRNNCell(RNNCell):
             return (self._cells[0].state_size,) * recurrents
         return self._cell_state_size() * recurrents
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, tuple[Any, ...]]:
         """Return the outputs of the output dimensions, and the states of the recurrent ones.
 
         Args:

@@ -173,7 +173,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
     def partial_fit(
         self, x: Any = None, y: Any = None, input_fn: Any = None, steps: int | None = 1,
         batch_size: int | None = None, monitors: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Estimator:  # fmt: skip
         """Fit like `fit`, by default one step."""
         logging.warning(
             "The current implementation of partial_fit is not optimized for use in a loop. "
@@ -511,7 +511,7 @@ class Estimator(BaseEstimator):
         )  # fmt: skip
 
 
-def _parameter_server_devices(config: Any) -> Any:
+def _parameter_server_devices(config: Any) -> Callable[..., Any] | None:
     """Places variables on the parameter servers, if there are some."""
     if not config.num_ps_replicas:
         return None

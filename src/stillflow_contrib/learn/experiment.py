@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.contrib.framework.experimental import experimental
 from stillflow.estimator.estimator import Estimator as CoreEstimator
@@ -25,6 +25,10 @@ from stillflow_contrib.learn.interfaces import Evaluable, Trainable
 from stillflow_contrib.learn.monitors.hooks import replace_monitors_with_hooks
 from stillflow_contrib.learn.monitors.validation import ValidationMonitor
 from stillflow_contrib.learn.run_config import RunConfig
+
+if TYPE_CHECKING:
+    from stillflow_contrib.learn.estimator import Estimator
+
 
 _REMIND_SECS = 600  # how often it is logged that there is nothing to evaluate
 _STEPS_PER_ITERATION = 1000
@@ -126,7 +130,7 @@ class Experiment:
         self._train_steps_per_iteration = per_iteration
 
     @property
-    def estimator(self) -> Any:
+    def estimator(self) -> Estimator:
         """The estimator."""
         return self._estimator
 
@@ -149,13 +153,15 @@ class Experiment:
         """Add monitors and hooks of training."""
         self._train_monitors.extend(additional_hooks)
 
-    def reset_export_strategies(self, new_export_strategies: Any = None) -> Any:
+    def reset_export_strategies(
+        self, new_export_strategies: Any = None
+    ) -> tuple[ExportStrategy, ...]:
         """Replace the strategies of exports; return those before."""
         before = self._export_strategies
         self._export_strategies = _strategies(new_export_strategies)
         return before
 
-    def train(self, delay_secs: float | None = None) -> Any:
+    def train(self, delay_secs: float | None = None) -> Estimator:
         """Trains; as a task of a cluster, after `delay_secs`, or later the higher its index.
 
         Raises:
@@ -205,7 +211,7 @@ class Experiment:
         "local_run will be renamed to train_and_evaluate and the new default behavior will be to "
         "run evaluation every time there is a new checkpoint.",
     )
-    def local_run(self) -> Any:
+    def local_run(self) -> tuple[Any, Any]:
         """Train and evaluate like `train_and_evaluate`, every `local_eval_frequency` steps."""
         before = self._min_eval_frequency
         self._min_eval_frequency = self._local_eval_frequency or 0
@@ -307,7 +313,9 @@ class Experiment:
         return result, self._maybe_export(result)
 
     @experimental
-    def continuous_train_and_eval(self, continuous_eval_predicate_fn: Any = None) -> Any:
+    def continuous_train_and_eval(
+        self, continuous_eval_predicate_fn: Any = None
+    ) -> tuple[Any, list[Any] | None]:
         """Trains and evaluates in turn until `train_steps` or the predicate ends it.
 
         Returns:
@@ -354,7 +362,7 @@ class Experiment:
         self._maybe_export(result)
         return result
 
-    def _start_server(self) -> Any:
+    def _start_server(self) -> Server:
         config = self._estimator.config
         if not (config.cluster_spec and config.task_type and config.master) or (
             config.task_id is None
@@ -372,7 +380,7 @@ class Experiment:
 
     def _call_train(
         self, hooks: Any, steps: int | None = None, max_steps: int | None = None
-    ) -> Any:
+    ) -> Estimator:
         hooks = replace_monitors_with_hooks(hooks, self._estimator)
         arguments = {"input_fn": self._train_input_fn, "steps": steps, "max_steps": max_steps}
         if self._core_estimator_used:
@@ -383,13 +391,13 @@ class Experiment:
 
     def _call_evaluate(
         self, input_fn: Any = None, name: str | None = None, checkpoint_path: Any = None
-    ) -> Any:
+    ) -> dict[str, Any]:
         return self._estimator_evaluate(
             input_fn=input_fn or self._eval_input_fn, steps=self._eval_steps, name=name,
             checkpoint_path=checkpoint_path, hooks=self._eval_hooks,
         )  # fmt: skip
 
-    def _estimator_evaluate(self, **arguments: Any) -> Any:
+    def _estimator_evaluate(self, **arguments: Any) -> dict[str, Any]:
         if not self._core_estimator_used:
             arguments["metrics"] = self._eval_metrics
         return self._estimator.evaluate(**arguments)

@@ -61,7 +61,7 @@ class Parametrized:
             found[name] = value
         return found
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Parametrized:
         """Set parameters, as `get_params` names them.
 
         Raises:

@@ -26,7 +26,7 @@ _SCHEDULES = {
 def run(
     experiment_fn: Callable[..., Any], output_dir: str | None = None, schedule: str | None = None,
     run_config: Any = None, hparams: Any = None,
-) -> Any:  # fmt: skip
+) -> str | tuple[dict[str, Any], list[Any]]:  # fmt: skip
     """Make an experiment and run a method of it.
 
     Args:
@@ -127,7 +127,7 @@ def _checked(experiment: Any) -> Experiment:
     return experiment
 
 
-def _execute(experiment: Experiment, schedule: str) -> Any:
+def _execute(experiment: Experiment, schedule: str) -> str | tuple[dict[str, Any], list[Any]]:
     task = getattr(experiment, schedule, None)
     if callable(task):
         return task()

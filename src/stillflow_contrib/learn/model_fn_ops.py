@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stillflow.contrib.framework.elsewhere import get_graph_from_inputs
 from stillflow.estimator.mode_keys import ModeKeys as CoreModeKeys
@@ -24,6 +24,10 @@ from stillflow.train.session_run_hook import SessionRunHook
 from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.keys import MetricKey, PredictionKey, ProblemType
 from stillflow_contrib.learn.mode_keys import ModeKeys
+
+if TYPE_CHECKING:
+    from stillflow.saved_model.export_outputs import ExportOutput
+
 
 _CORE_MODES = {
     ModeKeys.TRAIN: CoreModeKeys.TRAIN,
@@ -166,7 +170,7 @@ def _checked_hooks(hooks: Any) -> list[Any]:
     return hooks
 
 
-def _export_output(problem_type: int, outputs: dict[str, Any]) -> Any:
+def _export_output(problem_type: int, outputs: dict[str, Any]) -> ExportOutput:
     if problem_type == ProblemType.UNSPECIFIED:
         return PredictOutput(outputs)
     scores = outputs.get(PredictionKey.SCORES)

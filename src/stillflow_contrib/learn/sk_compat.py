@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.train.logging_hooks import FeedFnHook
 from stillflow.util.deprecation import deprecated
@@ -51,7 +52,9 @@ class SKCompat(Parametrized):
             metrics, input_fn=input_fn, feed_fn=feed_fn, steps=steps, name=name
         )
 
-    def predict(self, x: Any, batch_size: int | None = 128, outputs: Any = None) -> Any:
+    def predict(
+        self, x: Any, batch_size: int | None = 128, outputs: Any = None
+    ) -> dict[str, Array]:
         """Return the predictions of all examples, as an array or as arrays by name."""
         input_fn, feed_fn = array_input(x, None, batch_size)
         batches = list(

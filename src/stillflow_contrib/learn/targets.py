@@ -101,7 +101,9 @@ class _Regression(TargetColumn):
     def logits_to_predictions(self, logits: Any, proba: bool = False) -> Tensor:
         return tf.squeeze(logits, axis=[1]) if self.num_label_columns == 1 else logits
 
-    def get_eval_ops(self, features: Any, logits: Any, labels: Any, metrics: Any = None) -> Any:
+    def get_eval_ops(
+        self, features: Any, logits: Any, labels: Any, metrics: Any = None
+    ) -> dict[str, Any]:
         loss = self.loss(logits, labels, features)
         result = {"loss": tf.contrib.metrics.streaming_mean(loss)}
         if metrics:
@@ -139,7 +141,7 @@ class _MultiClass(TargetColumn):
 
 
 class _BinarySvm(_MultiClass):
-    def logits_to_predictions(self, logits: Any, proba: bool = False) -> Any:
+    def logits_to_predictions(self, logits: Any, proba: bool = False) -> Tensor:
         if proba:
             raise ValueError("logits to probabilities is not supported for _BinarySvmTargetColumn")
         return super().logits_to_predictions(logits)

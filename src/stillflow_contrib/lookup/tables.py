@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.export import export
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.lookup import vocabularies
 from stillflow.lookup.hash_buckets import FastHashSpec
 from stillflow.lookup.static_tables import Hashed, InitializableLookupTableBaseV1
 from stillflow.util.deprecation import deprecated
 
 if TYPE_CHECKING:
+    from stillflow.lookup.interface import LookupInterface
     from stillflow.lookup.static_tables import StaticHashTable
 
 
@@ -25,7 +27,7 @@ def string_to_index_table_from_file(
     default_value: Any = -1,
     hasher_spec: Any = FastHashSpec,
     name: str | None = None,
-) -> Any:
+) -> LookupInterface:
     """See `index_table_from_file`."""
     return vocabularies.index_table_from_file(
         vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec,
@@ -124,7 +126,7 @@ def index_to_string_table_from_tensor(
 )
 def index_to_string(
     tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None
-) -> Any:
+) -> Tensor | SparseTensor:
     """Return the words of ids; arguments are those of `index_to_string_table_from_tensor`."""
     table = index_to_string_table_from_tensor(
         mapping=mapping, default_value=default_value, name=name

@@ -81,7 +81,7 @@ class AdaMaxOptimizer(AdamOptimizer):
             change = scatter_add(var, indices, step)
         return group(change, m_after, v_after)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Operation:
         def scatter(name: str) -> Callable[..., Any]:
             return lambda ref, indices, updates: card(name)(
                 ref, indices, updates, use_locking=self._use_locking
@@ -97,7 +97,7 @@ class AdaMaxOptimizer(AdamOptimizer):
             result: Tensor = x.value()
         return result
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Operation:
         return self._update_rows(
             grad, handle, indices, self._resource_scatter_add, self._resource_scatter_update
         )

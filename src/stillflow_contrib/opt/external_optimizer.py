@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.shape import reshape
@@ -34,7 +36,7 @@ def _shape(variable: Any) -> tuple[int, ...]:
     return tuple(variable.get_shape().as_list())
 
 
-def _pack(tensors: Sequence[Any]) -> Any:
+def _pack(tensors: Sequence[Any]) -> Tensor | None:
     """All tensors as one vector."""
     if not tensors:
         return None
@@ -206,12 +208,12 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         packed_bounds: Any,
         step_callback: Any,
         optimizer_kwargs: dict[str, Any],
-    ) -> Any:
+    ) -> Array:
         def loss_and_gradient(vector: Any) -> tuple[Any, Any]:
             loss, gradient = loss_grad_func(vector)
             return float(loss), gradient.astype(np.float64)
 
-        def in_double(function: Any) -> Any:
+        def in_double(function: Any) -> Callable[..., Any]:
             return lambda vector: np.asarray(function(vector), np.float64)
 
         options = dict(optimizer_kwargs)

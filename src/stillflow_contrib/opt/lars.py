@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.select import where
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater
@@ -73,7 +73,7 @@ class LARSOptimizer(Optimizer):
         trust = where(large, where(moving, ratio, 1.0), 1.0)
         return self._learning_rate * trust, grad + self._weight_decay * var
 
-    def _momentum_update(self, kind: str, grad: Tensor, var: Any) -> Any:
+    def _momentum_update(self, kind: str, grad: Tensor, var: Any) -> Tensor | Operation:
         rate, grad = self.compute_lr(grad, var)
         states = [var, self.get_slot(var, "momentum")]
         if kind:

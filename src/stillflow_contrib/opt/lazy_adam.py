@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.unary import sqrt, square
@@ -17,7 +17,7 @@ from stillflow.variables.scatter import card
 class LazySparseUpdates:
     """Sparse updates of Adam, without those of rows that have no gradient."""
 
-    def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Operation:
         beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._cast_scalars(var)
         rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
         update, indices, locking = card("ScatterUpdate"), grad.indices, self._use_locking
@@ -33,7 +33,7 @@ class LazySparseUpdates:
         change = card("ScatterSub")(var, indices, step, use_locking=locking)
         return group(change, m_after, v_after)
 
-    def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Operation:
         beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._cast_scalars(handle)
         rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
         update = card("ResourceScatterUpdate")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
@@ -12,6 +12,9 @@ from stillflow.train.moving_averages import ExponentialMovingAverage
 from stillflow.train.optimizer import Optimizer
 from stillflow.variables.collections import global_variables
 from stillflow.variables.partitioned import PartitionedVariable
+
+if TYPE_CHECKING:
+    from stillflow.train.saver import Saver
 
 
 @export("contrib.opt.MovingAverageOptimizer")
@@ -63,7 +66,7 @@ class MovingAverageOptimizer(Optimizer):
 
     def swapping_saver(
         self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
-    ) -> Any:
+    ) -> Saver:
         """Return a `tf.train.Saver` that saves averages under the variables' names and the reverse.
 
         So a program without moving averages loads them instead of the variables.

@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.control_flow.identity_and_group import no_op
@@ -25,7 +25,7 @@ def _unless_zero(apply: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(grad: Any, *args: Any, **kwargs: Any) -> Any:
         all_zeros = _are_all_zeros(grad)
 
-        def call() -> Any:
+        def call() -> Operation:
             with get_default_graph().control_dependencies([apply(grad, *args, **kwargs)]):
                 return no_op()
 
@@ -57,7 +57,7 @@ class MultitaskOptimizerWrapper:
         ):
             setattr(opt, name, _unless_zero(getattr(opt, name)))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self._opt, name)
 
 
@@ -75,7 +75,7 @@ def clip_gradients_by_global_norm(
       The pairs with clipped gradients, and the norm before.
     """
 
-    def without_zeros(grad: Any) -> Any:
+    def without_zeros(grad: Any) -> Tensor | None:
         if grad is None:
             return None
         return cond(_are_all_zeros(grad), lambda: zeros([], dtype=grad.dtype), lambda: grad)

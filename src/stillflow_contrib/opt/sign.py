@@ -71,7 +71,7 @@ class _SignOptimizer(Optimizer):
         """Return the factor of a gradient; `agreement` is 1 where the signs agree, else -1."""
         raise NotImplementedError()
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Operation:
         dtype = var.dtype.base_dtype
         rate = cast(self._lr_t, dtype)
         beta, *factors = self._cast_factors(dtype)

@@ -103,15 +103,15 @@ class DecoupledWeightDecayExtension:
             return scatter_add(var, indices, update, self._use_locking)
         return no_op()
 
-    def _apply_dense(self: Any, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self: Any, grad: Tensor, var: Any) -> Operation:
         with get_default_graph().control_dependencies([self._decay_weights_op(var)]):
             return super()._apply_dense(grad, var)
 
-    def _resource_apply_dense(self: Any, grad: Tensor, handle: Any) -> Any:
+    def _resource_apply_dense(self: Any, grad: Tensor, handle: Any) -> Operation:
         with get_default_graph().control_dependencies([self._decay_weights_op(handle)]):
             return super()._resource_apply_dense(grad, handle)
 
-    def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Operation:
         decay = self._decay_weights_sparse_op(var, grad.indices, scatter_add)
         with get_default_graph().control_dependencies([decay]):
             return super()._apply_sparse(grad, var)
@@ -119,7 +119,7 @@ class DecoupledWeightDecayExtension:
     def _resource_scatter_add(self, x: Any, i: Tensor, v: Tensor, _: Any = None) -> Tensor:
         return resource_scatter_add(x, i, v)
 
-    def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Operation:
         decay = self._decay_weights_sparse_op(handle, indices, self._resource_scatter_add)
         with get_default_graph().control_dependencies([decay]):
             return super()._resource_apply_sparse(grad, handle, indices)

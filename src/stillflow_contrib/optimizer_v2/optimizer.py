@@ -315,12 +315,12 @@ class OptimizerV2(Optimizer):
         """Update rows of a reference variable; the indices are all different."""
         raise NotImplementedError()
 
-    def _finish(self, state: OptimizerState) -> Any:
+    def _finish(self, state: OptimizerState) -> None:
         """Return the operation that completes the step, after all updates.
 
         None if there is none.
         """
-        return None
+        return
 
 
 def _unsupported(name: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.card import Card
@@ -15,7 +16,7 @@ from stillflow.ops.math.reduce_slice import (
 )
 
 
-def _reduction(card: Card, name: str, what: str, empty: str) -> Any:
+def _reduction(card: Card, name: str, what: str, empty: str) -> Callable[..., Any]:
     def function(data: Any, indices: Any, axis: Any, name: str | None = None) -> Tensor:
         return card(data, indices, axis, name=name)
 

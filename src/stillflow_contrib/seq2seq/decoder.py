@@ -82,7 +82,7 @@ class BaseDecoder(Layer):
 
     tracks_own_finished = False
 
-    def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Decode; see `dynamic_decode`."""
         return dynamic_decode(
             self,

@@ -107,7 +107,7 @@ class SequenceLoss(Loss):
         self.sum_over_batch = sum_over_batch
         self.softmax_loss_function = softmax_loss_function
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
         """Return the loss of logits `y_pred` where `y_true` are the targets."""
         return sequence_loss(
             y_pred,

@@ -83,7 +83,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
     ) -> Any:
         """Return the state changed by known features [batch, width]."""
 
-    def _loss_additions(self, times: Any, values: Any, mode: str) -> Any:
+    def _loss_additions(self, times: Any, values: Any, mode: str) -> float:
         """Return the loss in addition to that of the values."""
         return 0.0
 
@@ -241,7 +241,9 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
     ) -> Callable[..., Any]:
         """Return the body of the loop over times."""
 
-        def step(number: Any, state: Any, states: Any, results: Any, reuse: bool = False) -> Any:
+        def step(
+            number: Any, state: Any, states: Any, results: Any, reuse: bool = False
+        ) -> tuple[Any, Any, list[Any], Any]:
             with tf.variable_scope("state_update_step", reuse=reuse):
                 current_times = times[:, number]
                 state = self._imputation_step(current_times=current_times, state=state)

@@ -80,7 +80,7 @@ def _length(tensor: Any) -> Any:
     return cond(dimensions > 0, lambda: shape(tensor)[0], refuse)
 
 
-def print_(*objects: Any, **kwargs: Any) -> Any:
+def print_(*objects: Any, **kwargs: Any) -> Tensor | None:
     """`print(*objects)`; with tensors an operation that prints, which gives 1."""
     unknown = tuple(set(kwargs) - {"sep", "end", "file", "flush"})
     if unknown:

@@ -171,7 +171,7 @@ def _scanned(
     """
     from stillflow.data.experimental import scan, take_while
 
-    def scan_body(both: Any, item: Any) -> Any:
+    def scan_body(both: Any, item: Any) -> tuple[tuple[Any, Any], tuple[Any, Any, Any]]:
         values, state = both
 
         def run() -> tuple[tuple[Tensor, ...], Any]:

@@ -99,7 +99,7 @@ class _ConvolutionOrthogonal(Initializer):
             blocks[position] = matmul(orthogonal, blocks[position])
         return _stacked(blocks, size, self._rank)
 
-    def _orthogonal_matrix(self, size: int) -> Any:
+    def _orthogonal_matrix(self, size: int) -> Tensor:
         return orthogonal_matrix([size, size], self.dtype, self._next_seed())
 
     def _next_seed(self) -> Any:

@@ -175,7 +175,9 @@ class RevBlock(Layer):
             y1, y2 = y1 - _call(f, x2, self.f_side_input), x2
         return y1, y2
 
-    def _gradient(self, side_inputs: Any, ys: Any, *grad_ys: Any, **named: Any) -> Any:
+    def _gradient(
+        self, side_inputs: Any, ys: Any, *grad_ys: Any, **named: Any
+    ) -> tuple[list[Any], list[Any]]:
         """Return gradients of the inputs and the named `variables`, from the last layer back."""
         variables = named.get("variables", ())
         # The places of each layer's variables among all of them.

@@ -74,7 +74,7 @@ class LSTMBlockCell(_LSTMVariables, LayerRNNCell):
         return LSTMStateTuple(self._num_units, self._num_units)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units
 
     def build(self, inputs_shape: Any) -> None:
@@ -311,7 +311,7 @@ def block_lstm(
     seq_len_max: Any, x: Any, w: Any, b: Any, cs_prev: Any = None, h_prev: Any = None,
     wci: Any = None, wcf: Any = None, wco: Any = None, forget_bias: Any = None,
     cell_clip: Any = None, use_peephole: Any = None, name: Any = None,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Return an LSTM over a list of inputs; gives lists of all that the steps compute."""
     dtype = x[0].dtype
     batch_size = x[0].get_shape().with_rank(2).dims[0].value

@@ -80,13 +80,13 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         return sizes if self._state_is_tuple else sum(sizes)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_proj or self._num_units
 
     def _normed(self, value: Any, scope: str) -> Any:
         return layer_norm(value, *self._norm, scope, None) if self._layer_norm else value
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         units, dtype = self._num_units, inputs.dtype
         if self._state_is_tuple:
             c_prev, m_prev = state
@@ -151,11 +151,11 @@ class TimeFreqLSTMCell(RNNCell):
         self._feature_size, self._frequency_skip = feature_size, frequency_skip
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return 2 * self._num_units
 
     def _windows(self, inputs: Any) -> list[Any]:
@@ -168,7 +168,7 @@ class TimeFreqLSTMCell(RNNCell):
             for k in range(count)
         ]
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         units, dtype = self._num_units, inputs.dtype
         windows = self._windows(inputs)
         rows = windows[0].get_shape().as_list()[1] + 2 * units

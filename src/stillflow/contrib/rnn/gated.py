@@ -27,7 +27,7 @@ class _Units:
         return self._num_units
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units
 
 
@@ -216,7 +216,7 @@ class IndRNNCell(_Units, _Independent):
         self._w, self._u, self._b = self._variables(names, known_depth(inputs_shape), 1, zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         product = tf.matmul(inputs, self._w) + state * self._u
         output = self._activation(tf.nn.bias_add(product, self._b))
         return output, output
@@ -255,7 +255,7 @@ class IndyGRUCell(_Units, _Independent):
         self._candidate = self._variables(names, depth, 1, zeros)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         w, u, b = self._gates
         product = tf.matmul(inputs, w) + tf.tile(state, [1, 2]) * u
         gates = tf.sigmoid(tf.nn.bias_add(product, b))
@@ -298,7 +298,7 @@ class IndyLSTMCell(_Independent):
         return LSTMStateTuple(self._num_units, self._num_units)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units
 
     def build(self, inputs_shape: Any) -> None:

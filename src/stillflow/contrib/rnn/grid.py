@@ -141,7 +141,7 @@ class GridLSTMCell(RNNCell):
         return self._state_size
 
     @property
-    def state_tuple_type(self) -> Any:
+    def state_tuple_type(self) -> type[Any] | None:
         """The named tuple of states; None if the state is one tensor."""
         return self._state_tuple_type
 

@@ -139,10 +139,10 @@ class LayerNormLSTMCell(_Sizes, RNNCell):
         self._activation = activation or tf.tanh
         self._layer_norm, self._norm_gain, self._norm_shift = layer_norm, norm_gain, norm_shift
 
-    def _norm(self, value: Any, scope: str) -> Any:
+    def _norm(self, value: Any, scope: str) -> Tensor:
         return layer_norm(value, self._norm_gain, self._norm_shift, scope, None)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, LSTMStateTuple]:
         c_prev, m_prev = state
         known_input_size(inputs)
         scope = tf.get_variable_scope()

@@ -39,11 +39,11 @@ class _Cell(LayerRNNCell):
         self.bias_initializer = initializer_of(bias_initializer)
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int:
         return self.units
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self.units
 
     def _add(self, name: str, shape: list[int], initializer: Any) -> Any:
@@ -59,7 +59,7 @@ class MinimalRNNCell(_Cell):
         self.bias = self._add(BIAS, [self.units], self.bias_initializer)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         sizes = [known_input_size(inputs), 2 * self.units]
         forward, gate = tf.split(value=self.kernel, num_or_size_splits=sizes, axis=0)
         forward = self.activation(tf.matmul(inputs, forward))
@@ -82,7 +82,7 @@ class CFNCell(_Cell):
         self.bias = self._add(BIAS, [2 * units], self.bias_initializer)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         known_input_size(inputs)
         sizes = [2 * self.units, self.units]
         v, w = tf.split(value=self.kernel, num_or_size_splits=sizes, axis=1)

@@ -72,7 +72,7 @@ class NTMCell(LayerRNNCell):
         )
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int | None:
         return self.output_dim
 
     def build(self, inputs_shape: Any) -> None:

@@ -56,14 +56,14 @@ class PhasedLSTMCell(RNNCell):
         self._linear = Linears()
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple:
         return LSTMStateTuple(self._num_units, self._num_units)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_units
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, LSTMStateTuple]:
         c_prev, h_prev = state
         time, x = inputs
         units, both = self._num_units, [x, h_prev]

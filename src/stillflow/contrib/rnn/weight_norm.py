@@ -42,11 +42,11 @@ class WeightNormLSTMCell(RNNCell):
         self._activation, self._forget_bias = activation or tf.tanh, forget_bias
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple:
         return LSTMStateTuple(self._num_units, self.output_size)
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._num_proj or self._num_units
 
     def _normalize(self, weight: Any, name: str) -> Any:
@@ -73,7 +73,7 @@ class WeightNormLSTMCell(RNNCell):
                 return result
             return tf.nn.bias_add(result, bias_variable(outer, columns, dtype))
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, LSTMStateTuple]:
         c, h = state
         known_input_size(inputs)
         with tf.variable_scope(self._scope, initializer=self._initializer):

@@ -144,7 +144,7 @@ class OutputProjectionWrapper(_Wrapper):
         self._output_size, self._activation = output_size, activation
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         return self._output_size
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
@@ -191,7 +191,7 @@ class HighwayWrapper(RNNCell):
             transform = self._gate("transform", inputs, -self._carry_bias_init)
         return inputs * carry + outputs * transform
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         outputs, new_state = self._cell(inputs, state, scope=scope)
         nest.assert_same_structure(inputs, outputs)
         nest.map_structure(
@@ -266,7 +266,7 @@ class AttentionCellWrapper(_Wrapper):
             for start, size in zip(starts, sizes, strict=True)
         ]
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         state, attns, past = self._parts(state)
         past = tf.reshape(past, [-1, self._attn_length, self._attn_size])
         input_size = self._input_size or inputs.get_shape().as_list()[1]

@@ -71,7 +71,7 @@ def rewrite_for_inference(
 ) -> list[Tensor]:  # fmt: skip
     """Rewrite like `rewrite`; `get_variable`'s variables are read outside, as constants."""
 
-    def constant_getter(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    def constant_getter(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Tensor:
         with control_dependencies(None):
             return guarantee_const(getter(name, *args, **kwargs), name=f"{name}/GuaranteeConst")
 

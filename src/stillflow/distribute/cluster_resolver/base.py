@@ -70,7 +70,7 @@ class ClusterResolver(abc.ABC):
         return counts
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str:
         """The environment: "google" inside of Google, else empty."""
         return ""
 
@@ -224,7 +224,7 @@ class UnionClusterResolver(ClusterResolver):
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> Any:
+    ) -> dict[Any, Any]:
         """Return the first resolver's numbers."""
         return self._cluster_resolvers[0].num_accelerators(task_type, task_id, config_proto)
 

@@ -58,7 +58,7 @@ class GCEClusterResolver(ClusterResolver):
         self._service = _compute_engine(credentials) if service is None else service
 
     @property
-    def task_type(self) -> Any:
+    def task_type(self) -> str:
         """The job of the machines; it cannot be changed."""
         return self._task_type
 
@@ -68,7 +68,7 @@ class GCEClusterResolver(ClusterResolver):
             "You cannot reset the task_type of the GCEClusterResolver after it has been created."
         )
 
-    def cluster_spec(self) -> Any:
+    def cluster_spec(self) -> ClusterSpec:
         """Return the machines that are running, by their addresses."""
         groups, machines = self._service.instanceGroups(), self._service.instances()
         request = groups.listInstances(
@@ -156,7 +156,7 @@ class TPUClusterResolver(ClusterResolver):
         self.rpc_layer = None if self._is_target else "grpc"
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str:
         return "google" if self._is_target else ""
 
     def master(
@@ -170,9 +170,9 @@ class TPUClusterResolver(ClusterResolver):
         """See `master`."""
         return self.master()
 
-    def get_job_name(self) -> Any:
+    def get_job_name(self) -> None:
         """Return the job of TPUs that are looked up by name: none."""
-        return None
+        return
 
     def cluster_spec(self) -> Any:
         """Return the TPUs, and this process if it has a name in the cluster.

@@ -68,12 +68,12 @@ class TFConfigClusterResolver(ClusterResolver):
         self._rpc_layer = rpc_layer
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str | None:
         return self._environment
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> Any:
+    ) -> dict[Any, Any]:
         """Return the devices of a task, of this process if none is named."""
         task_type = self.task_type if task_type is None else task_type
         task_id = self.task_id if task_id is None else task_id

@@ -56,7 +56,7 @@ def pandas_input_fn(
         frame[list(targets) if many else target_column] = y
     capacity = queue_capacity or len(frame) * (4 if shuffle else 1)
 
-    def input_fn() -> Any:
+    def input_fn() -> dict[Any, Any] | tuple[dict[Any, Any], Any]:
         columns = {name: frame[name].to_numpy() for name in frame}
         queue = enqueue_columns(
             columns, frame.index.to_numpy(), capacity, shuffle, batch_size, num_epochs,

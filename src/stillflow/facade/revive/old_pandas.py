@@ -248,7 +248,7 @@ def ewma(
     return weighted.mean()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     statistic = name.removeprefix("rolling_")
     if statistic != name and statistic in _ROLLED:
         return _rolling(statistic)

@@ -126,7 +126,7 @@ def _is_bytes(owner: Any) -> bool:
     return isinstance(owner, bytes)
 
 
-def _decode(text: str, encoding: str = "utf-8", errors: str = "strict") -> Any:
+def _decode(text: str, encoding: str = "utf-8", errors: str = "strict") -> str:
     """Decode text that a program treats as bytes, and the results of ``hex`` and others."""
     import codecs
 

@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
+from stillflow.graph.arrays import Array
 
 _SYMBOLIC = "Cannot convert a symbolic Tensor"
 _MAKERS = ("array", "asarray", "asanyarray")
@@ -42,7 +43,7 @@ def _taking_tensors(plain: Any, name: str) -> Any:
     return call
 
 
-def _objects(nested: Any, of_lists: bool) -> Any:
+def _objects(nested: Any, of_lists: bool) -> Array | list[Any]:
     from stillflow.graph.object_arrays import object_array
 
     if not of_lists:

@@ -220,7 +220,7 @@ class LSTMCell(_LSTM):
         self._activation = activation
         self._set_state((num_units, num_proj or num_units), state_is_tuple)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         cell, hidden = self._parts(state)
         dtype = inputs.dtype
         depth = inputs.get_shape().with_rank(2).dims[1].value
@@ -399,7 +399,7 @@ class MultiRNNCell(RNNCell):
     def output_size(self) -> int:
         return self._cells[-1].output_size
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         with self._scope(scope):
             if not self._state_is_tuple:
                 state = tf.split(state, [cell.state_size for cell in self._cells], 1)

@@ -59,7 +59,7 @@ def in_train_phase(x: Any, alt: Any, training: Any = None) -> Tensor:
 
 
 @export("keras.backend.in_test_phase")
-def in_test_phase(x: Any, alt: Any, training: Any = None) -> Any:
+def in_test_phase(x: Any, alt: Any, training: Any = None) -> Tensor:
     """`alt` in training, else `x`."""
     return in_train_phase(alt, x, training=training)
 

@@ -11,7 +11,7 @@ from stillflow.keras.backend.config import epsilon
 from stillflow.variables.base import VariableV2
 
 
-def _logits(output: Any, kind: str) -> Any:
+def _logits(output: Any, kind: str) -> Tensor | None:
     """Return the input of an operation of a kind that made `output`; None if another did."""
     if isinstance(output, VariableV2) or output.holds_value or output.op.type != kind:
         return None

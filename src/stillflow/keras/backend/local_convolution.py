@@ -75,7 +75,7 @@ def local_conv2d(
     return local_conv(inputs, kernel, kernel_size, strides, output_shape, data_format)
 
 
-def make_2d(tensor: Any, split_dim: int) -> Any:
+def make_2d(tensor: Any, split_dim: int) -> Tensor:
     """Return a matrix of a tensor's elements, with dimensions from `split_dim` on in columns."""
     sizes = tf.shape(tensor)
     rows, columns = sizes[:split_dim], sizes[split_dim:]

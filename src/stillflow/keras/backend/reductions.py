@@ -27,7 +27,7 @@ def min_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @export("keras.backend.sum")
-def sum_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def sum_(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Return sums along an axis."""
     return tf.reduce_sum(x, axis, keepdims)
 

@@ -204,7 +204,7 @@ def spatial_2d_padding(
 @export("keras.backend.spatial_3d_padding")
 def spatial_3d_padding(
     x: Any, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
-) -> Any:
+) -> Tensor:
     """Volumes with zeros around."""
     assert len(padding) == 3
     return _pad_space(x, padding, data_format)

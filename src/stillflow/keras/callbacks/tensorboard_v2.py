@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from stillflow.protos import SummaryMetadata
 from stillflow.summary.recording import always_record_summaries, set_step, state
 from stillflow.summary.resource_writer import create_file_writer_v2
 from stillflow.summary.writing import graph, histogram, image, scalar, summary_scope, write
+
+if TYPE_CHECKING:
+    from stillflow.summary.resource_writer import ResourceSummaryWriter
+
 
 _TRAIN, _VALIDATION = "train", "validation"
 _NOT_RESULTS = ("batch", "size", "num_steps")
@@ -98,7 +102,7 @@ class TensorBoard(Callback):
 
     # ---- files
 
-    def _writer(self, run: str) -> Any:
+    def _writer(self, run: str) -> ResourceSummaryWriter:
         if run not in self._writers:
             with eager_mode():
                 path = os.path.join(self.log_dir, run)

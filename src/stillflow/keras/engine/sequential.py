@@ -6,7 +6,9 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.engine.input_layer import Input, InputLayer, get_source_inputs
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.network import first_input_shape, refuse_legacy_layers
@@ -149,7 +151,7 @@ class Sequential(Model):
             mask = inputs._keras_mask
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return the shape of the last layer's output."""
         for layer in self.layers:
             input_shape = layer.compute_output_shape(input_shape)
@@ -159,7 +161,7 @@ class Sequential(Model):
         """Return the mask of the last layer's output."""
         return self.call(inputs, mask=mask)._keras_mask
 
-    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Array:
         """Return the same as `predict`, with a warning if values are no probabilities."""
         predictions = self.predict(x, batch_size, verbose)
         if predictions.min() < 0.0 or predictions.max() > 1.0:
@@ -169,7 +171,7 @@ class Sequential(Model):
             )
         return predictions
 
-    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Array:
         """Return the class of the largest prediction, or whether the only one is above one half."""
         predictions = self.predict(x, batch_size, verbose)
         if predictions.shape[-1] > 1:

@@ -225,7 +225,7 @@ class Training:
             PREDICT, source, verbose=verbose, callbacks=callbacks, batch_size=batch_size
         )
 
-    def fit_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+    def fit_generator(self, generator: Any, *args: Any, **kwargs: Any) -> History:
         """Trains on a generator or `Sequence`; arguments are those of `fit` without `y`.
 
         Args:
@@ -333,7 +333,7 @@ class Training:
 
     def _run_batch(
         self, mode: str, class_weight: Any, x: Any, y: Any = None, sample_weight: Any = None
-    ) -> Any:
+    ) -> StepResults:
         """Run a step with a batch of a generator."""
         x, y, weights = self._standardize_user_data(
             x, None if mode == PREDICT else y, sample_weight=sample_weight,

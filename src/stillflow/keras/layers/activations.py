@@ -223,7 +223,7 @@ class GaussianNoise(Elementwise):
         self.supports_masking = True
         self.stddev = stddev
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None) -> Tensor:
         """Return the inputs, with noise in training."""
 
         def noised() -> Any:

@@ -60,7 +60,7 @@ class BaseDenseAttention(Layer):
             result *= tf.cast(tf.expand_dims(query_mask, axis=-1), dtype=result.dtype)
         return result
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Tensor | None:
         """Return the mask of the query."""
         self._check(inputs, mask)
         return convert_to_tensor(mask[0]) if mask and mask[0] is not None else None

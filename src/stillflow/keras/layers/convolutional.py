@@ -174,7 +174,7 @@ class Conv(Layer):
             **self._kernel_config("kernel", "bias"),
         }
 
-    def _pad_causally(self, inputs: Any) -> Any:
+    def _pad_causally(self, inputs: Any) -> Tensor:
         """Sequences with zeros before, where the padding is causal."""
         if self.padding != "causal":
             return inputs

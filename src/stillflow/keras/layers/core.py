@@ -277,7 +277,7 @@ class Masking(Elementwise):
         different = tf.not_equal(inputs, self.mask_value)
         return reductions.any_(different, axis=-1, keepdims=keepdims)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Tensor:
         """Return False for masked steps."""
         return self._kept(inputs)
 
@@ -307,7 +307,7 @@ class _SpatialDropout(Dropout):
         self.data_format = data_format
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
-    def _get_noise_shape(self, inputs: Any) -> Any:
+    def _get_noise_shape(self, inputs: Any) -> tuple[Any, ...]:
         sizes = tf.shape(inputs)
         ones = (1,) * self._rank
         if self.data_format == "channels_first":

@@ -109,7 +109,7 @@ class Lambda(Layer):
         return {**config, "arguments": self.arguments}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Lambda:
         """Return the layer of a `config`. Code in it is run: trust it first."""
         config = dict(config)
         for name in ("function", "output_shape", "mask"):

@@ -16,7 +16,7 @@ from stillflow.layers.base_layer import Layer
 Shape = tuple[Any, ...] | None
 
 
-def _tuples(shapes: Any) -> Any:
+def _tuples(shapes: Any) -> list[tuple[int | None, ...]]:
     """Shapes as tuples, None for unknown ones."""
     if not isinstance(shapes, list):
         return shapes
@@ -115,7 +115,7 @@ class _Merge(Layer):
         merged = tf.transpose(tf.reshape(merged, (-1, batch)), perm=(1, 0))
         return tf.reshape(merged, new_shape)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return the broadcast shape."""
         shapes = _tuples(input_shape)
         merged = self._merged_shape(shapes)
@@ -195,7 +195,7 @@ class Multiply(_Merge):
 class Average(Add):
     """The mean of the inputs."""
 
-    def _merge(self, inputs: list[Any]) -> Any:
+    def _merge(self, inputs: list[Any]) -> Tensor:
         return super()._merge(inputs) / len(inputs)
 
 
@@ -254,7 +254,7 @@ class Concatenate(_Merge):
     def _merge(self, inputs: list[Any]) -> Tensor:
         return shaping.concatenate(inputs, axis=self.axis)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return the shape of an input with the sum of the sizes along the axis."""
         if not isinstance(input_shape, list):
             raise ValueError("A `Concatenate` layer should be called on a list of inputs.")
@@ -335,7 +335,7 @@ class Dot(_Merge):
             inputs = [tf.nn.l2_normalize(x, axis=a) for x, a in zip(inputs, axes, strict=True)]
         return batch_dot(inputs[0], inputs[1], axes)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return the sizes of both inputs without those that are summed over."""
         if not isinstance(input_shape, list) or len(input_shape) != 2:
             raise ValueError("A `Dot` layer should be called on a list of 2 inputs.")
@@ -346,9 +346,9 @@ class Dot(_Merge):
         output = first + second[1:]
         return TensorShape(output + [1] if len(output) == 1 else output)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         """None."""
-        return None
+        return
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

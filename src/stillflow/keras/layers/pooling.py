@@ -233,9 +233,9 @@ class GlobalAveragePooling1D(_GlobalAverage):
         inputs *= mask
         return reductions.sum_(inputs, axis=axis) / tf.reduce_sum(mask, axis=axis)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         """None."""
-        return None
+        return
 
 
 @export("keras.layers.GlobalMaxPooling1D", "keras.layers.GlobalMaxPool1D")

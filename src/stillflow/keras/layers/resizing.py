@@ -196,7 +196,7 @@ class ZeroPadding1D(_ZeroPadding):
         super().__init__(**kwargs)
         self._take(normalize_tuple(padding, 2, "padding"), None)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Tensor:
         """Return the longer sequences."""
         return shaping.temporal_padding(inputs, padding=self.padding)
 

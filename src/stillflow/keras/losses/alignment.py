@@ -21,7 +21,7 @@ def align_targets(y_pred: Any, y_true: Any) -> tuple[Any, Any]:
     more = tf.rank(y_pred) - tf.rank(y_true)
     is_last_1 = tf.equal(1, tf.shape(y_pred)[-1])
 
-    def squeezed() -> Any:
+    def squeezed() -> tuple[Tensor, Tensor]:
         return remove_squeezable_dimensions(y_true, y_pred)
 
     def maybe_squeezed() -> Any:

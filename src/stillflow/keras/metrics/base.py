@@ -47,7 +47,7 @@ class Metric(Layer):
     result: Callable[..., Any]
     _call_result: Any  # of the last call
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Metric:
         metric = super().__new__(cls)
         # Set past the tracking of attributes: they hide the methods of the class.
         metric.__dict__["update_state"] = _updating(metric, metric.update_state)
@@ -233,7 +233,7 @@ def clone_metric(metric: Any) -> Any:
         return type(metric).from_config(metric.get_config())
 
 
-def clone_metrics(metrics: Any) -> Any:
+def clone_metrics(metrics: Any) -> dict[Any, Any] | list[Any] | None:
     """Clones of the metrics in a list or dictionary."""
     if metrics is None:
         return None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ragged.splits import assert_splits_match
 from stillflow.ragged.tensor import RaggedTensor
 
 
-def _flat(tensor: RaggedTensor, checks: list[Any]) -> Any:
+def _flat(tensor: RaggedTensor, checks: list[Any]) -> Tensor:
     return expand_dims(with_dependencies(checks, tensor.flat_values), -1)
 
 

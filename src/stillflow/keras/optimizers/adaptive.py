@@ -90,7 +90,7 @@ class Adagrad(CountedLater):
         )  # fmt: skip
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> OptimizerV2:
         """Return the optimizer with these arguments; sums that are not given begin with 0."""
         config.setdefault("initial_accumulator_value", 0.0)
         return super().from_config(config, custom_objects)

@@ -72,7 +72,7 @@ class WideDeepModel(Model):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> WideDeepModel:
         """Return the model that `get_config` made `config` of."""
         config = dict(config)
         models = {

@@ -23,6 +23,7 @@ from keras_preprocessing.image import (
 )
 
 from stillflow._export import export
+from stillflow.graph.arrays import Array
 from stillflow.keras.backend.config import floatx, image_data_format
 from stillflow.keras.utils.sequences import Sequence
 from stillflow.layers.signatures import arguments
@@ -66,7 +67,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
 
 
 @export("keras.preprocessing.image.img_to_array")
-def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> Any:
+def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> Array:
     """Return a picture of Pillow as an array.
 
     Args:

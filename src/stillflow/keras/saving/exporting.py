@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow import nest
 from stillflow.files import gfile
@@ -30,6 +30,10 @@ from stillflow.train.saver import Saver
 from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import local_variables_initializer
+
+if TYPE_CHECKING:
+    from stillflow.keras.engine.model import Model
+
 
 _JSON = "saved_model.json"
 _TAGS = {"train": names.TRAINING, "test": "eval", "predict": names.SERVING}
@@ -89,7 +93,7 @@ def export_saved_model(
     instructions="The experimental save and load functions have been  deprecated. Please switch "
     "to `tf.keras.models.load_model`.",
 )
-def load_from_saved_model(saved_model_path: Any, custom_objects: Any = None) -> Any:
+def load_from_saved_model(saved_model_path: Any, custom_objects: Any = None) -> Model:
     """Make the model that `export_saved_model` wrote, not compiled.
 
     Args:
@@ -132,7 +136,7 @@ def _export_graphs(model: Any, path: str, custom_objects: Any, as_text: bool, in
     builder.save(as_text)
 
 
-def _clone(model: Any, mode: str, custom_objects: Any, signature: Any) -> Any:
+def _clone(model: Any, mode: str, custom_objects: Any, signature: Any) -> Model:
     """Return the model again in the default graph, ready for a mode."""
     inputs = signature and nest.map_structure(
         lambda spec: placeholder(shape=spec.shape, dtype=spec.dtype, name=spec.name), signature

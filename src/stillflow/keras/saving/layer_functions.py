@@ -72,7 +72,7 @@ class LayerFunctions:
         )  # fmt: skip
         self.by_name["activity_regularizer_fn"] = regularize
 
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
             outputs, losses = with_losses(*args, **kwargs)
             return outputs, [*losses, regularize(outputs)]
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from stillflow import nest
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.sequential import Sequential
@@ -47,7 +48,7 @@ class _Revived:
         """Return True if calls are given `training` or `mask`."""
         return argument == "training" and bool(self._described_as.get("expects_training_arg"))
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         """Return the outputs, by the function that was saved; adds the losses that it gives.
 
         Raises:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.keras import regularizers
 from stillflow.keras.engine.network_weights import confirm_overwrite
@@ -18,6 +18,10 @@ from stillflow.keras.utils.objects import CustomObjectScope, get_custom_objects
 from stillflow.layers.learning_phase import learning_phase_scope
 from stillflow.saved_model import names, object_reading, object_writing
 from stillflow.saved_model.reading import parse_saved_model
+
+if TYPE_CHECKING:
+    from stillflow.keras.engine.model import Model
+
 
 _DEFAULT_SIGNATURE = names.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 _INITIALIZER = names.INIT_OP_SIGNATURE_KEY
@@ -80,7 +84,7 @@ def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
     return model
 
 
-def _of_config(described: dict[str, Any]) -> Any:
+def _of_config(described: dict[str, Any]) -> Model | None:
     """Return the model of the saved configuration; None if it or a class is missing."""
     config = described.get("model_config", {})
     if "config" not in config:

@@ -73,14 +73,14 @@ def _plain(value: Any, known: dict[int, Any]) -> Any:
 
 
 @cache
-def _loader() -> Any:
+def _loader() -> type[Any]:
     """Return the safe loader with tuples and the plain types as Python 2 and 3 tag them."""
     yaml = _yaml()
 
     class Loader(yaml.SafeLoader):  # type: ignore[name-defined]
         """PyYAML's safe loader, which knows tuples as well."""
 
-    def tuple_of(loader: Any, node: Any) -> Any:
+    def tuple_of(loader: Any, node: Any) -> tuple[Any, ...]:
         return tuple(loader.construct_sequence(node, deep=True))
 
     def first_argument(loader: Any, node: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 
 
@@ -52,7 +53,7 @@ class HDF5Matrix:
     def __len__(self) -> int:
         return int(self.end - self.start)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Array:
         rows = self.data[self._inside(key)]
         return rows if self.normalizer is None else self.normalizer(rows)
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import copy
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.utils.arrays import to_categorical
 from stillflow.util import tf_inspect
+
+if TYPE_CHECKING:
+    from stillflow.keras.callbacks.base import History
 
 
 def _takes(function: Any, name: str) -> bool:
@@ -45,7 +49,7 @@ class BaseWrapper:
         self.build_fn, self.sk_params = build_fn, sk_params
         self.check_params(sk_params)
 
-    def _builder(self) -> Any:
+    def _builder(self) -> Callable[..., Any]:
         """Return the model's constructor, as a callable whose arguments can be inspected."""
         if self.build_fn is None:
             return self.__call__
@@ -71,7 +75,7 @@ class BaseWrapper:
         """Return the arguments of the constructor."""
         return {**copy.deepcopy(self.sk_params), "build_fn": self.build_fn}
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> BaseWrapper:
         """Set arguments; give the object itself.
 
         Raises:
@@ -81,7 +85,7 @@ class BaseWrapper:
         self.sk_params.update(params)
         return self
 
-    def fit(self, x: Any, y: Any, **kwargs: Any) -> Any:
+    def fit(self, x: Any, y: Any, **kwargs: Any) -> History:
         """Make the model and train it.
 
         Args:
@@ -113,7 +117,7 @@ class KerasClassifier(BaseWrapper):
       See `BaseWrapper`.
     """
 
-    def fit(self, x: Any, y: Any, **kwargs: Any) -> Any:
+    def fit(self, x: Any, y: Any, **kwargs: Any) -> History:
         """Make the model and train it.
 
         Args:
@@ -138,12 +142,12 @@ class KerasClassifier(BaseWrapper):
         self.n_classes_ = len(self.classes_)
         return super().fit(x, y, **kwargs)
 
-    def predict(self, x: Any, **kwargs: Any) -> Any:
+    def predict(self, x: Any, **kwargs: Any) -> Array:
         """Return the classes of examples."""
         given = self.filter_sk_params(Sequential.predict_classes, kwargs)
         return self.classes_[self.model.predict_classes(x, **given)]
 
-    def predict_proba(self, x: Any, **kwargs: Any) -> Any:
+    def predict_proba(self, x: Any, **kwargs: Any) -> Array:
         """Return the probabilities of the classes, [examples, classes].
 
         Of two also for one output.
@@ -152,7 +156,7 @@ class KerasClassifier(BaseWrapper):
         found = self.model.predict_proba(x, **given)
         return np.hstack([1 - found, found]) if found.shape[1] == 1 else found
 
-    def score(self, x: Any, y: Any, **kwargs: Any) -> Any:
+    def score(self, x: Any, y: Any, **kwargs: Any) -> np.float32:
         """Return the part of examples whose class is right.
 
         Raises:
@@ -180,12 +184,12 @@ class KerasRegressor(BaseWrapper):
       See `BaseWrapper`.
     """
 
-    def predict(self, x: Any, **kwargs: Any) -> Any:
+    def predict(self, x: Any, **kwargs: Any) -> Array:
         """Return the numbers for examples."""
         given = self.filter_sk_params(Sequential.predict, kwargs)
         return np.squeeze(self.model.predict(x, **given))
 
-    def score(self, x: Any, y: Any, **kwargs: Any) -> Any:
+    def score(self, x: Any, y: Any, **kwargs: Any) -> np.float64:
         """Return the loss, negative."""
         given = self.filter_sk_params(Sequential.evaluate, kwargs)
         loss = self.model.evaluate(x, y, **given)

@@ -152,7 +152,7 @@ class Dropping(Wrapping):
         return self._config(**config)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> DropoutWrapper:
         if "dropout_fn" in config:
             config = dict(config)
             function = function_from_config(config, custom_objects, *_FUNCTION_KEYS)

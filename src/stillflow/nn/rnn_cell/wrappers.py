@@ -71,7 +71,7 @@ class CellWrapper(Wrapping, RNNCell):
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> CellWrapper:
         """Return the wrapper with these arguments; `cell` must be a cell.
 
         Raises:
@@ -115,7 +115,7 @@ class Residual(Wrapping):
         return self._config(**dict(zip(keys, function_to_config(self._residual_fn), strict=True)))
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Residual:
         if "residual_fn" in config:
             config = dict(config)
             config["residual_fn"] = function_from_config(

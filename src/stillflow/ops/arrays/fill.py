@@ -149,7 +149,7 @@ complex128, bool}
 )
 
 
-def _same_shape(node: Node) -> Any:
+def _same_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

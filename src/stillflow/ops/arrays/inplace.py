@@ -27,7 +27,7 @@ inplace_add_op = op("InplaceAdd" + _SIGNATURE)
 inplace_sub_op = op("InplaceSub" + _SIGNATURE)
 
 
-def _same_shape(node: Node) -> Any:
+def _same_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import Dims
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.static_value import static_value
@@ -169,7 +169,7 @@ def _pad_strings(x: Any, paddings: Any, value: Any = b"") -> Array:
     return result
 
 
-def pad_kernel(node: Node) -> Any:
+def pad_kernel(node: Node) -> Call | Callable[..., Any]:
     if is_object(node):
         return _pad_strings
     pairs, dims = node.value(1), node.dims(0)

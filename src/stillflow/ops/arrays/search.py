@@ -32,7 +32,7 @@ lower_bound_op = op("LowerBound" + _BOUND)
 upper_bound_op = op("UpperBound" + _BOUND)
 
 
-def bound_shape(node: Node) -> Any:
+def bound_shape(node: Node) -> tuple[int | None, ...] | None:
     if not node.planning:  # the kernel asks for less
         dims_lib.with_rank(node.dims(0), 2)
         dims_lib.with_rank(node.dims(1), 2)

@@ -259,7 +259,7 @@ def reshape_shape(node: Node) -> Any:
     return _reshaped(source, target)
 
 
-def _reshaped(source: tuple[Any, ...], target: tuple[Any, ...]) -> Any:
+def _reshaped(source: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return the target with a single unknown size inferred from the number of elements."""
     ins, in_count = _count(source)
     outs, out_count = _count(target)

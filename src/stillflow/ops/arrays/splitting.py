@@ -367,7 +367,7 @@ def _unbind_strings(value: Any, axis: int) -> list[Array]:
     return [first[index, ...] for index in range(len(first))]
 
 
-def _unbind_handles(value: Any, axis: int) -> Any:
+def _unbind_handles(value: Any, axis: int) -> list[Any]:
     """Parts of an array of handles; a single one is no array."""
     return [np.moveaxis(value, axis, 0)[index] for index in range(value.shape[axis])]
 

@@ -183,7 +183,7 @@ def tile_grad_shape(node: Node) -> OutputDims:
 
 @tile_grad_op.kernel
 def tile_grad_kernel(node: Node) -> Kernel:
-    def add_copies(grad: Any, multiples: Any) -> Any:
+    def add_copies(grad: Any, multiples: Any) -> torch.Tensor:
         counts = ints(multiples)
         if len(counts) != grad.ndim or any(
             count < 1 or size % count for size, count in zip(grad.shape, counts, strict=True)

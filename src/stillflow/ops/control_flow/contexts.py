@@ -59,7 +59,7 @@ class ControlFlowContext:
         return self._outer_context
 
     @property
-    def grad_state(self) -> Any:
+    def grad_state(self) -> None:
         return None
 
     @property

@@ -44,7 +44,7 @@ def control_trigger_kernel(node: Node) -> Kernel:
 # ---- Ops whose output is their input
 
 
-def _same_shape(node: Node) -> Any:
+def _same_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

@@ -23,7 +23,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_like import is_tensor_like
 
 
-def _same(node: Node) -> Any:
+def _same(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 
@@ -160,7 +160,7 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Any:
         return _merge_composites(inputs)
 
 
-def _merge_composites(inputs: Sequence[Any]) -> Any:
+def _merge_composites(inputs: Sequence[Any]) -> tuple[Any, Any]:
     from stillflow import nest
 
     if all(isinstance(item, (IndexedSlices, Tensor)) for item in inputs):

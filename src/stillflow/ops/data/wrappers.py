@@ -7,7 +7,7 @@ saved iterators go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
@@ -42,7 +42,7 @@ assert_next_dataset_op = unary("AssertNextDataset", "transformations: string", T
 ignore_errors_dataset_op = unary("IgnoreErrorsDataset", "", TYPED)
 
 
-def _same(node: Node) -> Any:
+def _same(node: Node) -> Callable[..., Any]:
     return lambda value, *_: as_dataset(value)
 
 

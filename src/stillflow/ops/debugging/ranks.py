@@ -187,7 +187,7 @@ def assert_shapes(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Operation:
     """Return an operation that fails unless tensors have shapes written with shared symbols.
 
     Args:

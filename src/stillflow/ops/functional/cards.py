@@ -290,7 +290,7 @@ def case_kernel(node: Node) -> Kernel:
     return call
 
 
-def _while_kernel(node: Node) -> Any:
+def _while_kernel(node: Node) -> Callable[..., Any]:
     test, body = _caller(node, node.cond), _caller(node, node.body)
 
     def call(*values: Any) -> Any:

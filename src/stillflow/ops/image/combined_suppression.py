@@ -103,7 +103,7 @@ def _of_image(boxes: np.ndarray, scores: np.ndarray, limit: int, iou: Any, lowes
 def combined_non_max_suppression_kernel(node: Node) -> Kernel:
     pad, clip, device = node.pad_per_class, node.clip_boxes, node.device
 
-    def run(boxes: Any, scores: Any, *numbers: Any) -> Any:
+    def run(boxes: Any, scores: Any, *numbers: Any) -> tuple[Any, ...]:
         all_boxes, all_scores = boxes.cpu().numpy(), scores.cpu().numpy()
         limit, total = int(numbers[0]), int(numbers[1])
         iou, lowest = (np.float32(float(number)) for number in numbers[2:])

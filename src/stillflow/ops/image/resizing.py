@@ -108,7 +108,7 @@ for _card in (*RESIZERS.values(), resize_nearest_neighbor_grad_op):
     _card.check(image_rank)
 
 
-def original_shape(node: Node) -> Any:
+def original_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(1)
 
 

@@ -13,7 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
@@ -106,7 +106,7 @@ def _product(node: Node) -> Callable[..., Any]:
     return mm_tb if node.transpose_b else torch.mm
 
 
-def _checked(node: Node, multiply: Any) -> Any:
+def _checked(node: Node, multiply: Any) -> Call | Callable[..., Any]:
     """Check shapes at run time that are unknown when the plan is made, with TF's messages."""
     if dims.is_known(node.dims(0)) and dims.is_known(node.dims(1)):
         return node.call(multiply, *node.inputs)

@@ -128,7 +128,7 @@ def _checked_removal(node: Any) -> None:
 # ---- Kernels. Tables are kept on the host.
 
 
-def _table(value: Any, fillable: bool = False) -> Any:
+def _table(value: Any, fillable: bool = False) -> Table:
     if not isinstance(value, Table):
         raise invalid("The handle is not that of a lookup table")
     if fillable and not isinstance(value, StaticTable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices, convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.graph.tensor_shape import TensorShape, as_shape
@@ -87,7 +88,7 @@ def _sum_of_objects(*values: Any) -> Any:
         raise ValueError(f"Variants that hold a {kind} cannot be added.") from None
 
 
-def _sum_kernel(node: Node) -> Any:
+def _sum_kernel(node: Node) -> Call | Callable[..., Any]:
     if node.T.name == "variant":
         return _sum_of_objects
     if node.N == 1:

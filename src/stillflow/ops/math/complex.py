@@ -29,7 +29,7 @@ fills: Any = LazyModule("stillflow.ops.arrays.fill")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 
 
-def _same_shape(node: Node) -> Any:
+def _same_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

@@ -14,7 +14,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import to_string
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops import forward_declarations
@@ -71,7 +71,9 @@ def _axis(x: Any, axis: Any) -> int:
     return number
 
 
-def _scan_kernel(node: Node, scan: Callable[[Any, int], Any], start: Any) -> Any:
+def _scan_kernel(
+    node: Node, scan: Callable[[Any, int], Any], start: Any
+) -> Call | Callable[..., Any]:
     """Return the kernel of an inclusive `scan` along an axis, which is exclusive from `start`."""
     exclusive, reverse = node.exclusive, node.reverse
 

@@ -54,7 +54,7 @@ def element_wise(
     return broadcasting_call(node, function)
 
 
-def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
+def broadcasting_call(node: Node, function: Callable[..., Any]) -> Call | Callable[..., Any]:
     """Return a call with all inputs; shapes not known yet are checked when it fails."""
     if len(node.inputs) != 2 or node.exporting:
         return node.call(function, *node.inputs)

@@ -10,7 +10,7 @@ import numpy as np
 from stillflow.graph.dims import to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math import row_extremes
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, is_finite, through_numpy
@@ -70,7 +70,9 @@ def known_reduction(function: Callable[..., Any]) -> Callable[[Node], Any]:
     return value
 
 
-def reduction_kernel(node: Node, reduce: Reduce, whole: Callable[..., Any] | None = None) -> Any:
+def reduction_kernel(
+    node: Node, reduce: Reduce, whole: Callable[..., Any] | None = None
+) -> Call | Callable[..., Any]:
     """Bind the axes where they are known; `whole` reduces a tensor to a scalar, if faster."""
     keep = bool(node.keep_dims)
     axes, shape = node.value(1), node.dims(0)

@@ -261,7 +261,7 @@ def _segments(card: Card, name: str, what: str) -> Callable[..., Any]:
     return dispatchable(function)
 
 
-def _unsorted(card: Card, name: str, what: str) -> Any:
+def _unsorted(card: Card, name: str, what: str) -> Callable[..., Any]:
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         return card(data, segment_ids, num_segments, name=name)
 

@@ -93,7 +93,7 @@ def _in_the_shape(dy: Any, y: Any) -> torch.Tensor:
     return dy.reshape(-1)[:count].view(y.shape)
 
 
-def _same_shape(node: Node) -> Any:
+def _same_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

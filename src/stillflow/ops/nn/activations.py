@@ -43,7 +43,7 @@ _SCALE = 1.0507009873554804934193349852946
 _SCALE_ALPHA = 1.7580993408473768599402175208123
 
 
-def activation_shape(node: Node) -> Any:
+def activation_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

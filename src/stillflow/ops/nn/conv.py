@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
@@ -138,7 +138,7 @@ def conv2d_shape(node: Node) -> OutputDims:
     return windows.assemble(image[0], filter[3], sizes, form)
 
 
-def convolution_kernel(node: Node, slide: Slide) -> Any:
+def convolution_kernel(node: Node, slide: Slide) -> Call | Callable[..., Any]:
     """Return the kernel of (input, filter) -> output."""
     run = precise_on_cpu(node, kernels.convolution, 2)
     image, filter = node.inputs
@@ -262,7 +262,9 @@ def target_now(value: Any, like: bool = False) -> tuple[int, ...]:
     return sizes
 
 
-def input_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = False) -> Any:
+def input_gradient_kernel(
+    node: Node, slide: Slide, label: str, like: bool = False
+) -> Call | Callable[..., Any]:
     """Return the kernel of (input_sizes, filter, out_backprop) -> gradient for the input.
 
     With `like`, the first input has the shape of the result instead of holding it.
@@ -282,7 +284,9 @@ def input_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fal
     return gradient
 
 
-def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = False) -> Any:
+def filter_gradient_kernel(
+    node: Node, slide: Slide, label: str, like: bool = False
+) -> Call | Callable[..., Any]:
     """Return the kernel of (input, filter_sizes, out_backprop) -> gradient for the filter.
 
     With `like`, the second input has the shape of the result instead of holding it.

@@ -127,7 +127,7 @@ def add_relu(x: Any, bias: Any) -> torch.Tensor:
     return _added(x, bias, torch.empty_like(x))
 
 
-def add_relu_(x: Any, bias: Any) -> Any:
+def add_relu_(x: Any, bias: Any) -> torch.Tensor:
     """`add_relu`, into the memory of `x`."""
     if native_calls.take_channels((x,), (bias,)):
         return _added(x, bias, x)

@@ -119,7 +119,7 @@ def geometry_of(node: Node, image: Sequence[int], ksize: Any, strides: Any) -> P
 
 def over_images(
     node: Node, function: Any, tensors: Sequence[int], first: int, depth: bool = False
-) -> Any:
+) -> Call | Callable[..., Any]:
     """Return the kernel that calls `function(*tensors, geometry)` for the geometry of input 0."""
     ksize, strides = window_of(node, first)
     if ksize is not None and strides is not None:
@@ -184,7 +184,7 @@ def comparable(node: Node, function: Any, tensors: int) -> Callable[..., Any]:
     return function if wider is None else in_type(function, getattr(torch, wider), tensors)
 
 
-def _in_order(function: Any, tensors: int) -> Any:
+def _in_order(function: Any, tensors: int) -> Callable[..., Any]:
     """Compare uint64 as int64 in the same order; gradients are sums, whose bits are the same."""
     least = -(2**63)
 

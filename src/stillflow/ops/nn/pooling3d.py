@@ -11,7 +11,7 @@ from stillflow.errors import UnimplementedError
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
@@ -65,7 +65,7 @@ def _geometry(node: Node, image: Sequence[int]) -> PoolGeometry:
     )
 
 
-def _over_volumes(node: Node, function: Any, tensors: Sequence[int]) -> Any:
+def _over_volumes(node: Node, function: Any, tensors: Sequence[int]) -> Call | Callable[..., Any]:
     if dims.is_known(node.dims(0)):
         geometry = _geometry(node, node.dims(0))
         return node.call(function, *[node.inputs[i] for i in tensors], geometry)
@@ -120,7 +120,7 @@ def max_pool3d_gradient(node: Node, grad: Tensor) -> Gradients:
 def _second(card: Any) -> Callable[..., Any]:
     """Return the gradient of a gradient: the maxima's places are constant."""
 
-    def gradient(node: Node, backprop: Tensor) -> Any:
+    def gradient(node: Node, backprop: Tensor) -> list[Any]:
         nothing = [zeros(shape=shape(each), dtype=each.dtype) for each in node.inputs[:2]]
         return [*nothing, card(*node.inputs[:2], backprop, **_attributes(node))]
 

@@ -84,7 +84,7 @@ def _convolution(name: str, bias: str, more: str, result: str) -> Card:
     )
 
 
-def _at_most_vector(node: Node, index: int) -> Any:
+def _at_most_vector(node: Node, index: int) -> tuple[int | None, ...] | None:
     return dims.with_rank_at_most(node.dims(index), 1)
 
 
@@ -105,7 +105,7 @@ def _fused_conv2d_shape(node: Node) -> list[tuple[int, ...]]:
     return [result, channels, channels]
 
 
-def _fused_depthwise_shape(node: Node) -> Any:
+def _fused_depthwise_shape(node: Node) -> list[Any]:
     return [depthwise_output(node), None, None]
 
 
@@ -127,7 +127,7 @@ _PRODUCTS = {
 }
 
 
-def _fused_mat_mul_shape(node: Node) -> Any:
+def _fused_mat_mul_shape(node: Node) -> list[Any]:
     result = mat_mul_shape(node)
     dims.with_rank(node.dims(2), 1)
     scalars(node, *range(3, len(node.inputs)))

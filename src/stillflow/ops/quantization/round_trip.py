@@ -142,7 +142,7 @@ quantize_and_dequantize_v2_op = op(f"""
 """)
 
 
-def _scalar_ends(node: Node) -> Any:
+def _scalar_ends(node: Node) -> tuple[int | None, ...] | None:
     single_numbers(node, *range(1, len(node.inputs)))
     return node.dims(0)
 

@@ -110,7 +110,7 @@ class QueueBase:
     def _is_resource(self) -> bool:
         return bool(self._queue_ref.dtype == dtypes_lib.resource)
 
-    def _in_order(self, vals: Any) -> Any:
+    def _in_order(self, vals: Any) -> list[Any] | tuple[Any, ...]:
         """Return the components to enqueue, in the queue's order."""
         if not isinstance(vals, dict):
             if self._names:
@@ -231,7 +231,7 @@ class QueueBase:
         return size
 
 
-def _values(vals: Any) -> Any:
+def _values(vals: Any) -> list[Any] | tuple[Any, ...]:
     if isinstance(vals, dict):
         return list(vals.values())
     return vals if isinstance(vals, (list, tuple)) else [vals]

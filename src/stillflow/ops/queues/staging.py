@@ -168,7 +168,7 @@ class StagingMap(_Area):
                 f"The tensor with key '{key}' has already been inserted in a staging area."
             )
 
-        def run() -> Any:
+        def run() -> bool | None:
             known = key in self._incomplete
             count = len(self._ready) + len(self._incomplete)
             if not self.has_room(0 if known else count, size):
@@ -218,7 +218,7 @@ class StagingMap(_Area):
         """Components of a tuple, waiting until it is complete."""
         self._check(indices)
 
-        def run() -> Any:
+        def run() -> tuple[Any, ...] | None:
             return self._parts(key, indices, remove) if key in self._ready else None
 
         found: Tuple = self.wait_to_take(run, waits)
@@ -228,7 +228,7 @@ class StagingMap(_Area):
         """Return a key, and components of its tuple, waiting until one is complete."""
         self._check(indices)
 
-        def run() -> Any:
+        def run() -> tuple[Any, tuple[Any, ...]] | None:
             if not self._ready:
                 return None
             key = min(self._ready) if self.ordered else next(iter(self._ready))

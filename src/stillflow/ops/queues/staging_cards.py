@@ -76,7 +76,7 @@ def _places(indices: Any) -> list[int]:
     return indices.tolist()
 
 
-def _map_stage(node: Any) -> Any:
+def _map_stage(node: Any) -> Callable[..., Any]:
     area, waits = _map(node), node.waits()
     return lambda key, indices, *values: area.put(int(key), _places(indices), values, waits)
 
@@ -97,7 +97,7 @@ def _map_take(remove: bool) -> Callable[..., Any]:
 def _map_take_any(node: Any) -> Callable[..., Any]:
     area, waits = _map(node), node.waits()
 
-    def take_any(indices: Any) -> Any:
+    def take_any(indices: Any) -> tuple[Any, ...]:
         key, values = area.take_any(_places(indices), waits)
         return (torch.tensor(key), *values)
 

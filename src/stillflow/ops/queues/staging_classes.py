@@ -246,7 +246,9 @@ class MapStagingArea(BaseStagingArea):
             ) from None
         return place
 
-    def peek(self, key: Any, indices: Any = None, name: str | None = None) -> Any:
+    def peek(
+        self, key: Any, indices: Any = None, name: str | None = None
+    ) -> dict[str, Tensor] | list[Tensor]:
         """Components of an element, which stay where they are."""
         places, types = self._places(indices)
         name = f"{self._name}_pop" if name is None else name
@@ -254,7 +256,9 @@ class MapStagingArea(BaseStagingArea):
             found = self._call("MapPeek", key, places, name=name, dtypes=types)
         return self._taken(found, places)
 
-    def get(self, key: Any = None, indices: Any = None, name: str | None = None) -> Any:
+    def get(
+        self, key: Any = None, indices: Any = None, name: str | None = None
+    ) -> tuple[Any, dict[str, Tensor] | list[Tensor]]:
         """Remove and return components of the element `key` (default: any), and the key."""
         places, types = self._places(indices)
         if key is None:

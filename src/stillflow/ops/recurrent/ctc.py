@@ -235,7 +235,7 @@ def _tensors(arrays: Any, device: Any) -> tuple[Any, ...]:
 def ctc_greedy_decoder_kernel(node: Node) -> Kernel:
     merge = node.merge_repeated
 
-    def run(inputs: Any, sequence_length: Any) -> Any:
+    def run(inputs: Any, sequence_length: Any) -> tuple[Any, ...]:
         logits, lengths = _arrays(inputs, sequence_length)
         highest, best = (found.numpy() for found in torch.max(torch.from_numpy(logits), 2))
         active = np.arange(len(logits))[:, None] < lengths

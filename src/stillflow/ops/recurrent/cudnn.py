@@ -160,7 +160,7 @@ def cudnn_rnn_params_size_kernel(node: Node) -> Kernel:
 
 
 def _to_params_kernel(node: Node) -> Callable[..., Any]:
-    def join(layers: Any, units: Any, input_size: Any, *parts: Any) -> Any:
+    def join(layers: Any, units: Any, input_size: Any, *parts: Any) -> torch.Tensor:
         expected = _layout(node, int(layers), int(units), int(input_size)).size
         params = torch.cat([part.reshape(-1) for part in parts])
         if params.shape[0] != expected:
@@ -170,10 +170,10 @@ def _to_params_kernel(node: Node) -> Callable[..., Any]:
     return join
 
 
-def _to_canonical_kernel(node: Node) -> Any:
+def _to_canonical_kernel(node: Node) -> Callable[..., Any]:
     wanted = len(node.outputs)
 
-    def split(layers: Any, units: Any, input_size: Any, params: Any) -> Any:
+    def split(layers: Any, units: Any, input_size: Any, params: Any) -> list[Any]:
         layout = _layout(node, int(layers), int(units), int(input_size))
         if params.shape[0] != layout.size:
             raise ValueError(f"Params size mismatch. Expected {layout.size}, got {params.shape[0]}")

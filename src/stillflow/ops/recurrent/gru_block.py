@@ -48,7 +48,7 @@ def gru_block_cell_shape(node: Node) -> OutputDims:
 
 @gru_block_cell_op.kernel
 def gru_block_cell_kernel(node: Node) -> Kernel:
-    def run(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
+    def run(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> tuple[Any, Any, Any, Any]:
         gates = torch.sigmoid(torch.addmm(b_ru, torch.cat([x, h], 1), w_ru))
         r, u = gates.chunk(2, dim=1)
         c = torch.tanh(torch.addmm(b_c, torch.cat([x, h * r], 1), w_c))
@@ -92,7 +92,7 @@ def gru_block_cell_grad_shape(node: Node) -> OutputDims:
 def gru_block_cell_grad_kernel(node: Node) -> Kernel:
     def run(
         x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, c: Any, d_h: Any
-    ) -> Any:
+    ) -> tuple[Any, Any, Any, Any]:
         inputs = x.shape[1]
         d_c = d_h * (1 - u) * (1 - c * c)
         d_u = d_h * (h - c) * u * (1 - u)

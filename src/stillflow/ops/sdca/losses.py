@@ -147,7 +147,7 @@ class _Hinge(_Binary):
             return 0.0
         return at.label if at.label * candidate > 1 else candidate
 
-    def primal(self, wx: float, label: float) -> Any:
+    def primal(self, wx: float, label: float) -> float:
         return max(0.0, 1 - label * wx)
 
     def dual(self, dual: float, label: float) -> Any:

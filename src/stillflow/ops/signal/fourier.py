@@ -13,7 +13,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
@@ -133,7 +133,7 @@ def _real_transform(x: Any, lengths: Any, forward: bool) -> torch.Tensor:
     return function(x, s=sizes, dim=tuple(range(-len(sizes), 0)))
 
 
-def _real_kernel(node: Node, forward: bool) -> Any:
+def _real_kernel(node: Node, forward: bool) -> Call | Callable[..., Any]:
     lengths = node.value(1)
     if lengths is None:
         return partial(_real_transform, forward=forward)

@@ -115,7 +115,7 @@ def sparse_add_grad_shape(node: Node) -> OutputDims:
 
 @sparse_add_grad_op.kernel
 def sparse_add_grad_kernel(node: Node) -> Kernel:
-    def run(grad: Any, a_rows: Any, b_rows: Any, sums: Any) -> Any:
+    def run(grad: Any, a_rows: Any, b_rows: Any, sums: Any) -> tuple[Any, Any]:
         return at_rows(a_rows, sums, grad), at_rows(b_rows, sums, grad)
 
     return run

@@ -87,7 +87,7 @@ def sparse_fill_empty_rows_shape(node: Node) -> OutputDims:
 
 @sparse_fill_empty_rows_op.kernel
 def sparse_fill_empty_rows_kernel(node: Node) -> Kernel:
-    def run(indices: Any, values: Any, size: Any, default: Any) -> Any:
+    def run(indices: Any, values: Any, size: Any, default: Any) -> tuple[Any, Any, Any, Any]:
         check_parts(indices, values, size)
         if default.ndim:
             raise ValueError(f"default_value must be a scalar, saw: {shape_text(default.shape)}")

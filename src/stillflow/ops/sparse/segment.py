@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def sparse_segment_sqrt_n_gradient(node: Node, grad: Tensor) -> Gradients:
     return _spread(node, grad, sparse_segment_sqrt_n_grad_op)
 
 
-def _public(plain: Card, counted: Card, name: str, what: str) -> Any:
+def _public(plain: Card, counted: Card, name: str, what: str) -> Callable[..., Any]:
     def function(
         data: Any,
         indices: Any,

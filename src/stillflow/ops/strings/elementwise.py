@@ -65,7 +65,7 @@ string_to_hash_bucket_op = op(
 _LEGACY_SEED = 0xDECAFCAFFE
 
 
-def same_shape(node: Node) -> Any:
+def same_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

@@ -14,7 +14,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.arrays import Array
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.tensor_array import whole
 from stillflow.ops.tensor_array.store import ArrayStore, refuse
 
@@ -358,7 +358,7 @@ def _size_kernel(node: Node) -> Callable[..., Any]:
     return lambda store, flow: torch.tensor(store.size(), dtype=torch.int32)
 
 
-def _close_kernel(node: Node) -> Any:
+def _close_kernel(node: Node) -> Call:
     return node.call(ArrayStore.close, node.inputs[0])
 
 
@@ -409,7 +409,7 @@ for _card in close_ops:
 # ---- only in version 1
 
 
-def _pack_kernel(node: Node) -> Any:
+def _pack_kernel(node: Node) -> Callable[..., Any]:
     dtype, element = node.op.attrs["dtype"], _dims_of(node, "element_shape")
 
     def pack(store: ArrayStore, flow: Any) -> Any:
@@ -418,7 +418,7 @@ def _pack_kernel(node: Node) -> Any:
     return pack
 
 
-def _unpack_kernel(node: Node) -> Any:
+def _unpack_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.dtype(1)
 
     def unpack(store: ArrayStore, value: Any, flow: Any) -> Any:

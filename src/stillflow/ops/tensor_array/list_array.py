@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.constant_value import constant_value
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import as_shape
 from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.math.cast import cast
@@ -135,7 +135,7 @@ class ListTensorArray(TensorArray):
         size: Tensor = list_cards["TensorListLength"](self._flow, name=name)
         return size
 
-    def close(self, name: str | None = None) -> Any:
+    def close(self, name: str | None = None) -> Operation:
         """Return an operation that does nothing: lists need not be given up."""
         return no_op(name=name)
 

@@ -47,7 +47,7 @@ class TensorArraySpec(TypeSpec):
         self._infer_shape = infer_shape
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return TensorArray
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:

@@ -13,7 +13,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.sequences import range as sequence
 from stillflow.ops.arrays.shape import shape as shape_of
@@ -47,7 +47,7 @@ class TensorArray:
       [0 1 4]
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
         """Return a list if `flow` is one or branches and loops are functions.
 
         One that holds its values where operations run when they are called.
@@ -308,7 +308,7 @@ class TensorArray:
         size: Tensor = cards["TensorArraySizeV3"](self._handle, self._flow, name=name)
         return size
 
-    def close(self, name: str | None = None) -> Any:
+    def close(self, name: str | None = None) -> Operation:
         """Return an operation that gives up all elements."""
         return cards["TensorArrayCloseV3"](self._handle, name=name)
 

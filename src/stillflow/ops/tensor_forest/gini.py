@@ -364,7 +364,7 @@ class SparseGini(DenseGini):
     def _read_left(self, number: int, stats: Any) -> None:
         self.left[number] = self._stored(stats)
 
-    def _stored(self, stats: Any) -> Any:
+    def _stored(self, stats: Any) -> Array:
         stored = stats.classification.sparse_counts.sparse_value
         columns = self._columns(np.array(sorted(stored), np.int64))
         counts = np.zeros(len(self._places), np.float32)

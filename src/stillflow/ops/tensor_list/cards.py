@@ -164,7 +164,7 @@ def _scattered_into_shape(node: Node) -> Any:
     return _is_list(node, _element(node, _TAKING))
 
 
-def _lists_joined_shape(node: Node) -> Any:
+def _lists_joined_shape(node: Node) -> tuple[int | None, ...] | None:
     shape = dims.merge(node.dims(0), node.dims(1))
     wanted, known = node.op.attrs["element_dtype"], None
     for index, side in enumerate("ab"):
@@ -261,7 +261,7 @@ def _push_kernel(node: Node) -> Callable[..., Any]:
     return lambda values, value: _push(_check(values, dtype), value)
 
 
-def _push_batch_kernel(node: Node) -> Any:
+def _push_batch_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
     def push(handles: Any, rows: Any) -> Any:
@@ -357,7 +357,7 @@ def _set_kernel(node: Node) -> Callable[..., Any]:
 
 
 def _resize_kernel(node: Node) -> Callable[..., Any]:
-    def resize(values: TensorList, size: Any) -> Any:
+    def resize(values: TensorList, size: Any) -> TensorList:
         count = int(size)
         if count < 0:
             raise refuse(f"TensorListSlice expects size to be non-negative. Got: {count}")
@@ -433,7 +433,7 @@ def _split_kernel(node: Node) -> Callable[..., Any]:
 def _scatter_kernel(node: Node) -> Callable[..., Any]:
     dtype = node.element_dtype
 
-    def scatter(value: Any, indices: Any, shape: Any, count: Any = -1) -> Any:
+    def scatter(value: Any, indices: Any, shape: Any, count: Any = -1) -> TensorList:
         element = _dims_of(shape)
         items = joined.scattered(value, indices.tolist(), element, int(count), dtype)
         return TensorList(dtype, element, items)

@@ -95,14 +95,14 @@ def _gather_gradient(node: Node, grad: Tensor) -> list[Tensor | None]:
     return [tensor_list_scatter(grad, indices, input_handle=made), None, None]
 
 
-def _scatter_gradient(node: Node, grad: Tensor) -> Any:
+def _scatter_gradient(node: Node, grad: Tensor) -> list[Any]:
     tensor, indices = node.inputs[:2]
     element = _rows_shape(tensor)
     made = cards["TensorListGather"](grad, indices, element, element_dtype=tensor.dtype)
     return [made] + [None] * (len(node.inputs) - 1)
 
 
-def _scatter_into_gradient(node: Node, grad: Tensor) -> Any:
+def _scatter_into_gradient(node: Node, grad: Tensor) -> list[Any]:
     _, tensor, indices = node.inputs
     element = _rows_shape(tensor)
     made = cards["TensorListGather"](grad, indices, element, element_dtype=tensor.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
@@ -18,7 +19,7 @@ from stillflow.ops.tensor_array import whole
 from stillflow.ops.tensor_array.store import refuse
 
 
-def as_objects(values: Sequence[Any]) -> Any:
+def as_objects(values: Sequence[Any]) -> Array:
     """Return a vector of variants."""
     result = np.empty(len(values), object)
     result[:] = values

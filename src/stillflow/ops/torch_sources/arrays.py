@@ -48,7 +48,7 @@ def _has_unknown(node: Node) -> bool:
 
 
 @source_of("ExpandDims")
-def expand_dims_source(node: Node, x: Any, axis: Any) -> Any:
+def expand_dims_source(node: Node, x: Any, axis: Any) -> Numbers | None:
     if x.number is not None and x.known is None:
         return Numbers((x.number,))
     return None
@@ -106,7 +106,7 @@ def _joined(node: Node, parts: Any, axis: Any, first: int) -> Any:
 
 
 @source_of("Split")
-def split_source(node: Node, axis: Any, x: Any) -> Any:
+def split_source(node: Node, axis: Any, x: Any) -> str | None:
     if axis.number is None or not is_plain(node, 1):
         return None
     text = f"torch.tensor_split({x}, {node.num_split}, {axis.number})"
@@ -114,7 +114,7 @@ def split_source(node: Node, axis: Any, x: Any) -> Any:
 
 
 @source_of("SplitV")
-def split_v_source(node: Node, x: Any, wanted: Any, axis: Any) -> Any:
+def split_v_source(node: Node, x: Any, wanted: Any, axis: Any) -> str | None:
     if axis.number is None or wanted.numbers is None or not is_plain(node):
         return None
     if "-1" in wanted.numbers:
@@ -124,7 +124,7 @@ def split_v_source(node: Node, x: Any, wanted: Any, axis: Any) -> Any:
 
 
 @source_of("Tile")
-def tile_source(node: Node, x: Any, multiples: Any) -> Any:
+def tile_source(node: Node, x: Any, multiples: Any) -> str | None:
     if multiples.numbers is None or not is_plain(node) or not multiples.numbers:
         return None
     return f"{x}.repeat({', '.join(multiples.numbers)})"
@@ -150,7 +150,7 @@ def fill_source(node: Node, dims: Any, value: Any) -> str | None:
 
 
 @source_of("Transpose")
-def transpose_source(node: Node, x: Any, order: Any) -> Any:
+def transpose_source(node: Node, x: Any, order: Any) -> str | None:
     axes = known_ints(order)
     if axes is None or not is_plain(node) or not axes:
         return None
@@ -158,17 +158,17 @@ def transpose_source(node: Node, x: Any, order: Any) -> Any:
 
 
 @source_of("ZerosLike")
-def zeros_like_source(node: Node, x: Any) -> Any:
+def zeros_like_source(node: Node, x: Any) -> str | None:
     return f"torch.zeros_like({x})" if is_plain(node) else None
 
 
 @source_of("OnesLike")
-def ones_like_source(node: Node, x: Any) -> Any:
+def ones_like_source(node: Node, x: Any) -> str | None:
     return f"torch.ones_like({x})" if is_plain(node) else None
 
 
 @source_of("ReverseV2")
-def reverse_v2_source(node: Node, x: Any, axis: Any) -> Any:
+def reverse_v2_source(node: Node, x: Any, axis: Any) -> str | None:
     axes = axes_of(node, axis, rank_of(node))
     return (
         None
@@ -180,7 +180,7 @@ def reverse_v2_source(node: Node, x: Any, axis: Any) -> Any:
 
 
 @source_of("SpaceToDepth")
-def space_to_depth_source(node: Node, x: Any) -> Any:
+def space_to_depth_source(node: Node, x: Any) -> Call | None:
     return None if node.data_format != b"NHWC" else node.call(_space_to_depth, x, node.block_size)
 
 

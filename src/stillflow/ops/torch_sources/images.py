@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.torch_sources.parts import Text, source_of
 
 
 @source_of("ResizeBilinear")
-def resize_bilinear_source(node: Node, x: Any, size: Any) -> Any:
+def resize_bilinear_source(node: Node, x: Any, size: Any) -> Call | None:
     if size.numbers is None:
         return None
     half = bool(node.op.attrs.get("half_pixel_centers"))
@@ -39,7 +39,7 @@ def _resize_bilinear(x: Any, size: Any, align: bool, half: bool) -> Any:
 
 
 @source_of("ResizeNearestNeighbor")
-def resize_nearest_source(node: Node, x: Any, size: Any) -> Any:
+def resize_nearest_source(node: Node, x: Any, size: Any) -> Call | None:
     if size.numbers is None:
         return None
     half = bool(node.op.attrs.get("half_pixel_centers"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.torch_sources.parts import (
     Text,
     is_plain,
@@ -24,7 +24,7 @@ def sum_text(left: str, right: str) -> str:
 
 
 @source_of("Slice")
-def slice_source(node: Node, x: Any, begin: Any, size: Any) -> Any:
+def slice_source(node: Node, x: Any, begin: Any, size: Any) -> str | None:
     if begin.numbers is None or size.numbers is None or not is_plain(node):
         return None
     parts = []
@@ -108,7 +108,7 @@ def gather_nd_source(node: Node, x: Any, indices: Any) -> str | None:
 
 
 @source_of("ScatterNd")
-def scatter_nd_source(node: Node, indices: Any, updates: Any, shape: Any) -> Any:
+def scatter_nd_source(node: Node, indices: Any, updates: Any, shape: Any) -> str | None:
     dims = node.dims(0)
     if dims is None or not dims or not dims[-1] or shape.numbers is None or not is_plain(node, 1):
         return None
@@ -117,7 +117,7 @@ def scatter_nd_source(node: Node, indices: Any, updates: Any, shape: Any) -> Any
 
 
 @source_of("OneHot")
-def one_hot_source(node: Node, indices: Any, depth: Any, on: Any, off: Any) -> Any:
+def one_hot_source(node: Node, indices: Any, depth: Any, on: Any, off: Any) -> Call | None:
     if depth.number is None or not is_plain(node, 2):
         return None
     dtype = torch_name(node.dtype(2))
@@ -134,7 +134,7 @@ def _one_hot(indices: Any, depth: int, on: Any, off: Any, axis: int, dtype: Any)
 
 
 @source_of("Select")
-def select_source(node: Node, condition: Any, x: Any, y: Any) -> Any:
+def select_source(node: Node, condition: Any, x: Any, y: Any) -> str | None:
     few, many = rank_of(node), rank_of(node, 1)
     if few is None or many is None or not is_plain(node, 1):
         return None
@@ -144,7 +144,7 @@ def select_source(node: Node, condition: Any, x: Any, y: Any) -> Any:
 
 
 @source_of("SelectV2")
-def select_v2_source(node: Node, condition: Any, x: Any, y: Any) -> Any:
+def select_v2_source(node: Node, condition: Any, x: Any, y: Any) -> str | None:
     return f"torch.where({condition}, {x}, {y})" if is_plain(node, 1) else None
 
 
@@ -158,14 +158,14 @@ def arg_max_source(node: Node, x: Any, axis: Any) -> Any:
 
 
 @source_of("TopKV2", "TopK")
-def top_k_source(node: Node, x: Any, *count: Any) -> Any:
+def top_k_source(node: Node, x: Any, *count: Any) -> Call | None:
     wanted = str(node.k) if not count else count[0].number
     if wanted is None or node.dtype(0).name not in ("float32", "float64", "int32", "int64"):
         return None
     return node.call(_top_k, x, Text(wanted), node.sorted)
 
 
-def _top_k(x: Any, count: int, ordered: bool) -> Any:
+def _top_k(x: Any, count: int, ordered: bool) -> tuple[Any, Any]:
     """Return the largest elements along the last dimension; of equal ones the first comes first."""
     from stillflow.graph.lazy import torch
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.lazy import F, torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.nn.windows import channel_axis, same_padding, spatial, spatial_axes
 from stillflow.ops.torch_sources.parts import (
     Text,
@@ -188,7 +188,7 @@ def _window_of(
 
 
 @source_of("MaxPool", "MaxPoolV2")
-def max_pool_source(node: Node, x: Any, *sizes: Any) -> Any:
+def max_pool_source(node: Node, x: Any, *sizes: Any) -> Call | str | None:
     found = _window_of(node, sizes)
     if found is None or not node.dtype(0).is_floating:
         return None
@@ -214,7 +214,7 @@ def _max_pool_same(x: Any, window: Any, strides: Any, last: bool) -> Any:
 
 
 @source_of("AvgPool")
-def avg_pool_source(node: Node, x: Any) -> Any:
+def avg_pool_source(node: Node, x: Any) -> Call | str | None:
     found = _window_of(node, ())
     if found is None or not node.dtype(0).is_floating:
         return None

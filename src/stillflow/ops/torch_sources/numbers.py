@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.torch_sources.parts import axes_of, is_plain, rank_of, source_of, tuple_text
 
 
@@ -51,7 +51,7 @@ def floor_mod_source(node: Node, x: Any, y: Any) -> Any:
 
 
 @source_of("SquaredDifference")
-def squared_difference_source(node: Node, x: Any, y: Any) -> Any:
+def squared_difference_source(node: Node, x: Any, y: Any) -> str | None:
     if not node.dtype(0).is_floating:
         return None
     return f"({x} - {y.operand}).square()"
@@ -85,7 +85,7 @@ def log_softmax_source(node: Node, x: Any) -> str:
 
 
 @source_of("SparseSoftmaxCrossEntropyWithLogits")
-def sparse_cross_entropy_source(node: Node, logits: Any, labels: Any) -> Any:
+def sparse_cross_entropy_source(node: Node, logits: Any, labels: Any) -> list[Any]:
     gradient = node.call(_sparse_gradient, logits, labels)
     return [f'F.cross_entropy({logits}, {labels}.long(), reduction="none")', gradient]
 
@@ -98,13 +98,13 @@ def _sparse_gradient(logits: Any, labels: Any) -> Any:
 
 
 @source_of("SoftmaxCrossEntropyWithLogits")
-def cross_entropy_source(node: Node, logits: Any, labels: Any) -> Any:
+def cross_entropy_source(node: Node, logits: Any, labels: Any) -> list[Any]:
     loss = f"-({labels} * torch.log_softmax({logits}, -1)).sum(-1)"
     return [loss, f"torch.softmax({logits}, -1) - {labels}"]
 
 
 @source_of("LRN")
-def lrn_source(node: Node, x: Any) -> Any:
+def lrn_source(node: Node, x: Any) -> Call:
     args = (node.depth_radius, node.bias, node.alpha, node.beta)
     return node.call(_local_response, x, *args)
 

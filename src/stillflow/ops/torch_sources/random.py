@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.torch_sources.parts import Text, source_of, torch_name
 
 
@@ -14,23 +14,23 @@ def _options(node: Node) -> str:
 
 
 @source_of("RandomUniform")
-def random_uniform_source(node: Node, shape: Any) -> Any:
+def random_uniform_source(node: Node, shape: Any) -> str:
     return f"torch.rand({shape.sizes}, {_options(node)})"
 
 
 @source_of("RandomStandardNormal")
-def random_normal_source(node: Node, shape: Any) -> Any:
+def random_normal_source(node: Node, shape: Any) -> str:
     return f"torch.randn({shape.sizes}, {_options(node)})"
 
 
 @source_of("TruncatedNormal")
-def truncated_normal_source(node: Node, shape: Any) -> Any:
+def truncated_normal_source(node: Node, shape: Any) -> str:
     empty = f"torch.empty({shape.sizes}, {_options(node)})"
     return f"nn.init.trunc_normal_({empty}, a=-2.0, b=2.0)"
 
 
 @source_of("RandomUniformInt")
-def random_uniform_int_source(node: Node, shape: Any, least: Any, limit: Any) -> Any:
+def random_uniform_int_source(node: Node, shape: Any, least: Any, limit: Any) -> Call:
     first, last = (Text(each.number or f"int({each})") for each in (least, limit))
     dtype = Text(torch_name(node.outputs[0].dtype))
     return node.call(_integers, first, last, Text(shape.sizes), dtype, Text("self.device"))
@@ -43,7 +43,7 @@ def _integers(first: int, last: int, shape: Any, dtype: Any, device: Any) -> Any
 
 
 @source_of("RandomShuffle")
-def random_shuffle_source(node: Node, x: Any) -> Any:
+def random_shuffle_source(node: Node, x: Any) -> Call:
     return node.call(_shuffled, x)
 
 
@@ -52,7 +52,7 @@ def _shuffled(x: Any) -> Any:
 
 
 @source_of("Multinomial")
-def multinomial_source(node: Node, logits: Any, count: Any) -> Any:
+def multinomial_source(node: Node, logits: Any, count: Any) -> Call:
     wanted = Text(count.number or f"int({count})")
     return node.call(_classes, logits, wanted, Text(torch_name(node.output_dtype)))
 
@@ -65,11 +65,11 @@ def _classes(logits: Any, count: int, dtype: Any) -> Any:
 
 
 @source_of("RandomGamma")
-def random_gamma_source(node: Node, shape: Any, alpha: Any) -> Any:
+def random_gamma_source(node: Node, shape: Any, alpha: Any) -> str:
     return f"torch._standard_gamma({alpha}.expand(*{shape.sizes}, *{alpha}.shape).contiguous())"
 
 
 @source_of("RandomPoissonV2")
-def random_poisson_source(node: Node, shape: Any, rate: Any) -> Any:
+def random_poisson_source(node: Node, shape: Any, rate: Any) -> str:
     dtype = torch_name(node.outputs[0].dtype)
     return f"torch.poisson({rate}.expand(*{shape.sizes}, *{rate}.shape).contiguous()).to({dtype})"

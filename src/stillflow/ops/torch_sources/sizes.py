@@ -40,7 +40,7 @@ def shape_source(node: Node, x: Any) -> Any:
 
 
 @source_of("ShapeN")
-def shape_n_source(node: Node, *xs: Any) -> Any:
+def shape_n_source(node: Node, *xs: Any) -> list[Any] | None:
     found = [size_texts(node, index, x) for index, x in enumerate(xs)]
     if any(sizes is None for sizes in found):
         return None
@@ -48,7 +48,7 @@ def shape_n_source(node: Node, *xs: Any) -> Any:
 
 
 @source_of("Size")
-def size_source(node: Node, x: Any) -> Any:
+def size_source(node: Node, x: Any) -> Numbers | None:
     sizes = size_texts(node, 0, x)
     if sizes is None:
         return None if node.dtype(0).name == "string" else Numbers(f"{x}.numel()")
@@ -56,12 +56,12 @@ def size_source(node: Node, x: Any) -> Any:
 
 
 @source_of("Rank")
-def rank_source(node: Node, x: Any) -> Any:
+def rank_source(node: Node, x: Any) -> Numbers:
     return Numbers(f"{x}.ndim")
 
 
 @source_of("Prod", "Sum", "Max", "Min")
-def reduction_source(node: Node, x: Any, axis: Any) -> Any:
+def reduction_source(node: Node, x: Any, axis: Any) -> Numbers | None:
     """Return the source for a vector of host integers; others are computed by `numbers.py`."""
     if x.numbers is None or x.known is not None or node.keep_dims or not _is_all(node, axis):
         return None
@@ -85,14 +85,14 @@ def cast_source(node: Node, x: Any) -> Any:
     return _same(x)
 
 
-def _same(x: Any) -> Any:
+def _same(x: Any) -> Numbers | None:
     if x.numbers is not None:
         return Numbers(x.numbers)
     return None if x.number is None else Numbers(x.number)
 
 
 @source_of("Range")
-def range_source(node: Node, start: Any, limit: Any, delta: Any) -> Any:
+def range_source(node: Node, start: Any, limit: Any, delta: Any) -> Span | None:
     dtype = node.dtype(0)
     if not dtype.is_integer:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
+from stillflow.graph.node import Call, Node
 from stillflow.ops.torch_sources.parts import Text, source_of
 
 
@@ -15,18 +15,18 @@ def _versions(name: str) -> list[str]:
 
 
 @source_of(*_versions(""))
-def tensor_array_source(node: Node, size: Any) -> Any:
+def tensor_array_source(node: Node, size: Any) -> list[Any] | str:
     text = f"[None] * {size.number or f'int({size})'}"
     return [text, "torch.zeros(())"] if len(node.outputs) == 2 else text
 
 
 @source_of("TensorArrayPack")
-def pack_source(node: Node, array: Any, flow: Any) -> Any:
+def pack_source(node: Node, array: Any, flow: Any) -> str:
     return f"torch.stack({array})"
 
 
 @source_of("TensorArrayUnpack")
-def unpack_source(node: Node, array: Any, value: Any, flow: Any) -> Any:
+def unpack_source(node: Node, array: Any, value: Any, flow: Any) -> Call:
     return node.call(_unpack, array, value, flow)
 
 
@@ -36,7 +36,7 @@ def _unpack(array: Any, value: Any, flow: Any) -> Any:
 
 
 @source_of(*_versions("Write"))
-def write_source(node: Node, array: Any, index: Any, value: Any, flow: Any) -> Any:
+def write_source(node: Node, array: Any, index: Any, value: Any, flow: Any) -> Call:
     return node.call(_write, array, index, value, flow)
 
 
@@ -48,12 +48,12 @@ def _write(array: Any, index: Any, value: Any, flow: Any) -> Any:
 
 
 @source_of(*_versions("Read"))
-def read_source(node: Node, array: Any, index: Any, flow: Any) -> Any:
+def read_source(node: Node, array: Any, index: Any, flow: Any) -> str:
     return f"{array}[{index.number or f'int({index})'}]"
 
 
 @source_of(*_versions("Gather"))
-def gather_source(node: Node, array: Any, indices: Any, flow: Any) -> Any:
+def gather_source(node: Node, array: Any, indices: Any, flow: Any) -> Call:
     return node.call(_gather, array, Text(indices.listed))
 
 
@@ -62,7 +62,7 @@ def _gather(array: Any, indices: Any) -> Any:
 
 
 @source_of(*_versions("Scatter"))
-def scatter_source(node: Node, array: Any, indices: Any, value: Any, flow: Any) -> Any:
+def scatter_source(node: Node, array: Any, indices: Any, value: Any, flow: Any) -> Call:
     return node.call(_scatter, array, Text(indices.listed), value, flow)
 
 
@@ -74,18 +74,18 @@ def _scatter(array: Any, indices: Any, value: Any, flow: Any) -> Any:
 
 
 @source_of(*_versions("Size"))
-def size_source(node: Node, array: Any, flow: Any) -> Any:
+def size_source(node: Node, array: Any, flow: Any) -> str:
     return f"torch.tensor(len({array}), dtype=torch.int32, device=self.device)"
 
 
 @source_of(*_versions("Concat"))
-def concat_source(node: Node, array: Any, flow: Any) -> Any:
+def concat_source(node: Node, array: Any, flow: Any) -> list[Any]:
     lengths = f"torch.tensor([len(item) for item in {array}], device=self.device)"
     return [f"torch.cat({array})", lengths]
 
 
 @source_of(*_versions("Split"))
-def split_source(node: Node, array: Any, value: Any, lengths: Any, flow: Any) -> Any:
+def split_source(node: Node, array: Any, value: Any, lengths: Any, flow: Any) -> Call:
     return node.call(_split, array, value, lengths, flow)
 
 

@@ -224,7 +224,7 @@ def _update_mismatch(ref: Any, current: Any, value: Any) -> str:
     )
 
 
-def changed_shape(node: Node) -> Any:
+def changed_shape(node: Node) -> tuple[int | None, ...] | None:
     if node.planning:  # the kernel compares with the shape that the variable has by then
         return node.dims(0)
     return dims.merge(node.dims(0), node.dims(1))

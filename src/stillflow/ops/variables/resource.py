@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph import dims, dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -206,7 +207,7 @@ def variable_shape_shape(node: Node) -> OutputDims:
 
 
 @variable_shape_op.value
-def variable_shape_value(node: Node) -> Any:
+def variable_shape_value(node: Node) -> Array | None:
     known = node.variable_dims(0)
     if known is None or None in known or not node.planning:
         return None  # TF does not look at it either while the graph is built

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.arrays import Array
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.cluster.guests import Guest, Task, task_name
 from stillflow.runtime.cluster.links import Answer, ask_when_there
@@ -169,7 +170,7 @@ class RemoteTask:
         """Sessions elsewhere learn of a reset when they miss their state."""
 
 
-def fetched(tensor: Tensor, array: np.ndarray) -> Any:
+def fetched(tensor: Tensor, array: np.ndarray) -> Array:
     """Return an array that came from a task, as `Session.run` gives it."""
     if fetch_converter(tensor, False) is None:
         return array

@@ -101,7 +101,7 @@ class Caller:
 
     # ---- answers
 
-    def _describe(self, describe: Any, tensors: list[Any]) -> Any:
+    def _describe(self, describe: Any, tensors: list[Any]) -> tuple[str, dict[str, Any], list[Any]]:
         del describe, tensors
         job, task = self._task.task
         return "description", {"cluster": self._task.cluster_def, "job": job, "task": task}, []

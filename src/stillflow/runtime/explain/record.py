@@ -233,7 +233,7 @@ def timed_emitter(emitter: Any, report: PlanReport | None) -> type[Any]:
     return emitter if report is None or not report.timed else _timed(emitter, report)
 
 
-def _timed(emitter: Any, report: PlanReport) -> Any:
+def _timed(emitter: Any, report: PlanReport) -> type[Any]:
     clock: Callable[[], float] = time.perf_counter
     last = clock()
 

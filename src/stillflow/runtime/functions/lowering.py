@@ -149,7 +149,7 @@ def _merge(inliner: Inliner, sides: list[Any], name: str, like: Operation) -> Te
 
 
 def _body_branch(inliner: Inliner, call: Call, named: Any, part: str) -> Branch:
-    def branch(inputs: Sequence[Tensor], pivot: Operation) -> Any:
+    def branch(inputs: Sequence[Tensor], pivot: Operation) -> tuple[list[Tensor], list[Operation]]:
         function, body = call.function(named)
         return inliner.body(function, body, inputs, pivot, call, part)
 
@@ -211,7 +211,7 @@ def _chain(
         outputs, done = _chain(inliner, call, inner, values, branches, first + 1)
         return outputs, [done]
 
-    def this(given: Sequence[Tensor], pivot: Operation) -> Any:
+    def this(given: Sequence[Tensor], pivot: Operation) -> tuple[list[Tensor], list[Operation]]:
         return branches[first](given[1:], pivot)
 
     return _branches(inliner, call, equal, [index, *inputs], this, others, f"case_{first}/")
@@ -324,7 +324,7 @@ def _while(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     return exits[:count], done
 
 
-def _for(inliner: Inliner, call: Call) -> Any:
+def _for(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     start, limit, delta, *inputs = call.inputs
     given = [start, limit, delta]
     start = inliner.make(

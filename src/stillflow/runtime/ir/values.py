@@ -90,7 +90,7 @@ def _fetch(value: Any) -> Any:
     return array if array.ndim else array[()]
 
 
-def _fetch_copy(value: Any) -> Any:
+def _fetch_copy(value: Any) -> Array:
     array = to_array(value)
     return array.copy() if array.ndim else array[()]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import relax
 from stillflow.graph.operation import Operation, Tensor
@@ -115,7 +116,7 @@ class LoopTracer(Tracer):
         return (turn,) if all(turn in (guard or ()) for guard in guards) else ()
 
     @property
-    def truth(self) -> Any:
+    def truth(self) -> Array | None:
         """The condition if it is known now, else None."""
         assert self.loop.condition is not None
         return self.facts.value(self.loop.condition._outputs[0])

@@ -122,7 +122,7 @@ def _prepared(graph: StepGraph, fill: Step) -> _Fused | None:
     known = _integers(graph, fill, 2)
     rows = known[0] if isinstance(known, list) and known else None
 
-    def prepare(indices: Any, ids: Any, size: Any) -> Any:
+    def prepare(indices: Any, ids: Any, size: Any) -> list[Any] | tuple[Any, Any, Any, Any]:
         found = None
         if size.shape == indices.shape[1:] and size.numel():
             count = int(size[0]) if rows is None else rows

@@ -11,6 +11,7 @@ A training step looks at the parts again for the gradient, so the pass is for in
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -46,11 +47,11 @@ def fuse_gelus(graph: StepGraph) -> None:
             graph.replace([*dense, *parts], gelu, at=addition)
 
 
-def _gelu(approximate: str) -> Any:
+def _gelu(approximate: str) -> Callable[..., Any]:
     return lambda x: torch.nn.functional.gelu(x, approximate=approximate)
 
 
-def _gelu_of_dense(approximate: str) -> Any:
+def _gelu_of_dense(approximate: str) -> Callable[..., Any]:
     gelu_ = torch.ops.aten.gelu_.default
     return lambda x, kernel, bias: gelu_(x.mm(kernel).add_(bias), approximate=approximate)
 

@@ -224,7 +224,7 @@ def _of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[...,
     """Return a function from counts of a device to messages, one for each tag."""
     histograms = TaggedHistograms(tags)
 
-    def summarize(counted: Any) -> Any:
+    def summarize(counted: Any) -> bytes | list[bytes]:
         messages = histograms.of_counts(counted)
         for place, (message, op) in enumerate(zip(messages, ops)):
             if not message:

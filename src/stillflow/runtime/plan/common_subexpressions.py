@@ -81,7 +81,7 @@ class Duplicates:
         dims = self._facts.dims(tensor)
         return dims is not None and None not in dims and prod(dims) <= _MOST_NUMBERS  # type: ignore[arg-type]
 
-    def _same(self, name: str) -> Any:
+    def _same(self, name: str) -> str | tuple[str, tuple[Any, ...], str]:
         """Return a key that is equal for equal values: a name, or a small constant's value."""
         value = self._constants.get(name)
         if value is None or not hasattr(value, "is_cpu") or value.numel() > _MOST_COMPARED:

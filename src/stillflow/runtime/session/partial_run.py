@@ -160,7 +160,7 @@ class PartialPlans:
                 self._steps.put(path, found)
             return found
 
-    def plan(self, step: Step, resources: Any, known: dict[Tensor, Any]) -> Any:
+    def plan(self, step: Step, resources: Any, known: dict[Tensor, Any]) -> Callable[..., Any]:
         """Return the plan of a step for the shapes of the feeds and results."""
         from stillflow.runtime.ir.request import PlanRequest
         from stillflow.runtime.plan.plan import make_plan

@@ -67,7 +67,7 @@ class BaseSession(SessionPlans):
         return self._graph.as_graph_def(add_shapes=shapes)
 
     @property
-    def sess_str(self) -> Any:
+    def sess_str(self) -> bytes:
         return self._target
 
     def as_default(self) -> Any:

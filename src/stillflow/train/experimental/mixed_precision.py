@@ -26,7 +26,9 @@ However it is currently not very customizable, and does not support eager."""
 
 
 @export("train.experimental.enable_mixed_precision_graph_rewrite")
-def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
+def enable_mixed_precision_graph_rewrite(
+    opt: Any, loss_scale: Any = "dynamic"
+) -> MixedPrecisionLossScaleOptimizer:
     """Allow sessions made from now on to compute in half precision where it is safe.
 
     As in TF 1.15, a machine without a GPU computes in single precision nevertheless.
@@ -68,7 +70,7 @@ def _is_keras_optimizer(opt: Any) -> bool:
     return any(kind.__name__ == "OptimizerV2" for kind in type(opt).__mro__)
 
 
-def _wrapped(opt: Any, loss_scale: Any) -> Any:
+def _wrapped(opt: Any, loss_scale: Any) -> MixedPrecisionLossScaleOptimizer:
     if isinstance(opt, Optimizer):
         return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
     keras = importlib.import_module("stillflow.keras.mixed_precision.loss_scale_optimizer")

@@ -164,7 +164,7 @@ class CheckpointV2(Checkpoint):
       **kwargs: The objects, by the names that stand for them in the checkpoint.
     """
 
-    def write(self, file_prefix: Any) -> Any:
+    def write(self, file_prefix: Any) -> str:
         """Save under exactly this prefix; give the checkpoint, for `restore`."""
         return super().write(file_prefix)
 

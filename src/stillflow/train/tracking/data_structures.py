@@ -170,7 +170,7 @@ class List(TrackableDataStructure, Sequence[Any]):
     def __copy__(self) -> ListWrapper:
         return self.copy()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> List:
         return type(self)(copy.deepcopy(self._storage, memo))
 
     def __iadd__(self, values: Iterable[Any]) -> Any:

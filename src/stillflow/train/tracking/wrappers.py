@@ -153,7 +153,7 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
     def __eq__(self, other: object) -> bool:
         return self._storage == getattr(other, "_storage", other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> bool:
         return self._storage != getattr(other, "_storage", other)
 
     def __lt__(self, other: Any) -> bool:
@@ -352,7 +352,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
     def __ror__(self, other: Any) -> Any:
         return other | self.__wrapped__
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> DictWrapper:
         self.update(other)
         return self
 

@@ -226,7 +226,7 @@ class Inline(Bijector):
     def _inverse(self, y: Any, **kwargs: Any) -> Tensor:
         return self._call("inverse_fn", y, kwargs)
 
-    def _inverse_log_det_jacobian(self, y: Any, **kwargs: Any) -> Any:
+    def _inverse_log_det_jacobian(self, y: Any, **kwargs: Any) -> Tensor:
         return self._call("inverse_log_det_jacobian_fn", y, kwargs)
 
     def _forward_log_det_jacobian(self, x: Any, **kwargs: Any) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.distributions.bijector import Bijector
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 
 
 @export("contrib.distributions.bijectors.ConditionalBijector")
@@ -36,6 +37,6 @@ class ConditionalBijector(Bijector):
         event_ndims: Any,
         name: str = "forward_log_det_jacobian",
         **condition: Any,
-    ) -> Any:
+    ) -> Tensor:
         """Return log |det dy/dx|, summed over events of rank `event_ndims`."""
         return self._call_forward_log_det_jacobian(x, event_ndims, name, **condition)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow._export import export, export_value
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import Array
 from stillflow.graph.random_seed import get_seed
 from stillflow_contrib.learn.datasets import base
 
@@ -136,12 +137,12 @@ class DataSet:
             self._images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
 
     @property
-    def images(self) -> Any:
+    def images(self) -> Array:
         """All images, in the order of this epoch."""
         return self._images
 
     @property
-    def labels(self) -> Any:
+    def labels(self) -> Array:
         """All labels, in the order of this epoch."""
         return self._labels
 

@@ -71,7 +71,7 @@ class ValidationMonitor(EveryN):
         return self._best_value_step
 
     @property
-    def best_value(self) -> Any:
+    def best_value(self) -> float:
         """The best value of the metric that tells."""
         return self._best_value
 

@@ -28,7 +28,7 @@ class _Writer(EveryN):
         if self._summary_writer is None:
             self._summary_writer = self._writer_of(folder)
 
-    def _writer_of(self, folder: Any) -> Any:
+    def _writer_of(self, folder: Any) -> FileWriter:
         return FileWriterCache.get(folder)
 
     def set_estimator(self, estimator: Any) -> None:
@@ -55,7 +55,7 @@ class SummarySaver(_Writer):
         super().__init__(save_steps, summary_writer, output_dir)
         self._summary_op, self._scaffold = summary_op, scaffold
 
-    def _writer_of(self, folder: Any) -> Any:
+    def _writer_of(self, folder: Any) -> FileWriter:
         return FileWriter(folder)
 
     def every_n_step_begin(self, step: int) -> list[Any]:

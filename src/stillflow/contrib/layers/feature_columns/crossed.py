@@ -85,16 +85,16 @@ class _CrossedColumn(
         """Return the ids of the transformed columns."""
         return input_tensor
 
-    def weight_tensor(self, input_tensor: Any) -> Any:
+    def weight_tensor(self, input_tensor: Any) -> None:
         """Return the weights of the transformed columns: none."""
-        return None
+        return
 
     def _to_dnn_input_layer(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
             f"CrossedColumn is not supported in DNN. Please use embedding_column. column: {self}"
         )
 
-    def _checkpoint_path(self) -> Any:
+    def _checkpoint_path(self) -> tuple[Any, Any] | None:
         if self.ckpt_to_load_from is None:
             return None
         return self.ckpt_to_load_from, self.tensor_name_in_ckpt

@@ -122,7 +122,7 @@ class _EmbeddingColumn(
             self, input_tensor=ids, weight_tensor=weights, vocab_size=self.length, hash_key=None
         )
 
-    def _checkpoint_path(self) -> Any:
+    def _checkpoint_path(self) -> tuple[Any, Any] | None:
         if self.ckpt_to_load_from is None:
             return None
         return self.ckpt_to_load_from, self.tensor_name_in_ckpt

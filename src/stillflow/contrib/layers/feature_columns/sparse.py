@@ -112,9 +112,9 @@ class _SparseColumn(
         """Return the ids of the transformed feature."""
         return input_tensor
 
-    def weight_tensor(self, input_tensor: Any) -> Any:
+    def weight_tensor(self, input_tensor: Any) -> None:
         """Return the weights of the transformed feature: none."""
-        return None
+        return
 
     def _to_dnn_input_layer(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(

@@ -90,7 +90,7 @@ class DropoutRNNCellMixin:
 
     def get_recurrent_dropout_mask_for_cell(
         self, inputs: Any, training: Any, count: int = 1
-    ) -> Any:
+    ) -> list[Tensor] | None:
         """Return the mask of states, or a list of `count` of them; None for no dropout."""
         return self._mask(
             "_recurrent_dropout_mask", self.recurrent_dropout, inputs, training, count
@@ -300,7 +300,7 @@ class StackedRNNCells(Layer):
         return {**super().get_config(), "cells": cells}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> StackedRNNCells:
         """Return the cells that `get_config` made `config` of."""
         from stillflow.keras.layers.serialization import deserialize
 

@@ -217,7 +217,7 @@ class CuDNNLSTM(_CuDNNRNN):
     def _initializer_of_bias(self) -> Callable[..., Any] | None:
         return self._bias_with_ones if self.unit_forget_bias else None
 
-    def _bias_with_ones(self, _: Any, *args: Any, **kwargs: Any) -> Any:
+    def _bias_with_ones(self, _: Any, *args: Any, **kwargs: Any) -> Tensor:
         parts = (
             (self.bias_initializer, self.units * 5),
             (tf.ones_initializer(), self.units),

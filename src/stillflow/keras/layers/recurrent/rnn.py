@@ -351,7 +351,7 @@ class RNN(Layer):
             raise ValueError(_UNKNOWN_BATCH)
         return lambda size: [batch, *sizes_of(size)]
 
-    def _expected(self, state: Any) -> Any:
+    def _expected(self, state: Any) -> tuple[Any, Any]:
         """Return the expected form of a state's value, for messages."""
         return state.shape.as_list()[0], state
 
@@ -383,7 +383,7 @@ class RNN(Layer):
         return {**super().get_config(), **config, "cell": cell}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> RNN:
         """Return the layer that `get_config` made `config` of."""
         from stillflow.keras.layers.serialization import deserialize
 

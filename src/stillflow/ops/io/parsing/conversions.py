@@ -119,7 +119,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
 # ---- Compressed strings and JSON
 
 
-def _same_shape(node: Node) -> Any:
+def _same_shape(node: Node) -> tuple[int | None, ...] | None:
     return node.dims(0)
 
 

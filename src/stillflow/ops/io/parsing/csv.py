@@ -167,7 +167,7 @@ class _Column:
         self.default = default.reshape(-1).tolist()
         self.parse = field_parser(dtype)
 
-    def read(self, fields: list[bytes]) -> Any:
+    def read(self, fields: list[bytes]) -> Array | list[Any]:
         """Return the values; an array if they are numbers that are written plainly."""
         if self.dtype != dtypes.string and self.na_value not in fields:
             numbers = plain_numbers(fields, self.dtype)

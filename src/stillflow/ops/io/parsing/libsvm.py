@@ -107,7 +107,7 @@ def _at_once(texts: list[bytes], kind: DType, label_kind: DType) -> _Lines | Non
 def decode_libsvm_kernel(node: Node) -> Kernel:
     kind, label_kind = node.op.attrs["dtype"], node.label_dtype
 
-    def decode(content: Any) -> Any:
+    def decode(content: Any) -> tuple[Any, ...]:
         texts = content.reshape(-1).tolist()
         found = _at_once(texts, kind, label_kind) or _one_by_one(texts, kind, label_kind)
         places = np.unravel_index(found.lines, content.shape) if content.ndim else ()
