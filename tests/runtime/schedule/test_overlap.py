@@ -8,12 +8,14 @@ from queue import SimpleQueue
 import numpy as np
 import pytest
 import torch
+from tests.runtime.hand_written import call, outputs
 
 import stillflow as tf
 from stillflow import native
 from stillflow.ops.summary import buckets
 from stillflow.ops.summary.histograms import TaggedHistograms
 from stillflow.runtime.devices.devices import gpu_count
+from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.schedule import overlap
 
 MANY = 1 << 7
@@ -207,3 +209,32 @@ def test_what_is_counted_fast_stays_in_the_thread_of_the_plan(either_way, thread
         session.run([summary, w.op])
     here = threading.current_thread().name
     assert either_way == "plain" or threads == [here]
+
+
+class Begins:
+    """Kernel that begins its work itself, as collective operations do."""
+
+    is_ordered = False
+
+    def begin(self, value):
+        raise NotImplementedError
+
+    def __call__(self, value):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_kernels_that_begin_their_work_do_so_when_their_input_is_there(monkeypatch, processors):
+    monkeypatch.setattr(overlap, "_processors", lambda: processors)
+    steps = [
+        call("Mul", "grad_2", "x_2", "dy"), call("Mul", "dx", "dy", "w_2"),
+        call("Mul", "grad_1", "x_1", "dx"), call("Neg", "sent_1", "grad_1"),
+        call("Neg", "sent_2", "grad_2"), call("Exp", "sum_1", "sent_1", function=Begins()),
+        call("Exp", "sum_2", "sent_2", function=Begins()), call("Add", "total", "sum_1", "sum_2"),
+    ]  # fmt: skip
+    graph = StepGraph(steps, results=["total"], feeds=["x_1", "x_2", "dy", "w_2"])
+    overlap.overlap(graph)
+    assert outputs(graph) == [
+        "grad_2", "sent_2", "sum_2_begun", "dx", "grad_1", "sent_1", "sum_1_begun", "sum_1",
+        "sum_2", "total",
+    ]  # fmt: skip

@@ -5,6 +5,10 @@ passes its inputs to a worker thread as soon as they exist, the other waits for 
 as possible. Inputs are copied only if a step is about to change their memory and the thread has not
 come to them yet. The plan itself runs calls that no thread has begun when it has nothing else to
 do.
+
+A kernel with a method `begin` has threads of its own, as collective operations have: what it begins
+gives `result()`. It begins before all other steps that are ready, with the steps in front of it
+that have one input and no other consumer, so gradients travel while others are being computed.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Name, Step
 from stillflow.runtime.schedule.dependencies import Group, dependencies, schedule
-from stillflow.runtime.schedule.steps import StepAccesses
+from stillflow.runtime.schedule.steps import StepAccesses, has_effect
 from stillflow.runtime.schedule.variable_accesses import is_assignment
 from stillflow.util.interpreter_exit import at_work
 from stillflow.util.threads import our_thread
@@ -149,9 +153,10 @@ def overlap(graph: StepGraph) -> None:
 
     Steps under a condition stay as they are.
     """
-    if _processors() == 1 or not any(_is_beside(step) for step in graph):
+    if not any(_is_beside(step) for step in graph):
         return
     late: set[int] = set()  # of steps, by `id`
+    first: set[int] = set()
     shown: list[_Shown] = []
     accesses = StepAccesses(graph.steps, graph.values, graph.constants, graph.memory)
     for step in graph:
@@ -161,8 +166,11 @@ def overlap(graph: StepGraph) -> None:
             # An input listed here is not used as memory for another result until then.
             kept = [name for name in step.inputs if name not in shown[-1].names]
             ended = Step("call", step.op, step.outputs, [begun, *kept], (), _result, [begun])
-            graph.replace([step], _begin(step, begun), ended, at=step)
+            beginning = _begin(step, begun)
+            graph.replace([step], beginning, ended, at=step)
             late.add(id(ended))
+            if _begins(step):
+                first.update(map(id, (beginning, *_in_front(graph, beginning))))
         elif _is_late(step):
             late.add(id(step))
         else:
@@ -171,8 +179,30 @@ def overlap(graph: StepGraph) -> None:
             graph.replace([], *_parted(changed, step), at=step)
     steps = graph.steps
     before = dependencies(map(accesses.of, steps))
-    groups = [Group.LAST if id(step) in late else None for step in steps]
+    groups = [_group(step, first, late) for step in steps]
     graph.reorder(_helped([steps[number] for number in schedule(before, groups=groups)], late))
+
+
+def _group(step: Step, first: Collection[int], late: Collection[int]) -> Group | None:
+    if id(step) in first:
+        return Group.FIRST
+    return Group.LAST if id(step) in late else None
+
+
+def _in_front(graph: StepGraph, step: Step) -> Iterator[Step]:
+    """Yield the steps before one that give it its only input, and nobody else any."""
+    while True:
+        names = [name for name in step.inputs if name not in graph.constants]
+        source = graph.producer(names[0]) if len(names) == 1 else None
+        if source is None or source.kind != "call" or source.writes or has_effect(source):
+            return
+        takers = graph.consumers(names[0])
+        if len(source.outputs) != 1 or graph.uses(names[0]) != len(takers):
+            return
+        if any(taker is not step and not waits(taker) for taker in takers):
+            return
+        step = source
+        yield step
 
 
 class _Shown:
@@ -214,8 +244,15 @@ def _is_beside(step: Step) -> bool:
     # A step that is bound to fail has no output, and is to fail in place.
     if step.op is None or step.kind != "call" or step.guard or not step.outputs:
         return False
+    if _begins(step):
+        return True
     beside = step.op.card.beside
-    return beside(step.op) if callable(beside) else beside
+    return _processors() > 1 and bool(beside(step.op) if callable(beside) else beside)
+
+
+def _begins(step: Step) -> bool:
+    """Return True for a kernel that begins its work itself."""
+    return hasattr(step.function, "begin")
 
 
 def waits(step: Step) -> bool:
@@ -234,7 +271,8 @@ def _begin(step: Step, begun: Name) -> Step:
     def begin(*arguments: Any) -> Pending:
         return Pending(function, arguments)
 
-    return Step("call", step.op, [begun], step.inputs, (), begin, step.arguments)
+    own = getattr(function, "begin", begin)
+    return Step("call", step.op, [begun], step.inputs, (), own, step.arguments)
 
 
 def _copy(value: Any) -> Any:
@@ -253,3 +291,6 @@ def _help(*begun: Pending) -> None:
 
 def _result(begun: Pending) -> Array:
     return begun.result()
+
+
+_result.is_ordered = False  # type: ignore[attr-defined]

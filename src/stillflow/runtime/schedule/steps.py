@@ -101,7 +101,8 @@ def has_effect(step: Step) -> bool:
     """Return True if a call does more than to give values."""
     if step.device is not None:
         return False
-    if not getattr(step.function, "is_ordered", True):
+    function = getattr(step.function, "__self__", step.function)  # a kernel's part, perhaps
+    if not getattr(function, "is_ordered", True):
         return False
     ops = ops_of(step)
     return not ops or any(not op.card.foldable for op in ops)

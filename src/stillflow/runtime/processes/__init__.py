@@ -1,0 +1,1 @@
+"""Processes of one program: their ranks, and collective operations on torch.distributed."""

@@ -1,0 +1,201 @@
+"""The coordinator: a thread of rank 0 that says which operations all ranks run, in which order.
+
+Ranks come to their operations in different orders, and collective operations need one. So each rank
+announces an operation when its input exists. The coordinator waits until all have announced it,
+compares their requests, and tells all ranks the next batch. While a batch runs, the next one grows:
+the slower the network, the more tensors are reduced in one piece.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import time
+from collections.abc import Iterable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from stillflow.platform import tf_logging as logging
+from stillflow.runtime.processes.requests import Request, disagreement, next_batch, shared_facts
+from stillflow.runtime.processes.settings import Settings
+from stillflow.runtime.processes.timeline import Timeline
+
+_TICK = 0.5  # seconds between two looks for requests that wait long
+
+
+class _Pending:
+    """The requests of the ranks that have come to an operation."""
+
+    __slots__ = ("begun", "requests", "told")
+
+    def __init__(self) -> None:
+        self.requests: dict[int, Request] = {}
+        self.begun = time.monotonic()
+        self.told = False
+
+
+class Coordinator:
+    """The one that matches requests.
+
+    Args:
+      members: the connection to each rank, this one's included.
+      settings: limits of the group.
+      timeline: takes the times at which operations were announced and run.
+    """
+
+    def __init__(
+        self, members: dict[int, Connection], settings: Settings, timeline: Timeline
+    ) -> None:
+        self._members, self._settings, self._timeline = members, settings, timeline
+        self._size = len(members)
+        self._pending: dict[str, _Pending] = {}
+        self._ready: list[Request] = []
+        self._complete: dict[str, dict[int, Request]] = {}
+        self._joined: dict[int, None] = {}
+        self._gone: dict[int, str] = {}
+        self._busy = False  # while rank 0 runs a batch
+        self._selector = selectors.DefaultSelector()
+        for rank, connection in members.items():
+            self._selector.register(connection, selectors.EVENT_READ, rank)
+
+    def run(self) -> None:
+        """Serve until all ranks have left."""
+        while self._members:
+            for key, _ in self._selector.select(_TICK):
+                self._receive(key.data)
+            self._dispatch()
+            self._look_for_stalls()
+        self._selector.close()
+
+    def _receive(self, rank: int) -> None:
+        connection = self._members.get(rank)
+        if connection is None:
+            return
+        try:
+            kind, *rest = json.loads(connection.recv_bytes())
+        except (EOFError, OSError, ValueError):
+            self._leave(rank, "has ended")
+            return
+        if kind == "want":
+            for each in rest[0]:
+                self._want(rank, Request(*each))
+        elif kind == "done":
+            self._busy = False
+        elif kind == "join":
+            self._join(rank)
+        else:
+            if rank == 0:  # this thread ends with its process
+                self._tell(["end"], self._members)
+            self._leave(rank, "has shut down")
+
+    def _want(self, rank: int, request: Request) -> None:
+        pending = self._pending.get(request.name)
+        if pending is None:
+            pending = self._pending[request.name] = _Pending()
+            self._timeline.begin(request.name, f"NEGOTIATE_{request.kind.upper()}")
+        pending.requests[rank] = request
+        if self._gone:
+            self._fail_for_the_gone([request.name])
+        else:
+            self._advance(request.name)
+
+    def _advance(self, name: str) -> None:
+        """Queue an operation that all ranks have come to."""
+        requests = self._pending[name].requests
+        if len(requests.keys() | self._joined.keys()) < self._size:
+            return
+        del self._pending[name]
+        self._timeline.end(name)
+        text = disagreement(requests)
+        kind = next(iter(requests.values())).kind
+        if text is None and len(requests) < self._size and kind != "allreduce":
+            text = f"{name}: {kind} is not supported after a rank has joined"
+        if text is not None:
+            self._tell(["fail", [name], "FailedPreconditionError", text], self._members)
+            return
+        self._complete[name] = requests
+        self._ready.append(next(iter(requests.values())))
+
+    def _dispatch(self) -> None:
+        if self._busy or not self._ready:
+            return
+        batch = next_batch(self._ready, self._settings.fusion_bytes)
+        names = [each.name for each in batch]
+        self._ready = [each for each in self._ready if each.name not in set(names)]
+        requests = [self._complete.pop(name) for name in names]
+        facts = shared_facts(requests[0])
+        self._busy = True
+        self._timeline.run(names, batch[0].kind)
+        self._tell(["run", names, facts, list(batch) if self._joined else []], self._members)
+
+    def _join(self, rank: int) -> None:
+        self._joined[rank] = None
+        for name in list(self._pending):
+            self._advance(name)
+        if len(self._joined) == self._size:
+            self._joined.clear()
+            self._tell(["joined", rank], self._members)
+
+    def _leave(self, rank: int, how: str) -> None:
+        connection = self._members.pop(rank)
+        self._selector.unregister(connection)
+        connection.close()
+        self._gone[rank] = how
+        if how == "has ended":  # perhaps in the middle of an operation that runs
+            self._tell(["lost", f"rank {rank} {how}"], self._members)
+        self._fail_for_the_gone(list(self._pending))
+
+    def _fail_for_the_gone(self, names: Iterable[str]) -> None:
+        for name in names:
+            requests = self._pending[name].requests
+            missing = [rank for rank in self._gone if rank not in requests]
+            if missing:
+                rank = missing[0]
+                text = f"rank {rank} {self._gone[rank]}, and has not come to {name}"
+                del self._pending[name]
+                self._timeline.end(name)
+                self._tell(["fail", [name], "UnknownError", text], requests)
+            else:
+                self._advance_without(name)
+
+    def _advance_without(self, name: str) -> None:
+        """Fail an operation that gone ranks had come to, as they cannot run it any more."""
+        requests = self._pending.pop(name).requests
+        rank, how = next(iter(self._gone.items()))
+        text = f"rank {rank} {how} before {name} was run"
+        self._tell(["fail", [name], "UnknownError", text], requests)
+
+    def _look_for_stalls(self) -> None:
+        warn, fail = self._settings.warn_seconds, self._settings.fail_seconds
+        if not (warn or fail):
+            return
+        now = time.monotonic()
+        for name, pending in list(self._pending.items()):
+            waited = now - pending.begun
+            if fail and waited > fail:
+                del self._pending[name]
+                text = f"{name}: {self._missing(pending)} did not come within {fail:g} seconds"
+                self._tell(["fail", [name], "DeadlineExceededError", text], pending.requests)
+            elif warn and waited > warn and not pending.told:
+                pending.told = True
+                logging.warning(
+                    "%s has waited for more than %g seconds: %s did not come to it yet, ranks %s "
+                    "did. All ranks have to run the same collective operations; a rank that failed "
+                    "or takes another branch holds the others up.",
+                    name, warn, self._missing(pending), sorted(pending.requests),
+                )  # fmt: skip
+
+    def _missing(self, pending: _Pending) -> str:
+        ranks = sorted(set(range(self._size)) - pending.requests.keys() - self._joined.keys())
+        return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+
+    def _tell(self, message: list[Any], ranks: Iterable[int]) -> None:
+        data = json.dumps(message).encode()
+        for rank in list(ranks):
+            connection = self._members.get(rank)
+            if connection is None:
+                continue
+            try:
+                connection.send_bytes(data)
+            except OSError:
+                pass  # its end is read next
