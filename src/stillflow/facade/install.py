@@ -10,6 +10,7 @@ from importlib.machinery import ModuleSpec
 from stillflow import errors
 from stillflow.facade import callers
 from stillflow.facade.finder import ROOT, Finder, InsideFinder, real_spec
+from stillflow.facade.horovod import served as horovod
 
 _MIXED = (
     "A real TensorFlow {version} is already imported in this process ({file}), and Stillflow will "
@@ -49,7 +50,7 @@ def install(shadow: bool = True) -> None:
     _finder = Finder(shadow)
     _name_errors(_OURS, _THEIRS)
     sys.meta_path.insert(0, _finder)
-    sys.meta_path.append(InsideFinder)
+    sys.meta_path += [InsideFinder, horovod.HorovodFinder]
     importlib.util.find_spec = _probe
     importlib.invalidate_caches()
 
@@ -72,11 +73,14 @@ def uninstall() -> None:
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
         sys.meta_path.remove(InsideFinder)
+        sys.meta_path.remove(horovod.HorovodFinder)
     if importlib.util.find_spec is _probe:
         importlib.util.find_spec = _find_spec
     _finder = None
     _name_errors(_THEIRS, _OURS)
     for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:
+        del sys.modules[name]
+    for name in horovod.MODULES.keys() & sys.modules.keys() if not horovod.is_installed() else ():
         del sys.modules[name]
 
 

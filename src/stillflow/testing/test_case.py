@@ -122,7 +122,7 @@ class TestCase(Comparisons, absltest.TestCase):
     def evaluate(self, tensors: Any) -> Any:
         """Return the values of tensors: their own, or in the default session or the cached one."""
         if executing_eagerly():
-            return nest.map_structure(value_now, tensors)
+            return self._eval_helper(tensors)
         if isinstance(tensors, EagerTensor):
             return tensors.numpy()
         session = get_default_session()
@@ -130,6 +130,10 @@ class TestCase(Comparisons, absltest.TestCase):
             return session.run(tensors)
         with self.test_session() as session:
             return session.run(tensors)
+
+    def _eval_helper(self, tensors: Any) -> Any:
+        """Return the values that tensors of eager execution have, in the same structure."""
+        return nest.map_structure(value_now, tensors)
 
     @contextlib.contextmanager
     def session(

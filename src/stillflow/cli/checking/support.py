@@ -6,6 +6,7 @@ import importlib
 from typing import NamedTuple
 
 from stillflow.cli.checking.refusals import REFUSALS
+from stillflow.facade.horovod import served as horovod
 
 SUPPORTED = "supported"
 MISSING = "not supported yet"
@@ -40,6 +41,8 @@ def _found(dotted: str) -> Verdict:
     from stillflow.facade import internal, names
     from stillflow.facade.finder import canonical
 
+    if dotted.partition(".")[0] == horovod.ROOT:
+        return _of_horovod(dotted)
     words = _shortest(canonical(dotted).split(".")[1:])
     space = ""
     for word in words:
@@ -66,6 +69,20 @@ def _found(dotted: str) -> Verdict:
         else:
             return Verdict(_shown(path), UNKNOWN)
     return Verdict(_shown(space), SUPPORTED if is_namespace(space) or _holds(space) else MISSING)
+
+
+def _of_horovod(dotted: str) -> Verdict:
+    """Return the verdict on a name of Horovod: of its modules for TensorFlow and Keras."""
+    module = dotted
+    while module not in horovod.MODULES:
+        module = module.rpartition(".")[0]
+    word = dotted[len(module) + 1 :].partition(".")[0]
+    served = horovod.MODULES[module]
+    if not word or word.startswith("__"):
+        return Verdict(module, SUPPORTED)
+    if served and hasattr(importlib.import_module(served), word):
+        return Verdict(f"{module}.{word}", SUPPORTED)
+    return Verdict(f"{module}.{word}", MISSING)
 
 
 def _holds(space: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_ROOTS = ("tensorflow", "tensorflow_core", "tensorflow_estimator")
+_ROOTS = ("tensorflow", "tensorflow_core", "tensorflow_estimator", "horovod")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Facts:
       packages: {distribution: version}, None for those that are not installed.
       torch_error: why torch cannot be imported; None if it can.
       torch_cuda: the CUDA version torch is built for; None for a build without CUDA.
+      collectives: backends of torch.distributed.
       cuda_devices: how many CUDA devices torch sees.
       cuda_error: why torch sees none, in its words; None if it does or is built without.
       mps: whether torch has Apple's GPU.
@@ -47,6 +48,7 @@ class Facts:
       gpus: what it says.
       processes: (process id, name, MiB) of those that hold GPU memory.
       tensorflow: the folder of a TensorFlow that is installed; None if there is none.
+      horovod: whether Horovod itself is installed.
       enabled: whether plain `python` is served.
       hello: {device: why a small program fails on it, or None}.
       compiler: the path of a C++ compiler, None if there is none.
@@ -62,6 +64,7 @@ class Facts:
     packages: dict[str, str | None] = field(default_factory=dict)
     torch_error: str | None = None
     torch_cuda: str | None = None
+    collectives: tuple[str, ...] = ()
     cuda_devices: int = 0
     cuda_error: str | None = None
     mps: bool = False
@@ -71,6 +74,7 @@ class Facts:
     gpus: list[Gpu] = field(default_factory=list)
     processes: list[tuple[int, str, int]] = field(default_factory=list)
     tensorflow: str | None = None
+    horovod: bool = False
     enabled: bool = False
     hello: dict[str, str | None] = field(default_factory=dict)
     compiler: str | None = None
@@ -82,6 +86,7 @@ def gather() -> Facts:
     """Return the facts of this machine."""
     from stillflow.cli.enable import location
     from stillflow.facade.finder import real_spec
+    from stillflow.facade.horovod import served
     from stillflow.native import library
 
     real = real_spec()
@@ -95,6 +100,7 @@ def gather() -> Facts:
         visible=os.environ.get("CUDA_VISIBLE_DEVICES"),
         library_path=os.environ.get("LD_LIBRARY_PATH", ""),
         tensorflow=os.path.dirname(real.origin or "") if real is not None else None,
+        horovod=served.is_installed(),
         enabled=os.path.exists(location()),
         compiler=next(filter(None, map(shutil.which, ("c++", "g++", "clang++", "cl"))), None),
         native=library() is not None,
@@ -121,6 +127,11 @@ def _ask_torch(facts: Facts) -> None:
         facts.torch_error = str(error)
         return
     facts.torch_cuda = torch.version.cuda
+    facts.collectives = tuple(
+        name
+        for name in ("gloo", "nccl")
+        if torch.distributed.is_available() and getattr(torch.distributed, f"is_{name}_available")()
+    )
     facts.mps = torch.backends.mps.is_available()
     if facts.torch_cuda is not None:
         try:

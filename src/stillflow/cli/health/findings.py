@@ -224,6 +224,22 @@ def _native(facts: Facts) -> Iterator[Finding]:
                       "Install a C compiler, then reinstall Stillflow.")  # fmt: skip
 
 
+def _collectives(facts: Facts) -> Iterator[Finding]:
+    if facts.torch_error is not None:
+        return
+    if facts.collectives:
+        served = "" if facts.horovod else "; serves horovod.tensorflow and horovod.keras"
+        yield Finding("all-reduce", GOOD, ", ".join(facts.collectives) + served)
+    else:
+        yield Finding("all-reduce", NOTE, "torch is built without gloo and NCCL: programs of "
+                      "several ranks do not run",
+                      "Install one of PyTorch's own builds.")  # fmt: skip
+    if facts.horovod:
+        yield Finding("Horovod", NOTE, "is installed, and is built for TensorFlow or another "
+                      "framework; Stillflow serves its modules only where it is not",
+                      "pip uninstall horovod")  # fmt: skip
+
+
 def _variables(facts: Facts) -> Iterator[Finding]:
     for name, value in facts.variables.items():
         effect = VARIABLES[name].replace("`", "")
@@ -232,5 +248,5 @@ def _variables(facts: Facts) -> Iterator[Finding]:
 
 _LOOKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _stillflow, _python, _packages, _torch, _driver, _cuda, _old_libraries, _devices, _tensorflow,
-    _compiler, _native, _variables,
+    _compiler, _native, _collectives, _variables,
 )  # fmt: skip

@@ -1,0 +1,102 @@
+"""Horovod's modules in a program of one process, and how they are served."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.facade.horovod import served
+
+
+@pytest.fixture
+def hvd():
+    """Return the module `horovod.tensorflow`, initialized."""
+    tf.install(revive=False)
+    module = importlib.import_module("horovod.tensorflow")
+    module.init()
+    yield module
+    module.shutdown()
+    tf.uninstall()
+
+
+def test_modules_are_served_by_their_names(hvd) -> None:
+    import horovod
+
+    assert horovod.__version__ == served.VERSION
+    for name in served.MODULES:
+        assert importlib.import_module(name).__name__ == name
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("horovod.torch")
+    assert hvd.mpi_ops.allgather is hvd.allgather
+
+
+def test_names_are_forgotten_with_tensorflow() -> None:
+    tf.install(revive=False)
+    importlib.import_module("horovod.keras")
+    tf.uninstall()
+    assert not [name for name in sys.modules if name.startswith("horovod")]
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("horovod.tensorflow")
+
+
+def test_a_program_without_a_launcher_is_the_only_rank(hvd) -> None:
+    facts = [hvd.rank(), hvd.size(), hvd.local_rank(), hvd.local_size(), hvd.cross_rank(),
+             hvd.cross_size()]  # fmt: skip
+    assert facts == [0, 1, 0, 1, 0, 1]
+    assert hvd.is_homogeneous()
+    assert hvd.gloo_built()
+    assert not hvd.mpi_built()
+    assert hvd.mpi_threads_supported()
+
+
+def test_ranks_are_unknown_before_init(hvd) -> None:
+    hvd.shutdown()
+    with pytest.raises(ValueError, match=r"use hvd.init\(\)"):
+        hvd.rank()
+    with tf.Graph().as_default(), tf.Session() as session:
+        total = hvd.allreduce(tf.ones([2]))
+        with pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
+            session.run(total)
+
+
+def test_operations_of_one_rank_give_their_input(hvd) -> None:
+    x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tensors = [
+            hvd.allreduce(x), hvd.allgather(tf.constant(x)), hvd.broadcast(tf.constant(x), 0),
+            hvd.alltoall(tf.constant(x)), hvd.allreduce(x, op=hvd.Sum, postscale_factor=1.0),
+        ]  # fmt: skip
+        for value in session.run(tensors):
+            np.testing.assert_array_equal(value, x)
+
+
+def test_a_broadcast_from_a_rank_that_there_is_not_fails(hvd) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tensor = hvd.broadcast(tf.ones([2]), 3)
+        with pytest.raises(tf.errors.FailedPreconditionError, match="root rank 3, of 1 ranks"):
+            session.run(tensor)
+
+
+def test_arguments_that_exclude_each_other(hvd) -> None:
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="supersedes average"):
+            hvd.allreduce(tf.ones([2]), average=True, op=hvd.Sum)
+        with pytest.raises(ValueError, match="doesn't inherit"):
+            hvd.DistributedOptimizer(object())
+        with pytest.raises(ValueError, match="gradient_predivide_factor"):
+            hvd.DistributedOptimizer(
+                tf.train.AdamOptimizer(), op=hvd.Sum, gradient_predivide_factor=2.0
+            )
+        with pytest.raises(ValueError, match="groups"):
+            hvd.DistributedOptimizer(tf.train.AdamOptimizer(), groups="all")
+
+
+def test_elastic_training_says_by_name_that_it_is_not_supported(hvd) -> None:
+    with pytest.raises(tf.errors.UnimplementedError, match=r"hvd\.elastic\.run"):
+        hvd.elastic.run(lambda state: None)
+    with pytest.raises(tf.errors.UnimplementedError, match="part of the ranks"):
+        hvd.init([1])
