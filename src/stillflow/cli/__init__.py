@@ -17,6 +17,7 @@ COMMANDS = {
     "doctor": "check the installation: devices, problems, and how to fix them",
     "check": "say which names of TensorFlow a program uses, and which are supported",
     "explain": "run a program and show the plan of each session.run, with times",
+    "launch": "start a program as several processes that train together, as horovodrun does",
     "where": "say which file serves a name of TensorFlow, and which operations it makes",
     "stubs": "write stub files, with which editors and type checkers know `import tensorflow`",
     "build-op": "compile operations written in C++ or CUDA for tf.load_op_library",
