@@ -1,4 +1,4 @@
-"""The program of docs/clusters.md, run by a parameter server and a worker."""
+"""The programs of docs/clusters.md: a parameter server with a worker, and two ranks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import stillflow
 
 ROOT = Path(stillflow.__file__).parents[2]
 PAGE = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+_PROGRAMS = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE)
 
 
 def test_the_program(tmp_path: Path) -> None:
-    (program,) = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE)
+    program, _ = _PROGRAMS
     with socket.socket() as first, socket.socket() as second:
         first.bind(("localhost", 0))
         second.bind(("localhost", 0))
@@ -35,3 +36,16 @@ def test_the_program(tmp_path: Path) -> None:
             server.kill()
     assert worker.returncode == 0, worker.stderr
     assert worker.stdout == "w has left 0: True after 20 steps\n"
+
+
+def test_the_program_of_several_ranks(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_PROGRAMS[1])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "stillflow", "launch", "-np", "2", "train.py"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(line for line in done.stdout.splitlines() if "is done" in line) == [
+        "[0] rank 0 of 2 is done", "[1] rank 1 of 2 is done",
+    ]  # fmt: skip
