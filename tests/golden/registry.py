@@ -140,6 +140,20 @@ def internal_module(tf: Any, ours: str, theirs: str) -> Any:
     return importlib.import_module(path if rare else f"{tf.__name__}.{path}")
 
 
+class InternalNames:
+    """The names of an internal module of TensorFlow's, by its path below `tensorflow`."""
+
+    def __init__(self, tf: Any, path: str) -> None:
+        self._tf, self._path = tf, path
+
+    def __getattr__(self, name: str) -> Any:
+        if self._tf.__name__ == "stillflow":
+            from stillflow.facade.lookup import lookup
+
+            return lookup("tensorflow." + self._path, name)
+        return getattr(internal_module(self._tf, "", self._path), name)
+
+
 def eagerly(tf: Any, compute: Callable[[Any], dict[str, Any]], seed: int = 1) -> Run:
     """Return a run of what `compute(tf)` finds out while operations run when they are called."""
     context = internal_module(tf, "graph.eager_mode", "python.eager.context")

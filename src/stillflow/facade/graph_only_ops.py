@@ -20,5 +20,5 @@ def graph_zeros_like(tensor: Any) -> Tensor:
     from stillflow.graph.build import apply
     from stillflow.graph.card import get
 
-    made: Tensor = apply(get("ZerosLike"), [convert_to_tensor(tensor)], {}, None)
+    made: Tensor = apply(get("ZerosLike"), [convert_to_tensor(tensor)], {}, "zeros_like")
     return made

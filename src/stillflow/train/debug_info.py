@@ -17,14 +17,9 @@ def create_graph_debug_info_def(operations: Iterable[tuple[str, Operation]]) -> 
     message = GraphDebugInfo()
     files: dict[str, int] = {}
     for caller, operation in operations:
-        trace = message.traces[f"{operation.name}@{caller}"]
+        trace = message.traces[f"{caller}{operation.name}"]
         for frame in operation.traceback:
-            path, line, function, text = tuple(frame)[:4]
-            trace.file_line_cols.add(
-                file_index=files.setdefault(path, len(files)),
-                line=line,
-                func=function,
-                code=text or "",
-            )
+            path, line = tuple(frame)[:2]
+            trace.file_line_cols.add(file_index=files.setdefault(path, len(files)), line=line)
     message.files.extend(files)
     return message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.golden.registry import Run, program, raised
+from tests.golden.registry import InternalNames, Run, program, raised
 
 
 def parts(**tensors):
@@ -303,3 +303,32 @@ def branches_and_loops(tf):
     _, looped = tf.while_loop(
         lambda i, _: i < 3, lambda i, r: (i + 1, tf.concat([r, r], axis=1)), [0, x])
     return Run(parts(chosen=chosen, looped=looped), {flag: False})
+
+
+@program
+def gathered_with_a_default(tf):
+    path = "python.ops.ragged.ragged_batch_gather_with_default_op"
+    gather = InternalNames(tf, path).batch_gather_with_default
+    ragged = tf.ragged.constant([["a", "b"], [], ["c"]])
+    dense = tf.constant([["a", "b"], ["c", "d"]])
+    nested = tf.ragged.constant([[[1, 2], [3]], [[4]]])
+    return Run(parts(
+        ragged=gather(ragged, [[1, 0, -1], [0, -1, 0], [0, 0, -1]], "?"),
+        rows=gather(ragged, tf.ragged.constant([[1], [0, -1], [0]]), "none"),
+        dense=gather(dense, [[-1, 1], [0, -1]], "?"),
+        vector=gather(tf.constant([3.0, 4.0]), [1, -1], 0.5),
+        nested=gather(nested, tf.ragged.constant([[1, -1], [0, 0]], dtype=tf.int32), 9)))
+
+
+@program
+def conversions_of_either_kind(tf):
+    path = "python.ops.ragged.ragged_conversion_ops"
+    ops, ragged = InternalNames(tf, path), rows(tf)
+    dense = tf.constant([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    sparse = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [1.0, 2.0, 3.0], [3, 2])
+    found = parts(ragged=ops.from_tensor(ragged), made=ops.from_tensor(dense, padding=0.0),
+                  sparse=ops.from_sparse(sparse), lengths=ops.from_tensor(dense, lengths=[2, 1]))
+    found.update(same=ops.to_tensor(dense), filled=ops.to_tensor(ragged, -1.0),
+                 indices=ops.to_sparse(ragged).indices)
+    return Run(found, facts={"same": ops.from_tensor(ragged) is ragged,
+                             "dense": ops.to_tensor(dense) is dense})

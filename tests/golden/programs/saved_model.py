@@ -160,3 +160,12 @@ def seeds_of_reloaded_functions(tf):
             )
             tf.saved_model.save(module, path)
         return Run(facts={"seeds": [reloaded(path, seed) for seed in (None, 7)]})
+
+
+@program
+def main_operations(tf):
+    v = tf.get_variable("v", initializer=3.0)
+    w = tf.get_variable("w", initializer=1, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    start = tf.saved_model.main_op.main_op()
+    after = tf.saved_model.main_op_with_restore(tf.no_op(name="restore"))
+    return [Run({"v": v, "w": w}, setup=[start]), Run({"v": v}, setup=[after])]

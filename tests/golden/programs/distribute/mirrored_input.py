@@ -203,6 +203,15 @@ def input_of_one_device(tf):
 
 
 @program
+def each_replica_has_a_whole_batch_in_strategies_of_contrib(tf):
+    strategy = tf.contrib.distribute.MirroredStrategy(DEVICES)
+    with strategy.scope():
+        iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(12).batch(2))
+        doubled = strategy.unwrap(strategy.experimental_run(lambda x: x * 2, iterator))
+    return Run(facts={"walked": walked(tf, iterator.initialize(), doubled, 2)})
+
+
+@program
 def an_iterator_over_several_devices(tf):
     module = internal_module(tf, "data.multi_device", "python.data.ops.multi_device_iterator_ops")
     dataset = tf.data.Dataset.range(7).map(lambda x: (x, tf.cast(x, tf.float32) / 2.0))

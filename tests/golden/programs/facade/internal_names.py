@@ -6,26 +6,12 @@ import gc
 import unittest
 
 import numpy as np
-from tests.golden.registry import Run, eagerly, internal_module, program, raised
-
-
-class _Internal:
-    """The names of an internal module, by TensorFlow's path."""
-
-    def __init__(self, tf, path):
-        self._tf, self._path = tf, path
-
-    def __getattr__(self, name):
-        if self._tf.__name__ == "stillflow":
-            from stillflow.facade.lookup import lookup
-
-            return lookup("tensorflow." + self._path, name)
-        return getattr(internal_module(self._tf, "", self._path), name)
+from tests.golden.registry import InternalNames, Run, eagerly, program, raised
 
 
 @program
 def monitored_metrics(tf):
-    monitoring = _Internal(tf, "python.eager.monitoring")
+    monitoring = InternalNames(tf, "python.eager.monitoring")
     facts = {}
     counter = monitoring.Counter("golden/counter", "description", "label")
     cell = counter.get_cell("a")
@@ -55,7 +41,7 @@ def monitored_metrics(tf):
 
 @program
 def sampled_metrics(tf):
-    monitoring = _Internal(tf, "python.eager.monitoring")
+    monitoring = InternalNames(tf, "python.eager.monitoring")
     facts = {}
     for scale, factor, count in ((1.0, 2.0, 3), (1, 10, 1), (0.5, 1.5, 6)):
         buckets = monitoring.ExponentialBuckets(scale, factor, count)
@@ -76,7 +62,7 @@ def _histogram(message):
 
 @program
 def tpu_topologies(tf):
-    topology = _Internal(tf, "python.tpu.topology")
+    topology = InternalNames(tf, "python.tpu.topology")
     places = np.array([[[0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0]]])
     made = topology.Topology(mesh_shape=[2, 2, 1], device_coordinates=places)
     read = topology.Topology(serialized=made.serialized())
@@ -116,8 +102,8 @@ def tpu_topologies(tf):
 
 @program
 def damaged_tpu_topologies(tf):
-    topology = _Internal(tf, "python.tpu.topology")
-    message = _Internal(tf, "core.protobuf.tpu.topology_pb2").TopologyProto
+    topology = InternalNames(tf, "python.tpu.topology")
+    message = InternalNames(tf, "core.protobuf.tpu.topology_pb2").TopologyProto
     facts = {}
     for name, fields in (
         ("two sizes", {"mesh_shape": [2, 2]}),
@@ -139,8 +125,8 @@ def damaged_tpu_topologies(tf):
 
 @program
 def attributes_that_are_no_parts(tf):
-    base = _Internal(tf, "python.training.tracking.base")
-    tracking = _Internal(tf, "python.training.tracking.tracking")
+    base = InternalNames(tf, "python.training.tracking.base")
+    tracking = InternalNames(tf, "python.training.tracking.tracking")
 
     class Thing(tracking.AutoTrackable):
         pass
@@ -260,7 +246,7 @@ def templates_in_scopes_and_stores_at_once(tf):
 
 @program
 def parts_of_metrics(tf):
-    metrics = _Internal(tf, "python.ops.metrics_impl")
+    metrics = InternalNames(tf, "python.ops.metrics_impl")
     variable = metrics.metric_variable([], tf.float64, name="kept")
     value = metrics._aggregate_variable(variable, ["values"])
     ratios = [
@@ -291,7 +277,7 @@ def parts_of_metrics(tf):
 
 @program
 def convolutions_of_single_channels(tf):
-    backend = _Internal(tf, "python.keras.backend")
+    backend = InternalNames(tf, "python.keras.backend")
     x = tf.constant(np.arange(64, dtype=np.float32).reshape(2, 4, 4, 2))
     kernel = tf.constant(np.cos(np.arange(24, dtype=np.float32)).reshape(2, 2, 2, 3))
     first = tf.transpose(x, [0, 3, 1, 2])
@@ -312,7 +298,7 @@ def convolutions_of_single_channels(tf):
 
 @program
 def cases_by_another_choice(tf):
-    helper = _Internal(tf, "python.ops.control_flow_ops")._case_helper
+    helper = InternalNames(tf, "python.ops.control_flow_ops")._case_helper
     x = tf.placeholder(tf.int32, [])
 
     def pairs():
@@ -344,7 +330,7 @@ def cases_of_dictionaries_at_once(tf):
 
 @program
 def shapes_broadcast(tf):
-    shapes = _Internal(tf, "python.framework.common_shapes")
+    shapes = InternalNames(tf, "python.framework.common_shapes")
     facts = {}
     for x, y in (
         ([2, 1], [1, 3]), ([2, 3], [3]), ([None, 3], [2, 1]), ([2], [3]), ([None], [1]),
@@ -362,7 +348,7 @@ def shapes_broadcast(tf):
 
 @program
 def small_functions_of_keras(tf):
-    utils = _Internal(tf, "python.keras.utils.generic_utils")
+    utils = InternalNames(tf, "python.keras.utils.generic_utils")
 
     def around(first):
         return lambda x, y=3: (first, x, y)
@@ -388,8 +374,8 @@ def small_functions_of_keras(tf):
 
 @program
 def modes_of_keras_tests(tf):
-    modes = _Internal(tf, "python.keras.keras_parameterized")
-    utils = _Internal(tf, "python.keras.testing_utils")
+    modes = InternalNames(tf, "python.keras.keras_parameterized")
+    utils = InternalNames(tf, "python.keras.testing_utils")
     seen = []
 
     def see(test, *more):
@@ -436,7 +422,7 @@ def tests_of_layers(tf):
 
 
 def _layers_tested(tf):
-    utils = _Internal(tf, "python.keras.testing_utils")
+    utils = InternalNames(tf, "python.keras.testing_utils")
     layers = tf.keras.layers
     shapes = []
     for kind, kwargs, shape in (
@@ -467,9 +453,9 @@ def _layers_tested(tf):
 
 @program
 def transformers_of_syntax_trees(tf):
-    transformer = _Internal(tf, "python.autograph.pyct.transformer")
-    parser = _Internal(tf, "python.autograph.pyct.parser")
-    inspect_utils = _Internal(tf, "python.autograph.pyct.inspect_utils")
+    transformer = InternalNames(tf, "python.autograph.pyct.transformer")
+    parser = InternalNames(tf, "python.autograph.pyct.parser")
+    inspect_utils = InternalNames(tf, "python.autograph.pyct.inspect_utils")
     seen = []
 
     class Renamed(transformer.Base):

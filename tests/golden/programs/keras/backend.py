@@ -67,3 +67,18 @@ def cells_of_v2(tf):
         fetches[name] = tf.keras.layers.RNN(cell)(x)
         fetches[name + "_config"] = tf.constant(str(sorted(cell.get_config())))
     return Run(fetches, setup=[tf.global_variables_initializer()])
+
+
+@program
+def elementwise_functions(tf):
+    b = tf.keras.backend
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = tf.constant([[0.5, -1.0, 2.0]])
+    one = {name: getattr(b, name)(x) for name in (
+        "square", "abs", "exp", "round", "sign", "sin", "cos", "softmax", "softplus", "softsign",
+        "sigmoid", "tanh")}
+    two = {name: getattr(b, name)(x, y) for name in (
+        "equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "maximum",
+        "minimum", "pow")}
+    return Run(dict(one, log=b.log(b.abs(x)), cast=b.cast(x, "int64"), axis=b.softmax(x, 0), **two),
+               {x: [[0.5, 2.5, -2.0], [1.0, 3.0, 2.0]]})

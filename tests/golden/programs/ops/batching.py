@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.golden.registry import Run, program, raised
+from tests.golden.registry import InternalNames, Run, program, raised
 
 MICROS = 2000
 
@@ -120,3 +120,21 @@ def shapes(tf):
         "scalar": raised(_batch, tf, [tf.constant(1.0)]),
         "grad": str(tf.raw_ops.UnbatchGrad(
             original_input=rows, batch_index=made.batch_index, grad=rows, id=made.id).shape)})
+
+
+@program
+def by_operations_around_a_function(tf):
+    module = InternalNames(tf, "contrib.batching.python.ops.batch_ops")
+    x, words = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.string, [None])
+
+    @module.batch_function_v1(1, 8, MICROS, allowed_batch_sizes=[4, 8], max_enqueued_batches=3)
+    def several(values, texts):
+        return [2.0 * values, texts]
+
+    @module.batch_function_v1(1, 8, MICROS)
+    def one(values):
+        return tf.reduce_sum(values, 1)
+
+    return Run({"several": several(x, words), "one": one(x)},
+               {x: [[1.0, 2.0], [3.0, 4.0]], words: ["a", "b"]},
+               facts={"refused": raised(one, 1.0)})

@@ -128,3 +128,13 @@ def batch_normalization(tf):
         setup=[tf.global_variables_initializer()],
         facts={"updates": [updates, len(layer.updates)], "name": layer.name},
     )
+
+
+@program
+def strings(tf):
+    s = tf.compat.v2.strings
+    words = tf.placeholder(tf.string, [3], name="words")
+    return Run({"buckets": s.to_hash_bucket(words, 100), "named": s.to_hash_bucket(words, 7, "n"),
+                "numbers": s.to_number(words, tf.int64), "floats": s.to_number(words, name="f"),
+                "length": s.length(words), "joined": s.reduce_join(words, separator="-")},
+               {words: ["1", "-22", "333"]})

@@ -16,6 +16,25 @@ LOGITS = [[1.2, -0.4, 0.9], [0.1, 2.5, -1.0], [-3.0, 0.4, 0.3], [0.2, 0.2, 0.2]]
 
 
 @program
+def a_mapper_of_ones_own(tf):
+    module = internal_module(tf, "stillflow_contrib.kernel_methods.dense_kernel_mapper",
+                             "contrib.kernel_methods.python.mappers.dense_kernel_mapper")
+    base = module.DenseKernelMapper
+
+    class Mapper(base):
+        name, output_dim = "own", 2
+
+        def map(self, input_tensor):
+            return super().map(input_tensor)
+
+        def __repr__(self):
+            return "a mapper"
+
+    return Run(facts={"map": raised(Mapper().map, 1.0), "abstract": raised(base)["class"],
+                      "error": issubclass(module.InvalidShapeError, Exception)})
+
+
+@program
 def mapped(tf):
     rows = tf.placeholder(tf.float32, [None, 3], name="rows")
     mapper = tf.contrib.kernel_methods.RandomFourierFeatureMapper(3, 5, 0.7, seed=8, name="first")

@@ -355,3 +355,29 @@ def forests_in_meta_graphs(tf):
     with tf.Graph().as_default():
         facts["read"] = raised(tf.train.import_meta_graph, meta)
     return Run(facts=facts)
+
+
+@program
+def metrics_by_name(tf):
+    metrics = tf.contrib.tensor_forest.eval_metrics
+    shares = tf.constant([[0.1, 0.5, 0.2, 0.05, 0.05, 0.1], [0.3, 0.1, 0.1, 0.1, 0.2, 0.2],
+                          [0.25, 0.15, 0.2, 0.1, 0.1, 0.2]])
+    classes, labels = tf.constant([[1], [0], [1]]), tf.constant([[1], [3], [1]])
+    guesses, truths = tf.constant([[1.0], [2.5], [2.0]]), tf.constant([[1.0], [3.0], [2.0]])
+    given = {"probabilities": (shares, labels), "classes": (classes, classes > 0),
+             "scores": (guesses, truths)}
+    fetches, updates, keys = {}, {}, {}
+    for name in ("accuracy", "auc", "sigmoid_entropy", "softmax_entropy", "r2", "predictions",
+                 "classification_log_loss", "precision", "precision_at_thresholds", "recall",
+                 "recall_at_thresholds", "top_5"):
+        keys[name] = metrics.get_prediction_key(name)
+        predictions, targets = given[keys[name]]
+        if name in ("auc", "precision_at_thresholds", "recall_at_thresholds"):
+            targets = tf.equal(targets, 1)
+        found = metrics.get_metric(name)(predictions, targets)
+        if name == "predictions":
+            fetches[name] = found
+        else:
+            fetches[name], updates[name] = found
+    return Run(fetches, train=updates, setup=[tf.local_variables_initializer()], facts={
+        "keys": keys, "unknown": raised(metrics.get_metric, "none")})

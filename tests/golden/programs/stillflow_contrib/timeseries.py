@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import warnings
 
 import numpy as np
@@ -406,6 +408,34 @@ def a_model_served_in_one_call(tf):
     return Run(facts={
         name: [sorted(output.as_signature_def(received.receiver_tensors).inputs),
                sorted(output.outputs)] for name, output in spec.export_outputs.items()})
+
+
+@program(rtol=1e-3, reason="filters in single precision, after a step of training")
+def a_saved_model_called(tf):
+    series, folder = tf.contrib.timeseries, tempfile.mkdtemp()
+    utils = series.saved_model_utils
+    estimator = _structural(tf, width=1, dtype=tf.float32, periodicities=None,
+                            cycle_num_latent_values=3, model_dir=folder)
+    reader = series.NumpyReader({"times": STEPS[:12], "values": np.sin(STEPS[:12] / 3.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of gradients of slices that become dense
+        estimator.train(series.WholeDatasetInputFn(reader), steps=1)
+    path = estimator.export_saved_model(folder, estimator.build_raw_serving_input_receiver_fn())
+    with tf.Graph().as_default(), tf.Session() as session:
+        signatures = tf.saved_model.loader.load(session, ["serve"], path)
+        first = {"times": STEPS[:8], "values": np.sin(STEPS[:8] / 3.0)}
+        state = utils.cold_start_filter(signatures, session, first)
+        more = {"times": STEPS[8:11], "values": np.sin(STEPS[8:11] / 3.0)}
+        later = utils.filter_continuation(state, signatures, session, more)
+        predicted = utils.predict_continuation(later, signatures, session, steps=3)
+        at_times = utils.predict_continuation(
+            later, signatures, session, times=np.array([12, 14]), exogenous_features={})
+        early = raised(utils.predict_continuation, later, signatures, session)
+    shutil.rmtree(folder)
+    return Run(facts={
+        "keys": [sorted(found) for found in (state, later, predicted)], "neither": early,
+        "times": [found["times"] for found in (state, later, predicted, at_times)],
+        "means": [predicted["mean"], at_times["mean"]]})
 
 
 @program

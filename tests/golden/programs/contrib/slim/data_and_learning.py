@@ -26,6 +26,22 @@ def _example(tf, **features):
 
 
 @program
+def a_decoder_of_ones_own(tf):
+    base = tf.contrib.slim.data_decoder.DataDecoder
+
+    class Decoder(base):
+        def decode(self, data, items):
+            return super().decode(data, items) or [data + item for item in items]
+
+        def list_items(self):
+            return super().list_items() or ["a", "b"]
+
+    decoder = Decoder()
+    return Run(facts={"items": decoder.list_items(), "decoded": decoder.decode("x", ["a"]),
+                      "abstract": raised(base)["class"]})
+
+
+@program
 def decoded_tensors(tf):
     decoder = tf.contrib.slim.tfexample_decoder
     serialized = tf.placeholder(tf.string, [])

@@ -341,3 +341,12 @@ def quantized_between_ends_the_wrong_way_round(tf):
             tf.raw_ops.FakeQuantWithMinMaxVarsGradient(gradients=x, inputs=x, **ends),
         ]
     return Run(fetches)
+
+
+@program
+def polynomials(tf):
+    x = tf.placeholder(tf.float32, [3])
+    value = tf.math.polyval([tf.constant(2.0), x, 1.0], x)
+    return Run({"value": value, "gradient": tf.gradients(value, x)[0],
+                "none": tf.math.polyval([], x), "one": tf.math.polyval([4.0], x)},
+               {x: [0.5, -1.0, 2.0]})

@@ -146,3 +146,15 @@ def errors(tf):
                 "repeated": raised(session.run, repeated)}
 
     return [Run(call=use), Run({"unchecked": unchecked})]
+
+
+@program
+def gradients_of_products_with_dense_tensors(tf):
+    values = tf.constant([1.0, -2.0, 4.0])
+    sparse = tf.SparseTensor([[0, 1], [1, 0], [1, 2]], values, [2, 3])
+    row, whole = tf.constant([[2.0, 4.0, 8.0]]), tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = {}
+    for name, result, dense in (("times", sparse * whole, whole), ("over", sparse / whole, whole)):
+        found[name] = tf.gradients(tf.reduce_sum(result.values * values), [values, dense])
+    found["row"] = tf.gradients(tf.reduce_sum((sparse * row).values), [values, row])
+    return Run(found)

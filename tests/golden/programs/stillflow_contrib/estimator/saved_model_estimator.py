@@ -122,3 +122,24 @@ def some_modes(tf, folder):
         "missing": raised(estimator.evaluate, renamed)["class"],
         "dtype": raised(estimator.evaluate, other_type),
     }  # fmt: skip
+
+
+@in_folder
+def exported_by_names_of_contrib(tf, folder):
+    estimator = tf.contrib.estimator
+    made = []
+
+    class Exports:
+        def export_saved_model(self, *args, **kwargs):
+            made.append([args, sorted(kwargs.items(), key=str)])
+            return "one"
+
+        def experimental_export_all_saved_models(self, *args, **kwargs):
+            made.append([args, sorted(kwargs.items(), key=str)])
+            return "all"
+
+    found = [estimator.export_saved_model_for_mode(
+                 Exports(), "base", "receiver", assets_extra={"a": "b"}, mode="eval"),
+             estimator.export_all_saved_models(
+                 Exports(), "base", {"train": "receiver"}, checkpoint_path="path")]
+    return {"returned": found, "passed": repr(made)}

@@ -366,3 +366,31 @@ def batches_of_files(tf):
              "records": records["age"].name,
              "runners": [runner.name for runner in tf.get_collection("queue_runners")]}
     return Run(facts=facts)
+
+
+@program
+def a_users_model_with_metrics_of_two_classes(tf):
+    def model(features, labels, mode):
+        weight = tf.get_variable("w", initializer=[[0.5], [-1.0]])
+        predictions = tf.sigmoid(tf.matmul(features["x"], weight))
+        if mode == "infer":
+            return predictions, None, None
+        loss = tf.losses.log_loss(labels, predictions)
+        step = tf.train.get_global_step()
+        return predictions, loss, tf.train.GradientDescentOptimizer(0.5).minimize(loss, step)
+
+    def inputs():
+        x = tf.constant([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [-1.0, 0.5]])
+        return {"x": x}, tf.constant([[1.0], [0.0], [1.0], [1.0]])
+
+    folder = tempfile.mkdtemp()
+    try:
+        estimator = tf.contrib.learn.LogisticRegressor(
+            model, thresholds=[0.25, 0.5], model_dir=folder)
+        estimator.fit(input_fn=inputs, steps=2)
+        found = estimator.evaluate(input_fn=inputs, steps=1)
+        predicted = list(estimator.predict(input_fn=lambda: inputs()[0], as_iterable=True))
+    finally:
+        shutil.rmtree(folder)
+    return Run(facts={"evaluated": {key: float(found[key]) for key in sorted(found)},
+                      "predicted": np.array(predicted[:4])})
