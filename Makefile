@@ -64,6 +64,7 @@ lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/python tools/check_words.py
 	$(BIN)/python tools/make_api.py --check
 	$(BIN)/python tools/readme_tables.py --check
+	$(BIN)/python tools/test_index.py --check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(wildcard .github/workflows/*.yml)
 	$(BIN)/zizmor --offline --quiet .github
 
