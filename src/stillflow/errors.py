@@ -449,7 +449,7 @@ class Status:
 
 
 @export("errors.raise_exception_on_not_ok_status")
-class raise_exception_on_not_ok_status:  # noqa: N801 - the public name
+class raise_exception_on_not_ok_status:
     """Context that gives a `Status` and raises the matching exception if it ends up not OK."""
 
     def __enter__(self) -> Status:

@@ -60,7 +60,7 @@ def test_metrics_are_logged_as_numpy_prints_them(trained, caplog):
     with caplog.at_level(logging.INFO, "tensorflow"):
         results = trained.evaluate(once)
     (line,) = [line for line in caplog.messages if line.startswith("Saving dict")]
-    shown = ", ".join("%s = %s" % item for item in sorted(results.items()))  # noqa: UP031
+    shown = ", ".join("%s = %s" % item for item in sorted(results.items()))
     assert line == f"Saving dict for global step 60: {shown}"
 
 

@@ -44,11 +44,11 @@ def subclassed(tf):
     """Return a model that only its class describes, whose methods do not say `self`."""
 
     class Own(tf.keras.Model):
-        def __init__(this):  # noqa: N805
+        def __init__(this):
             super().__init__()
             this.dense, this.dropout = tf.keras.layers.Dense(2), tf.keras.layers.Dropout(0.5)
 
-        def call(this, x, training=None):  # noqa: N805
+        def call(this, x, training=None):
             return this.dropout(this.dense(x), training=training)
 
     return Own()

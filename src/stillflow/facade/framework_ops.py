@@ -150,7 +150,7 @@ class NullContextmanager:
         pass
 
 
-class name_scope_v2:  # noqa: N801 - TensorFlow's name
+class name_scope_v2:
     """A name scope that can be entered again, each time as a scope of its own."""
 
     def __init__(self, name: str) -> None:

@@ -11,7 +11,7 @@ class ScopedTFStatus:
     """The status of a call into TensorFlow's compiled part, where there are no calls into."""
 
 
-class TF_Buffer:  # noqa: N801 - TensorFlow's name
+class TF_Buffer:
     """Bytes that a call into TensorFlow's compiled part gives back."""
 
     def __init__(self, data: bytes) -> None:

@@ -41,7 +41,7 @@ def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
 
 
 @export("name_scope", "keras.backend.name_scope")
-class name_scope:  # noqa: N801 - the public name
+class name_scope:
     """A context that puts names made inside under a scope.
 
     Args:

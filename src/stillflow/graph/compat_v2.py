@@ -29,7 +29,7 @@ export_value("compat.v2.DeviceSpec", DeviceSpecV2)
 
 
 @export("compat.v2.name_scope", "compat.v2.keras.backend.name_scope")
-class name_scope:  # noqa: N801
+class name_scope:
     """A context in whose scope operations are named; it can be entered again and again.
 
     Args:

@@ -48,13 +48,13 @@ class L1L2(Regularizer):
 
 
 @export("keras.regularizers.l1")
-def l1(l: float = 0.01) -> L1L2:  # noqa: E741 - the public name
+def l1(l: float = 0.01) -> L1L2:
     """`l * sum(abs(x))`."""
     return L1L2(l1=l)
 
 
 @export("keras.regularizers.l2")
-def l2(l: float = 0.01) -> L1L2:  # noqa: E741 - the public name
+def l2(l: float = 0.01) -> L1L2:
     """`l * sum(x ** 2)`."""
     return L1L2(l2=l)
 

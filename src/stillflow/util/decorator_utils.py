@@ -52,7 +52,7 @@ def validate_callable(func: Any, decorator_name: str) -> None:
         )
 
 
-class classproperty:  # noqa: N801 - its name
+class classproperty:
     """A property of a class."""
 
     def __init__(self, func: Callable[[Any], Any]) -> None:

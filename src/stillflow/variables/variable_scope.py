@@ -298,7 +298,7 @@ def _rename_first(wrapped: Any) -> Callable[..., Any]:
 
 
 @export("variable_scope")
-class variable_scope:  # noqa: N801 - the public name
+class variable_scope:
     """A context that prefixes variable names and sets defaults for `get_variable`.
 
     Args:

@@ -6,7 +6,6 @@ import ast
 import json
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 from stillflow.cli.checking.old_api import signs
 
@@ -63,7 +62,7 @@ def test_lines_that_1_15_reads(line):
     assert found(line) == []
 
 
-def test_check_says_so_beforehand(launcher):  # noqa: F811
+def test_check_says_so_beforehand(launcher):
     launcher.write("a.py", "import tensorflow as tf\n\nx = tf.concat(0, [[1], [2]])\n")
     done = launcher.run("check", "a.py")
     assert done.returncode == 0

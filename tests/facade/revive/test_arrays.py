@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
-
-def test_arrays_of_uneven_lists(launcher):  # noqa: F811
+def test_arrays_of_uneven_lists(launcher):
     out, said = launcher.program("""
         import numpy as np
         uneven = np.array([[1, 2], [3]])
@@ -20,7 +18,7 @@ def test_arrays_of_uneven_lists(launcher):  # noqa: F811
     assert said.count("np.array takes lists of different lengths") == 1
 
 
-def test_functions_of_uneven_lists(launcher):  # noqa: F811
+def test_functions_of_uneven_lists(launcher):
     printed, said = launcher.program(
         """
         import numpy as np
@@ -44,7 +42,7 @@ def test_functions_of_uneven_lists(launcher):  # noqa: F811
     assert said.count("np.reshape takes lists of different lengths") == 1
 
 
-def test_arrays_are_copied_where_they_have_to_be(launcher):  # noqa: F811
+def test_arrays_are_copied_where_they_have_to_be(launcher):
     out, _ = launcher.program("""
         import numpy as np
         kept = np.zeros(2)
@@ -59,7 +57,7 @@ def test_arrays_are_copied_where_they_have_to_be(launcher):  # noqa: F811
     assert out.splitlines() == ["True", "[1 2] float32", "float32", "refused"]
 
 
-def test_arrays_are_stacked_from_generators(launcher):  # noqa: F811
+def test_arrays_are_stacked_from_generators(launcher):
     out, _ = launcher.program("""
         import numpy as np
         rows = lambda: (np.full(2, row) for row in range(3))
@@ -79,7 +77,7 @@ def test_arrays_are_stacked_from_generators(launcher):  # noqa: F811
     ]
 
 
-def test_bytes_of_numbers(launcher):  # noqa: F811
+def test_bytes_of_numbers(launcher):
     out, _ = launcher.program("""
         import numpy as np
         pixels = np.fromstring(b"ab\\x00", np.uint8)
@@ -102,7 +100,7 @@ def test_bytes_of_numbers(launcher):  # noqa: F811
     ]
 
 
-def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
+def test_functions_that_gave_lists_give_lists(launcher):
     out, _ = launcher.program("""
         import numpy as np
         grid = np.meshgrid([1, 2], [3])
@@ -116,7 +114,7 @@ def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
     ]
 
 
-def test_kinds_of_types_are_those_of_old_numpy_in_the_program_alone(launcher):  # noqa: F811
+def test_kinds_of_types_are_those_of_old_numpy_in_the_program_alone(launcher):
     library = launcher.folder / "site-packages"
     library.mkdir()
     library.joinpath("today.py").write_text(
@@ -134,7 +132,7 @@ def test_kinds_of_types_are_those_of_old_numpy_in_the_program_alone(launcher):  
     assert said.count("asks for any floating here, as in old NumPy") == 1
 
 
-def test_numbers_in_lists_print_plainly(launcher):  # noqa: F811
+def test_numbers_in_lists_print_plainly(launcher):
     out, _ = launcher.program("""
         import numpy as np
         print([np.float32(0.5), np.int64(3)], {"loss": np.float64(0.25)}, (np.bool_(True),))
@@ -144,7 +142,7 @@ def test_numbers_in_lists_print_plainly(launcher):  # noqa: F811
     assert out.splitlines() == ["[0.5, 3] {'loss': 0.25} (True,)", "[2.5] [0.333]"]
 
 
-def test_numbers_that_a_type_cannot_hold_are_cast_silently(launcher):  # noqa: F811
+def test_numbers_that_a_type_cannot_hold_are_cast_silently(launcher):
     launcher.write(
         "program.py",
         "import numpy as np\nx = np.float32(1)\n"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
-
 FETCH = """
 import sys
 from six.moves import urllib
@@ -15,7 +13,7 @@ except Exception as error:
 """
 
 
-def test_a_copy_of_the_users_is_opened(launcher):  # noqa: F811
+def test_a_copy_of_the_users_is_opened(launcher):
     launcher.write("data/train-labels-idx1-ubyte.gz", "labels")
     launcher.write("data/a.txt", "text")
     printed, said = launcher.program(FETCH, STILLFLOW_DATA=str(launcher.folder / "data"))
@@ -23,7 +21,7 @@ def test_a_copy_of_the_users_is_opened(launcher):  # noqa: F811
     assert "/mnist/train-labels-idx1-ubyte.gz is read from " in said
 
 
-def test_what_cannot_be_fetched_is_said_with_its_checksum(launcher):  # noqa: F811
+def test_what_cannot_be_fetched_is_said_with_its_checksum(launcher):
     printed, said = launcher.program(FETCH)
     assert printed == "URLError\n"
     assert said.count("stillflow: ") == 1
@@ -33,7 +31,7 @@ def test_what_cannot_be_fetched_is_said_with_its_checksum(launcher):  # noqa: F8
     )
 
 
-def test_plain_urllib_is_left_alone_where_nothing_is_revived(launcher):  # noqa: F811
+def test_plain_urllib_is_left_alone_where_nothing_is_revived(launcher):
     launcher.write("program.py", FETCH)
     done = launcher.run("--no-revive", "program.py")
     assert (done.stdout, done.stderr) == ("URLError\n", "")

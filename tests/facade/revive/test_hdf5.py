@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 pytest.importorskip("h5py")
 
 
-def test_text_and_values(launcher):  # noqa: F811
+def test_text_and_values(launcher):
     out, said = launcher.program("""
         import copy, json, pickle
         import h5py
@@ -35,7 +34,7 @@ def test_text_and_values(launcher):  # noqa: F811
     assert said.count("Dataset.value was removed from h5py") == 1
 
 
-def test_a_file_without_a_mode(launcher):  # noqa: F811
+def test_a_file_without_a_mode(launcher):
     out, _ = launcher.program("""
         import os, sys
         import h5py

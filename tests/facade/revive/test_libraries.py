@@ -6,7 +6,6 @@ import importlib
 import sys
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 from stillflow.facade.revive import old_imp, tables
 from stillflow.facade.revive.attributes import resolve
@@ -31,7 +30,7 @@ def test_every_entry_of_the_tables_stands_for_something(module, name):
     resolve(entry)
 
 
-def test_numpy_names(launcher):  # noqa: F811
+def test_numpy_names(launcher):
     out, said = launcher.program("""
         import numpy as np
         print(np.int, np.bool(1), np.zeros(1, np.float).dtype, np.object, np.Inf, np.NINF)
@@ -53,7 +52,7 @@ def test_numpy_names(launcher):  # noqa: F811
     assert said.count("numpy.asscalar was removed; it is Stillflow's here") == 1
 
 
-def test_standard_library(launcher):  # noqa: F811
+def test_standard_library(launcher):
     out, said = launcher.program("""
         import collections, fractions, inspect, itertools, string, sys, time, types, cgi, imp
         from collections import Mapping
@@ -75,7 +74,7 @@ def test_standard_library(launcher):  # noqa: F811
     assert "collections.Mapping was removed; it is collections.abc.Mapping here" in said
 
 
-def test_packages_that_have_become_files_still_hold_their_old_modules(launcher):  # noqa: F811
+def test_packages_that_have_become_files_still_hold_their_old_modules(launcher):
     out, said = launcher.program("""
         from scipy.sparse.linalg.eigen.arpack import eigsh
         print(eigsh.__name__)
@@ -84,14 +83,14 @@ def test_packages_that_have_become_files_still_hold_their_old_modules(launcher):
     assert "the module scipy.sparse.linalg.eigen.arpack was removed" in said
 
 
-def test_nothing_comes_back_without_leave(launcher):  # noqa: F811
+def test_nothing_comes_back_without_leave(launcher):
     launcher.write("program.py", "import numpy as np; np.int")
     assert "AttributeError" in launcher.run("--no-revive", "program.py").stderr
     launcher.write("program.py", "import collections; collections.Mapping")
     assert "AttributeError" in launcher.run("--no-revive", "program.py").stderr
 
 
-def test_scipy_names(launcher):  # noqa: F811
+def test_scipy_names(launcher):
     pytest.importorskip("scipy")
     out, _ = launcher.program("""
         import numpy as np, scipy, scipy.misc, scipy.integrate, scipy.signal
@@ -102,7 +101,7 @@ def test_scipy_names(launcher):  # noqa: F811
     assert out.splitlines() == ["True 6.0 2.0", "[0. 0.] [0. 1. 0.] (2, 2)"]
 
 
-def test_pillow_names(launcher):  # noqa: F811
+def test_pillow_names(launcher):
     pytest.importorskip("PIL")
     out, _ = launcher.program("""
         from PIL import Image, ImageDraw, ImageFont
@@ -113,7 +112,7 @@ def test_pillow_names(launcher):  # noqa: F811
     assert out == "True\nTrue True\n"
 
 
-def test_numpy_load_reads_objects_and_says_so(launcher):  # noqa: F811
+def test_numpy_load_reads_objects_and_says_so(launcher):
     out, said = launcher.program("""
         import numpy as np
         np.save("objects.npy", np.array([{"a": 1}], object))
@@ -139,13 +138,13 @@ def test_numpy_load_reads_objects_and_says_so(launcher):  # noqa: F811
     ],
 )
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
-def test_matplotlib_draws_without_a_display(launcher, environment, backend):  # noqa: F811
+def test_matplotlib_draws_without_a_display(launcher, environment, backend):
     launcher.write("program.py", "import os; print(os.environ.get('MPLBACKEND'))")
     assert launcher.run("program.py", **environment).stdout == f"{backend}\n"
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
-def test_without_a_display_nobody_is_waited_for(launcher):  # noqa: F811
+def test_without_a_display_nobody_is_waited_for(launcher):
     launcher.write("matplotlib/__init__.py", "")
     launcher.write(
         "matplotlib/backend_bases.py",
@@ -166,7 +165,7 @@ def test_without_a_display_nobody_is_waited_for(launcher):  # noqa: F811
     assert launcher.run("program.py", DISPLAY="", WAYLAND_DISPLAY="").stdout == "waits 0.5\n"
 
 
-def test_distribution_is_that_of_tensorflow(launcher):  # noqa: F811
+def test_distribution_is_that_of_tensorflow(launcher):
     code = """
         import importlib.metadata as metadata
         print(metadata.version("tensorflow"), metadata.version("TensorFlow_GPU"))
@@ -225,7 +224,7 @@ def test_cgi_headers():
     assert cgi.parse_header("text/html; charset=utf-8") == ("text/html", {"charset": "utf-8"})
 
 
-def test_reshape_takes_the_shape_by_its_old_name(launcher):  # noqa: F811
+def test_reshape_takes_the_shape_by_its_old_name(launcher):
     out, said = launcher.program("""\
         import numpy as np
         print(np.reshape(np.arange(4), newshape=(2, 2)).tolist())
@@ -235,7 +234,7 @@ def test_reshape_takes_the_shape_by_its_old_name(launcher):  # noqa: F811
     assert not said
 
 
-def test_distributions_and_resources_where_setuptools_has_dropped_them(launcher):  # noqa: F811
+def test_distributions_and_resources_where_setuptools_has_dropped_them(launcher):
     out, _ = launcher.program("""
         import pkg_resources  # setuptools' own where it is installed
         print(pkg_resources.get_distribution("tensorflow").version)
@@ -262,7 +261,7 @@ def test_distributions_and_resources_where_setuptools_has_dropped_them(launcher)
     ]  # fmt: skip
 
 
-def test_summaries_of_tensorboard(launcher):  # noqa: F811
+def test_summaries_of_tensorboard(launcher):
     pytest.importorskip("tensorboard")
     out, _ = launcher.program("""
         import tensorflow as tf
@@ -281,7 +280,7 @@ def test_summaries_of_tensorboard(launcher):  # noqa: F811
     ]
 
 
-def test_libraries_that_look_after_themselves_are_not_spoken_of(launcher):  # noqa: F811
+def test_libraries_that_look_after_themselves_are_not_spoken_of(launcher):
     launcher.write(
         "site-packages/guarded.py",
         "try:\n    from itertools import izip, imap\n    import imp\nexcept ImportError:\n"
@@ -299,7 +298,7 @@ def test_libraries_that_look_after_themselves_are_not_spoken_of(launcher):  # no
     assert said == "stillflow: itertools.izip was removed; it is zip here\n"
 
 
-def test_the_standard_library_before_python_3_12(launcher):  # noqa: F811
+def test_the_standard_library_before_python_3_12(launcher):
     out, _ = launcher.program("""
         import ast, asyncio, base64, collections, configparser, importlib, multiprocessing, pkgutil
         import sys, threading, unittest, urllib, io
@@ -359,7 +358,7 @@ def test_the_standard_library_before_python_3_12(launcher):  # noqa: F811
 
 
 @pytest.mark.parametrize("escape", [r"'\d'", "x is 'a'", "x is not 1"])
-def test_old_habits_are_not_warned_of(launcher, escape):  # noqa: F811
+def test_old_habits_are_not_warned_of(launcher, escape):
     launcher.write("program.py", f"import tensorflow as tf\nx = 'a'\nprint(bool({escape}))\n")
     done = launcher.run("program.py", PYTHONWARNINGS="")
     assert done.stderr == ""

@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 
-def test_yaml_without_a_loader(launcher):  # noqa: F811
+def test_yaml_without_a_loader(launcher):
     pytest.importorskip("yaml")
     out, _ = launcher.program("""
         import yaml
@@ -23,7 +22,7 @@ def test_yaml_without_a_loader(launcher):  # noqa: F811
     assert out == "{'a': [1, 2.5]} [1, 2]\n{'a': 1} {'b': 2}\nrefused\n"
 
 
-def test_frames(launcher):  # noqa: F811
+def test_frames(launcher):
     pytest.importorskip("pandas")
     out, said = launcher.program("""
         import pandas as pd
@@ -51,7 +50,7 @@ def test_frames(launcher):  # noqa: F811
     assert said.count(".ix was removed from pandas") == 1
 
 
-def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F811
+def test_functions_of_groups_see_the_columns_of_the_groups(launcher):
     pandas = pytest.importorskip("pandas")
     out, said = launcher.program("""
         import pandas as pd
@@ -75,7 +74,7 @@ def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F
 
 
 @pytest.mark.parametrize("argument", ["'log_dir'", "flag_name='log_dir'"])
-def test_a_flag_of_absl_may_be_the_programs(launcher, argument):  # noqa: F811
+def test_a_flag_of_absl_may_be_the_programs(launcher, argument):
     """TensorFlow 1.15.5 raises an error for it, its earlier versions did not load absl.logging."""
     out, _ = launcher.program(f"""
         import tensorflow as tf
@@ -93,7 +92,7 @@ def test_a_flag_of_absl_may_be_the_programs(launcher, argument):  # noqa: F811
     assert out == "logs\nDuplicateFlagError\n"
 
 
-def test_samples_of_sets_and_shuffles_by_a_function(launcher):  # noqa: F811
+def test_samples_of_sets_and_shuffles_by_a_function(launcher):
     """The numbers are those of Python 3.7."""
     out, _ = launcher.program("""
         import random
@@ -115,7 +114,7 @@ def test_samples_of_sets_and_shuffles_by_a_function(launcher):  # noqa: F811
     ]
 
 
-def test_graphs_as_matrices(launcher):  # noqa: F811
+def test_graphs_as_matrices(launcher):
     pytest.importorskip("networkx")
     pytest.importorskip("scipy")
     out, _ = launcher.program("""
@@ -129,7 +128,7 @@ def test_graphs_as_matrices(launcher):  # noqa: F811
     assert out == "[[1.0, 0.0], [0.0, 1.0]] [[1, 0], [0, 1]] csr\n1\n"
 
 
-def test_names_that_networkx_3_has_removed(launcher):  # noqa: F811
+def test_names_that_networkx_3_has_removed(launcher):
     pytest.importorskip("networkx")
     # The lines are those of networkx 2.6.3, but for the names of the ordered classes.
     out, _ = launcher.program("""
@@ -161,7 +160,7 @@ def test_names_that_networkx_3_has_removed(launcher):  # noqa: F811
     ]
 
 
-def test_nodes_of_syntax_trees(launcher):  # noqa: F811
+def test_nodes_of_syntax_trees(launcher):
     pytest.importorskip("gast")
     out, _ = launcher.program("""
         import gast
@@ -176,7 +175,7 @@ def test_nodes_of_syntax_trees(launcher):  # noqa: F811
     assert out == "[0, 1, 2, 3, 4]\n1 text False\nf[3] f[1,]\n"
 
 
-def test_modules_of_scikit_learn(launcher):  # noqa: F811
+def test_modules_of_scikit_learn(launcher):
     pytest.importorskip("sklearn")
     out, _ = launcher.program("""
         from sklearn import cross_validation
@@ -188,7 +187,7 @@ def test_modules_of_scikit_learn(launcher):  # noqa: F811
     assert out == "2 joblib True\n"
 
 
-def test_arguments_by_place(launcher):  # noqa: F811
+def test_arguments_by_place(launcher):
     pytest.importorskip("librosa")
     out, _ = launcher.program("""
         import librosa
@@ -206,7 +205,7 @@ def test_arguments_by_place(launcher):  # noqa: F811
     assert out.splitlines() == ["(20, 257)", "(8000,)", "20", "(257, 126) 257", "refused"]
 
 
-def test_sound_is_written(launcher):  # noqa: F811
+def test_sound_is_written(launcher):
     pytest.importorskip("librosa")
     pytest.importorskip("scipy")
     out, said = launcher.program("""
@@ -223,7 +222,7 @@ def test_sound_is_written(launcher):  # noqa: F811
     assert said.count("librosa.output was removed") == 1
 
 
-def test_arguments_that_have_another_name(launcher):  # noqa: F811
+def test_arguments_that_have_another_name(launcher):
     pytest.importorskip("sklearn")
     out, said = launcher.program("""
         import numpy as np
@@ -247,7 +246,7 @@ def test_old_names_of_arguments():
         call(other=1)
 
 
-def test_minimisations_print_their_progress(launcher):  # noqa: F811
+def test_minimisations_print_their_progress(launcher):
     """Beyond 13 digits, a loss depends on the order of the arithmetic in the loop.
 
     When the loop in C is stopped by a limit, SciPy 1.17 has not counted its last search yet.
@@ -259,7 +258,7 @@ def test_minimisations_print_their_progress(launcher):  # noqa: F811
     assert cut.sub(r"\1", out) == cut.sub(r"\1", (here / "minimised.txt").read_text())
 
 
-def test_pictures_are_rotated_by_arrays_of_one_angle(launcher):  # noqa: F811
+def test_pictures_are_rotated_by_arrays_of_one_angle(launcher):
     pytest.importorskip("scipy")
     out, _ = launcher.program("""
         import numpy as np

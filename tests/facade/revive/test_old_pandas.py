@@ -5,21 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 from stillflow.facade.revive import old_scipy
 
 HERE = Path(__file__).parent
 
 
-def test_calls_give_what_they_gave(launcher):  # noqa: F811
+def test_calls_give_what_they_gave(launcher):
     pytest.importorskip("pandas")
     out, said = launcher.program((HERE / "old_frames.py").read_text())
     assert out == (HERE / "old_frames.txt").read_text()
     assert said.count(".fillna(method=) was removed") == 1
 
 
-def test_functions_that_roll_over_a_window(launcher):  # noqa: F811
+def test_functions_that_roll_over_a_window(launcher):
     pytest.importorskip("pandas")
     out, _ = launcher.program("""
         import pandas as pd

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf import descriptor_pb2
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 # What protoc 3.6 wrote, without its comments.
 OLD = """
@@ -43,7 +42,7 @@ def old_module(file: descriptor_pb2.FileDescriptorProto, imports: str = "", used
 
 
 @pytest.fixture
-def program(launcher):  # noqa: F811
+def program(launcher):
     """Return a program that uses messages of two old modules."""
     color = descriptor_pb2.FileDescriptorProto(name="color.proto", package="old")
     paint = color.message_type.add(name="Paint")
@@ -100,7 +99,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, {module!r}, _globals)
 
 
 @pytest.mark.parametrize("form", ["old", "new"])
-def test_messages_hold_those_of_tensorflow(launcher, form):  # noqa: F811
+def test_messages_hold_those_of_tensorflow(launcher, form):
     """Import a file that imports TensorFlow's, and one that imports that, as Serving's do."""
     inputs = descriptor_pb2.FileDescriptorProto(
         name="tensorflow_kin/inputs.proto", package="old",

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
-
 HERE = Path(__file__).parent
 
 
-def test_calls_give_what_they_gave_under_tensorflow(launcher):  # noqa: F811
+def test_calls_give_what_they_gave_under_tensorflow(launcher):
     out, said = launcher.program((HERE / "old_protobuf.py").read_text())
     assert out == (HERE / "old_protobuf.txt").read_text()
     assert said.count("reflection.MakeClass was removed") <= 1
 
 
-def test_numbers_of_numpy_may_be_truth_values(launcher):  # noqa: F811
+def test_numbers_of_numpy_may_be_truth_values(launcher):
     out, _ = launcher.program("""
         import numpy as np
         import tensorflow as tf

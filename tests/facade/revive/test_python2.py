@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 from stillflow.facade.revive import python2, runtime, sources
 
@@ -48,7 +47,7 @@ x ab 3 -1
 """  # noqa: W291 - Python 2's print leaves a blank there
 
 
-def test_program_and_the_module_beside_it(launcher):  # noqa: F811
+def test_program_and_the_module_beside_it(launcher):
     launcher.write("beside.py", "def half(n):\n    print >>open('log', 'w'), n\n    return n / 2\n")
     out, said = launcher.program(OLD)
     assert out == PRINTED.replace("0 1 \n", "0 1 \n")
@@ -56,7 +55,7 @@ def test_program_and_the_module_beside_it(launcher):  # noqa: F811
     assert not list(launcher.folder.rglob("*.pyc"))
 
 
-def test_modules_keep_their_compiled_files_to_python_3(launcher):  # noqa: F811
+def test_modules_keep_their_compiled_files_to_python_3(launcher):
     launcher.write("beside.py", "def half(n):\n    return [x for x in xrange(n)]\n")
     launcher.write("program.py", "import beside; print(beside.half(2))")
     for _ in range(2):
@@ -66,19 +65,19 @@ def test_modules_keep_their_compiled_files_to_python_3(launcher):  # noqa: F811
     assert "NameError: name 'xrange'" in plain.stderr
 
 
-def test_without_the_old_world_it_is_a_syntax_error(launcher):  # noqa: F811
+def test_without_the_old_world_it_is_a_syntax_error(launcher):
     launcher.write("program.py", "print 'hello'\n")
     done = launcher.run("--no-revive", "program.py")
     assert done.returncode == 1 and "SyntaxError" in done.stderr and done.stdout == ""
 
 
-def test_what_is_neither_is_the_syntax_error_of_python_3(launcher):  # noqa: F811
+def test_what_is_neither_is_the_syntax_error_of_python_3(launcher):
     launcher.write("program.py", "def f(:\n    print 'hello'\n")
     plain, ours = launcher.python("program.py"), launcher.run("program.py")
     assert plain.stderr == ours.stderr and ours.returncode == 1
 
 
-def test_module_run_by_name(launcher):  # noqa: F811
+def test_module_run_by_name(launcher):
     launcher.write("package/__init__.py", "")
     launcher.write("package/near.py", "value = 3 / 2\nprint 'near'\n")
     launcher.write("package/tool.py", "import near\nprint near.value, __name__\n")
@@ -86,7 +85,7 @@ def test_module_run_by_name(launcher):  # noqa: F811
     assert done.stdout == "near\n1 __main__\n", done.stderr
 
 
-def test_a_script_in_a_folder_that_is_a_package_imports_from_it(launcher):  # noqa: F811
+def test_a_script_in_a_folder_that_is_a_package_imports_from_it(launcher):
     launcher.write("__init__.py", "")
     launcher.write("beside.py", "import far\nprint 'beside'\n")
     launcher.write("far.py", "print 'far'\n")
@@ -94,7 +93,7 @@ def test_a_script_in_a_folder_that_is_a_package_imports_from_it(launcher):  # no
     assert out == "begin\nfar\nbeside\n"
 
 
-def test_names_that_a_program_provides_itself_stay(launcher):  # noqa: F811
+def test_names_that_a_program_provides_itself_stay(launcher):
     out, said = launcher.program("""
         try:
             unicode
@@ -112,7 +111,7 @@ def test_names_that_a_program_provides_itself_stay(launcher):  # noqa: F811
     assert out == "my own pickle 1 2 5\n" and said == ""
 
 
-def test_names_that_a_program_tries_out_lack(launcher):  # noqa: F811
+def test_names_that_a_program_tries_out_lack(launcher):
     out, said = launcher.program("""
         def native(text):
             try:
@@ -128,7 +127,7 @@ def test_names_that_a_program_tries_out_lack(launcher):  # noqa: F811
     assert out == "'text' None [0, 1]\n" and said.endswith("uses xrange of Python 2\n")
 
 
-def test_files_in_memory_take_bytes_and_text(launcher):  # noqa: F811
+def test_files_in_memory_take_bytes_and_text(launcher):
     out, _ = launcher.program("""
         import StringIO, cStringIO, pickle
         def stored(value):
@@ -148,7 +147,7 @@ def test_files_in_memory_take_bytes_and_text(launcher):  # noqa: F811
     assert out == "[1, 'a']\n[b'ab\\n', b'\\x80c'] 5\none\n ['two\\n'] False\n"
 
 
-def test_pickles_in_files_of_gfile(launcher):  # noqa: F811
+def test_pickles_in_files_of_gfile(launcher):
     out, _ = launcher.program("""
         import cPickle, pickle
         import tensorflow as tf
@@ -160,20 +159,20 @@ def test_pickles_in_files_of_gfile(launcher):  # noqa: F811
     assert out == "{'a': 'ÿ'}\n'text'\n"
 
 
-def test_true_division_where_the_program_asks_for_it(launcher):  # noqa: F811
+def test_true_division_where_the_program_asks_for_it(launcher):
     future = "from __future__ import (absolute_import,\n  division)\n"
     out, _ = launcher.program(future + "print 1 / 2\n")
     assert out == "0.5\n"
 
 
-def test_latin_1_and_tabs(launcher):  # noqa: F811
+def test_latin_1_and_tabs(launcher):
     out, _ = launcher.program(
         b"def f():\n    if 1:\n\tx = '''a\n\tb'''\n        return x  # caf\xe9\nprint f()\n"
     )
     assert out == "a\n\tb\n"
 
 
-def test_functions_are_converted_as_they_were_translated(launcher):  # noqa: F811
+def test_functions_are_converted_as_they_were_translated(launcher):
     program = (
         "import tensorflow as tf\n"
         "def f(x):\n"
@@ -185,7 +184,7 @@ def test_functions_are_converted_as_they_were_translated(launcher):  # noqa: F81
     assert launcher.program(program)[0] == "9\n"
 
 
-def test_traceback_shows_the_old_line(launcher):  # noqa: F811
+def test_traceback_shows_the_old_line(launcher):
     launcher.write(
         "program.py",
         "print reduce(max, [1])\n\nprint raw_input\ndef f():\n    return 1 / 0  # here\nf()\n",
@@ -258,7 +257,7 @@ def test_methods_that_are_gone_fall_back():
 
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
-def test_packages_of_another_environment_are_not_the_programs_own(launcher, folder):  # noqa: F811
+def test_packages_of_another_environment_are_not_the_programs_own(launcher, folder):
     there = f"other/lib/{folder}"
     launcher.write(f"{there}/packed.py", "def f(): return unicode\n")
     _, said = launcher.program(f"import sys; sys.path.append('{there}'); import packed")
@@ -266,7 +265,7 @@ def test_packages_of_another_environment_are_not_the_programs_own(launcher, fold
     assert not sources.own(f"{there}/packed.py") and sources.own("other/lib/packed.py")
 
 
-def test_text_is_decoded_and_bytes_are_encoded(launcher):  # noqa: F811
+def test_text_is_decoded_and_bytes_are_encoded(launcher):
     out, said = launcher.program("""
         class Model:
             def decode(self, *args, **options):
@@ -308,14 +307,14 @@ def parts(d):
 PARTS = "(['1', '2', '3'], 'k', ('a', 'b'), 3, [1])\n"
 
 
-def test_modules_beside_a_program_of_python_2_are_of_python_2(launcher):  # noqa: F811
+def test_modules_beside_a_program_of_python_2_are_of_python_2(launcher):
     launcher.write("beside.py", ITERATES)
     out, said = launcher.program("print 'begin'\nimport beside\nprint beside.parts({'k': 0})\n")
     assert out == "begin\n" + PARTS
     assert said.count("is written in Python 2") == 2
 
 
-def test_sources_that_python_3_reads_too(launcher):  # noqa: F811
+def test_sources_that_python_3_reads_too(launcher):
     launcher.write("beside.py", ITERATES)
     launcher.write("program.py", "import beside\nprint(beside.parts({'k': 7 / 2}))\n")
     done = launcher.run("--python2", "program.py")
@@ -337,6 +336,6 @@ def test_sources_that_python_3_reads_too(launcher):  # noqa: F811
         "from __future__ import division, print_function\nprint(1 / 2)",
     ],
 )
-def test_sources_of_python_3_stay_what_they_are(launcher, text):  # noqa: F811
+def test_sources_of_python_3_stay_what_they_are(launcher, text):
     launcher.write("program.py", text + "\n")
     assert launcher.run("--python2", "program.py").stdout == "0.5\n"

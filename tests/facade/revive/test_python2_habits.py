@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 from stillflow.facade.revive.python2_habits import habits
 
@@ -71,7 +70,7 @@ def test_python_3(source: str) -> None:
     assert reasons(source) == []
 
 
-def test_the_launcher_offers_the_translation_once(launcher):  # noqa: F811
+def test_the_launcher_offers_the_translation_once(launcher):
     program = """
         import numpy as np
         import beside

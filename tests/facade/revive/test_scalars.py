@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 from tests.facade.revive import old_arrays
 
 from stillflow.facade import revive
@@ -48,7 +47,7 @@ def strict(*args: Any, **options: Any) -> list[Any]:
     return [float(item) for item in [*args, *options.values()]]
 
 
-def test_statements_give_what_they_gave_under_tensorflow(launcher):  # noqa: F811
+def test_statements_give_what_they_gave_under_tensorflow(launcher):
     out, said = launcher.program(old_arrays.program())
     found = json.loads(out[out.index("{") :])
     assert found == RECORDED
@@ -59,14 +58,14 @@ def test_statements_give_what_they_gave_under_tensorflow(launcher):  # noqa: F81
 
 
 @pytest.mark.skipif(not scalars.needed(), reason="this NumPy takes arrays for numbers itself")
-def test_without_the_old_world_numpy_raises(launcher):  # noqa: F811
+def test_without_the_old_world_numpy_raises(launcher):
     launcher.write("program.py", "import numpy as np\nprint(int(np.array([3])))\n")
     done = launcher.run("--no-revive", "program.py")
     assert done.returncode == 1
     assert "TypeError: only 0-dimensional arrays" in done.stderr
 
 
-def test_errors_end_in_the_line_of_the_program(launcher):  # noqa: F811
+def test_errors_end_in_the_line_of_the_program(launcher):
     launcher.write("program.py", "import numpy as np\nx = np.zeros(3)\nx[0] = int(np.ones(2))\n")
     done = launcher.run("program.py")
     assert done.returncode == 1
@@ -75,7 +74,7 @@ def test_errors_end_in_the_line_of_the_program(launcher):  # noqa: F811
     assert "program.py" in files[0] and "line 3" in files[0]
 
 
-def test_unittest_takes_arrays_of_different_shapes_for_unequal(launcher):  # noqa: F811
+def test_unittest_takes_arrays_of_different_shapes_for_unequal(launcher):
     out, _ = launcher.program("""
         import unittest
         import numpy as np

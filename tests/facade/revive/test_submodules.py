@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
-
-def test_they_are_there_after_the_import_of_their_package(launcher):  # noqa: F811
+def test_they_are_there_after_the_import_of_their_package(launcher):
     launcher.write(
         "program.py",
         "import multiprocessing, xml.dom, tensorflow as tf\n"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
-
-def test_arrays_of_tensors(launcher):  # noqa: F811
+def test_arrays_of_tensors(launcher):
     out, _ = launcher.program("""
         import numpy as np, tensorflow as tf
         t, u = tf.zeros([2, 3]), tf.ones([2, 3])
@@ -28,7 +26,7 @@ def test_arrays_of_tensors(launcher):  # noqa: F811
     ]
 
 
-def test_sums_of_tensors_are_tensors(launcher):  # noqa: F811
+def test_sums_of_tensors_are_tensors(launcher):
     out, _ = launcher.program("""
         import numpy as np, tensorflow as tf
         s, t = tf.constant(3.0), tf.constant([1.0, 2.0])

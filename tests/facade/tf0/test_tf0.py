@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
 NAMES = """
 import numpy as np
@@ -83,7 +82,7 @@ if __name__ == "__main__":
 """
 
 
-def test_names_and_orders(launcher):  # noqa: F811
+def test_names_and_orders(launcher):
     launcher.write("program.py", NAMES)
     done = launcher.run("--tf0", "program.py")
     assert done.returncode == 0, done.stderr
@@ -107,13 +106,13 @@ def test_names_and_orders(launcher):  # noqa: F811
     ]
 
 
-def test_losses_by_position(launcher):  # noqa: F811
+def test_losses_by_position(launcher):
     launcher.write("program.py", LOSSES)
     done = launcher.run("--tf0", "program.py")
     assert done.stdout == "[0.693, 0.693, 1.386, 1.386, 2.079, 0.693]\n", done.stderr
 
 
-def test_training_with_flags_and_summaries_gives_no_notices(launcher):  # noqa: F811
+def test_training_with_flags_and_summaries_gives_no_notices(launcher):
     launcher.write("program.py", TRAINING)
     done = launcher.run("--tf0", "program.py", "--steps=60")
     assert done.stdout.splitlines() == [
@@ -123,7 +122,7 @@ def test_training_with_flags_and_summaries_gives_no_notices(launcher):  # noqa: 
     assert "deprecated" not in done.stderr
 
 
-def test_cells_and_networks_are_found_where_they_were(launcher):  # noqa: F811
+def test_cells_and_networks_are_found_where_they_were(launcher):
     launcher.write(
         "program.py",
         """
@@ -143,7 +142,7 @@ def test_cells_and_networks_are_found_where_they_were(launcher):  # noqa: F811
     )
 
 
-def test_an_unknown_version_is_told(launcher):  # noqa: F811
+def test_an_unknown_version_is_told(launcher):
     done = launcher.run("--tf0=1.4", "program.py")
     assert done.returncode == 2 and "give a version from 0.5 to 0.12" in done.stderr
 
@@ -158,7 +157,7 @@ def test_an_unknown_version_is_told(launcher):  # noqa: F811
         ("tf.flags.FLAGS._parse_flags()", "tf.flags.FLAGS._parse_flags"),
     ],
 )
-def test_an_error_that_0x_would_not_give_offers_the_option(launcher, line, name):  # noqa: F811
+def test_an_error_that_0x_would_not_give_offers_the_option(launcher, line, name):
     launcher.write("program.py", f"import tensorflow as tf\n{line}\n")
     done = launcher.run("program.py")
     assert done.returncode == 1
@@ -167,6 +166,6 @@ def test_an_error_that_0x_would_not_give_offers_the_option(launcher, line, name)
     assert last.endswith("line 2, is that of TensorFlow 0.x: python -m stillflow --tf0 program.py")
 
 
-def test_other_errors_offer_nothing(launcher):  # noqa: F811
+def test_other_errors_offer_nothing(launcher):
     launcher.write("program.py", "import tensorflow as tf\nx = tf.concat([[1], [2]], 0)\n1 / 0\n")
     assert "--tf0" not in launcher.run("program.py").stderr

@@ -218,7 +218,7 @@ def all_cases() -> dict[str, Case]:
     for make in makers:
         for case in make():
             attrs = ",".join("{}={}".format(*item) for item in case[3].items())
-            prefix = "{}/{}({})".format(case[0], case[1], attrs)  # noqa: UP032
+            prefix = "{}/{}({})".format(case[0], case[1], attrs)
             count = sum(name.startswith(prefix) for name in found)
-            found["{}#{}".format(prefix, count)] = case  # noqa: UP032
+            found["{}#{}".format(prefix, count)] = case
     return found

@@ -6,15 +6,15 @@ order, and its attributes; types are given by name.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple  # noqa: UP035 - Python 3.7 reads this
+from typing import Any, Dict, Tuple
 
 import numpy as np
 
 SEEDS = {"seed": 11, "seed2": 22}
 RUNS = 2
 
-Case = Tuple[str, list, Dict[str, Any]]  # noqa: UP006
-CASES: Dict[str, Case] = {}  # noqa: UP006
+Case = Tuple[str, list, Dict[str, Any]]
+CASES: Dict[str, Case] = {}
 
 
 def case(name: str, op_type: str, *inputs: Any, **attrs: Any) -> None:

@@ -29,7 +29,7 @@ def main() -> None:
             outputs = build(tf, op_type, inputs, attrs)
             for run in range(RUNS):
                 for number, value in enumerate(session.run(outputs)):
-                    recorded["{}|{}|{}".format(name, run, number)] = portable(value)  # noqa: UP032
+                    recorded["{}|{}|{}".format(name, run, number)] = portable(value)
     with tf.Graph().as_default(), tf.Session() as session:
         variable = tf.Variable(np.array(STATE), use_resource=True)
         session.run(variable.initializer)
@@ -37,8 +37,8 @@ def main() -> None:
             outputs = build(tf, op_type, [variable.handle] + inputs, attrs)
             for value in session.run(outputs):
                 if value is not None:
-                    recorded["step|{}".format(number)] = portable(value)  # noqa: UP032
-            recorded["state|{}".format(number)] = session.run(variable)  # noqa: UP032
+                    recorded["step|{}".format(number)] = portable(value)
+            recorded["state|{}".format(number)] = session.run(variable)
     np.savez_compressed(PATH, **recorded)
     print(len(recorded), "arrays,", os.path.getsize(PATH), "bytes")
 
@@ -60,10 +60,10 @@ def build(tf: Any, op_type: str, inputs: list, attrs: dict) -> list:
     node = graph_def.node.add(name="op", op=op_type)
     map_ = {}
     for position, tensor in enumerate(tensors):
-        node.input.append("input%d" % position)  # noqa: UP031
-        placeholder = graph_def.node.add(name="input%d" % position, op="Placeholder")  # noqa: UP031
+        node.input.append("input%d" % position)
+        placeholder = graph_def.node.add(name="input%d" % position, op="Placeholder")
         placeholder.attr["dtype"].type = tensor.dtype.as_datatype_enum
-        map_["input%d" % position] = tensor  # noqa: UP031
+        map_["input%d" % position] = tensor
         if op_def.input_arg[position].type_attr:
             node.attr[op_def.input_arg[position].type_attr].type = tensor.dtype.as_datatype_enum
     kinds = {attr.name: attr.type for attr in op_def.attr}
@@ -80,7 +80,7 @@ def build(tf: Any, op_type: str, inputs: list, attrs: dict) -> list:
             setattr(slot, field, value)
     graph_def.versions.producer = OLD_PRODUCER.get(op_type, 134)
     count = len(op_def.output_arg)
-    names = ["op:%d" % index for index in range(count)] or ["op"]  # noqa: UP031
+    names = ["op:%d" % index for index in range(count)] or ["op"]
     return tf.import_graph_def(graph_def, input_map=map_, return_elements=names, name="")
 
 

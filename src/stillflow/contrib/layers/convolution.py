@@ -56,9 +56,9 @@ def convolution(
     activation_fn: Any = tf.nn.relu,
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008 - it has no state
+    weights_initializer: Any = xavier_initializer(),
     weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_initializer: Any = Zeros(),
     biases_regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,
@@ -164,9 +164,9 @@ def _convolution_transpose(
     activation_fn: Any = tf.nn.relu,
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_initializer: Any = xavier_initializer(),
     weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_initializer: Any = Zeros(),
     biases_regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,

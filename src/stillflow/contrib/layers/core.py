@@ -22,7 +22,7 @@ from stillflow.variables.initializers import Zeros
 def bias_add(
     inputs: Any,
     activation_fn: Any = None,
-    initializer: Any = Zeros(),  # noqa: B008 - it has no state
+    initializer: Any = Zeros(),
     regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,

@@ -27,9 +27,9 @@ def fully_connected(
     activation_fn: Any = tf.nn.relu,
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008 - it has no state
+    weights_initializer: Any = xavier_initializer(),
     weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_initializer: Any = Zeros(),
     biases_regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,
@@ -109,8 +109,8 @@ def legacy_fully_connected(
     x: Any,
     num_output_units: int,
     activation_fn: Any = None,
-    weight_init: Any = xavier_initializer(),  # noqa: B008
-    bias_init: Any = Zeros(),  # noqa: B008
+    weight_init: Any = xavier_initializer(),
+    bias_init: Any = Zeros(),
     name: Any = None,
     weight_collections: Any = (GraphKeys.WEIGHTS,),
     bias_collections: Any = (GraphKeys.BIASES,),

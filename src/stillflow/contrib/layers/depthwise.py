@@ -65,9 +65,9 @@ def convolution2d_in_plane(
     activation_fn: Any = tf.nn.relu,
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008 - it has no state
+    weights_initializer: Any = xavier_initializer(),
     weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_initializer: Any = Zeros(),
     biases_regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,
@@ -166,10 +166,10 @@ def separable_convolution2d(
     activation_fn: Any = tf.nn.relu,
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_initializer: Any = xavier_initializer(),
     pointwise_initializer: Any = None,
     weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_initializer: Any = Zeros(),
     biases_regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,

@@ -38,7 +38,7 @@ def _patcher(table: dict[str, Any]) -> Callable[[ModuleType], None]:
     def patch(module: ModuleType) -> None:
         before = module.__dict__.get("__getattr__")
 
-        def __getattr__(name: str) -> Any:  # noqa: N807 - PEP 562
+        def __getattr__(name: str) -> Any:
             if name in table:
                 value = resolve(table[name])
                 note = f"{module.__name__}.{name} was removed; it is {describe(table[name])} here"

@@ -15,7 +15,7 @@ sctypes = {
     "complex": [np.complex64, np.complex128, np.clongdouble],
     "others": [bool, object, bytes, str, np.void],
 }
-typeDict: dict[Any, type] = dict(np.sctypeDict)  # noqa: N816 - its old name
+typeDict: dict[Any, type] = dict(np.sctypeDict)
 
 
 def asscalar(a: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pickle import *  # noqa: F403 - the module stands for pickle
+from pickle import *
 from typing import Any
 
 

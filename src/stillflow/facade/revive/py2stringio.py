@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from io import *  # noqa: F403
+from io import *
 from io import BytesIO as BytesIO
 from typing import Any
 

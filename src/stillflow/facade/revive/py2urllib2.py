@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.error import *  # noqa: F403
+from urllib.error import *
 from urllib.parse import quote as quote
 from urllib.parse import unquote as unquote
-from urllib.request import *  # noqa: F403
+from urllib.request import *

@@ -379,7 +379,7 @@ class Comparisons(ast.NodeTransformer):
             node.test = self._tested(node.test)  # type: ignore[attr-defined]
         return node
 
-    visit_If = visit_While = visit_IfExp = visit_Assert = _test  # noqa: N815 - named by nodes
+    visit_If = visit_While = visit_IfExp = visit_Assert = _test
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         wanted = isinstance(node.op, ast.Not) and self._true(node.operand)

@@ -25,7 +25,7 @@ def _answer(package: ModuleType) -> None:
     names = SUBMODULES[package.__name__]
     before = package.__dict__.get("__getattr__")
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - PEP 562
+    def __getattr__(name: str) -> Any:
         if name in names:
             return importlib.import_module(f"{package.__name__}.{name}")
         if before is not None:

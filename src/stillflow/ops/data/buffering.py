@@ -135,12 +135,12 @@ def _cached(source: Dataset, name: str, memory: MemoryCache | None) -> Dataset:
     """
 
     def in_memory(context: Context, prefix: str) -> Elements:
-        start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
+        start = lambda: source.iterate(context, f"{prefix}Impl")
         shared = context.state(prefix, dict) if memory is None else memory.elements
         return _MemoryCache(shared, start)
 
     def in_file(context: Context, prefix: str) -> Elements:
-        start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
+        start = lambda: source.iterate(context, f"{prefix}Impl")
         return FileCache(context, name, source.types, start)
 
     if name:

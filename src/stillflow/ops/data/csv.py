@@ -319,8 +319,8 @@ def csv_dataset_kernel(node: Node) -> Kernel:
             types, defaults, scalar(na_value), _selected(select_cols, len(types)), fields
         )
         skips = scalar(header)
-        start = lambda name, at: _CsvFile(name, at, kind, fields, skips)  # noqa: E731
-        make = lambda *_: _CsvRecords(names, start, columns, size)  # noqa: E731
+        start = lambda name, at: _CsvFile(name, at, kind, fields, skips)
+        make = lambda *_: _CsvRecords(names, start, columns, size)
         return Dataset("CSV", types, shapes, make)
 
     return run

@@ -205,7 +205,7 @@ Open = Callable[[str, int | None], RecordFile]
 
 def _dataset(kind: str, filenames: Any, start: Open, position_name: str) -> Dataset:
     names = file_names(filenames)
-    make = lambda *_: Records(names, start, position_name)  # noqa: E731
+    make = lambda *_: Records(names, start, position_name)
     return Dataset(kind, [dtypes.string], [()], make)
 
 
@@ -303,7 +303,7 @@ def text_line_dataset_kernel(node: Node) -> Kernel:
         kind = _compression(compression_type)
         _check_buffer(scalar(size))
         chunk = max(scalar(size), _SMALLEST_BUFFER)
-        start = lambda name, at: TextFile(name, at, kind, chunk)  # noqa: E731
+        start = lambda name, at: TextFile(name, at, kind, chunk)
         return _dataset("TextLine", filenames, start, "current_pos")
 
     return run
@@ -371,7 +371,7 @@ def _fixed_kernel(node: Node) -> Callable[..., Any]:
             if number < least:
                 raise invalid(f"`{name}` must be {'> 0' if least else '>= 0'}")
         kind = _compression(rest[0]) if rest else ""
-        start = lambda name, at: _FixedFile(name, at, kind, sizes)  # noqa: E731
+        start = lambda name, at: _FixedFile(name, at, kind, sizes)
         return _dataset(node.op.type.replace("Dataset", ""), filenames, start, "current_pos")
 
     return run

@@ -48,7 +48,7 @@ def lmdb_dataset_kernel(node: Node) -> Kernel:
 
     def run(filenames: Any) -> Dataset:
         names = file_names(filenames)
-        make = lambda *_: Records(names, _Database, "position", _entry)  # noqa: E731
+        make = lambda *_: Records(names, _Database, "position", _entry)
         return Dataset("LMDB", types, shapes, make)
 
     return run

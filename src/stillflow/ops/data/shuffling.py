@@ -188,7 +188,7 @@ def shuffle_dataset_kernel(node: Node) -> Kernel:
         size, seed, seed2 = _arguments(*numbers)
 
         def make(context: Context, prefix: str) -> Elements:
-            start = lambda: source.iterate(context, prefix)  # noqa: E731
+            start = lambda: source.iterate(context, prefix)
             if not again:
                 return Shuffling(start, size, 1, (seed, seed2))
             epochs = context.state(prefix, lambda: stream(seed, seed2))
@@ -197,7 +197,7 @@ def shuffle_dataset_kernel(node: Node) -> Kernel:
             return Shuffling(start, size, 1, seeds, epochs)
 
         def several(context: Context, prefix: str, count: int) -> Elements:
-            start = lambda: source.iterate(context, prefix)  # noqa: E731
+            start = lambda: source.iterate(context, prefix)
             walk = Shuffling(start, size, count, (seed, seed2))
             walk.prefix = prefix
             return walk
@@ -252,7 +252,7 @@ def shuffle_dataset_v2_kernel(node: Node) -> Kernel:
         source, size = as_dataset(value), _buffer_size(buffer_size)
 
         def make(context: Context, prefix: str) -> Elements:
-            start = lambda: source.iterate(context, prefix)  # noqa: E731
+            start = lambda: source.iterate(context, prefix)
             return Shuffling(start, size, 1, generator.next(), generator.numbers)
 
         made = source.like("Shuffle", make, source.size)
@@ -274,7 +274,7 @@ def shuffle_and_repeat_dataset_kernel(node: Node) -> Kernel:
             raise invalid("count must be greater than zero or equal to -1.")
 
         def make(context: Context, prefix: str) -> Elements:
-            start = lambda: source.iterate(context, prefix)  # noqa: E731
+            start = lambda: source.iterate(context, prefix)
             return Shuffling(start, limit, count, seeds)
 
         return source.like("ShuffleAndRepeat", make, _repeated(source.size, count))

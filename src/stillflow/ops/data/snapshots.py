@@ -326,7 +326,7 @@ def snapshot_dataset_kernel(node: Node) -> Kernel:
             f"{scalar(path).decode()}/{graph}", graph, compression, reader, writer,
             numbers["shard_size_bytes"], expiry, writers,
         )  # fmt: skip
-        make = lambda context, prefix: _Snapshot(context, settings, source)  # noqa: E731
+        make = lambda context, prefix: _Snapshot(context, settings, source)
         return source.like("Snapshot", make, source.size)
 
     return run

@@ -180,7 +180,7 @@ def range_dataset_kernel(node: Node) -> Kernel:
         if step == 0:
             raise invalid("step must be a non-zero integer.")
         size = max(0, -((start - stop) // step))  # may be too long for len()
-        make = lambda *_: _Range(start, stop, step)  # noqa: E731
+        make = lambda *_: _Range(start, stop, step)
         return Dataset("Range", types, [()], make, size)
 
     return run
@@ -263,7 +263,7 @@ def sparse_tensor_slice_dataset_kernel(node: Node) -> Kernel:
         rank = len(dense_shape) - 1
         shapes = [(None, rank), (None,), (rank,)]
 
-        make = lambda *_: _SparseRows(indices, values, dense_shape, rows)  # noqa: E731
+        make = lambda *_: _SparseRows(indices, values, dense_shape, rows)
         return Dataset("SparseTensorSlice", types, shapes, make, int(dense_shape[0]))
 
     return run

@@ -23,7 +23,7 @@ class AdderStateSpaceModel(StateSpaceModel):
 
     def __init__(
         self, use_level_noise: bool = True,
-        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),  # noqa: B008
+        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),
     ) -> None:  # fmt: skip
         self.use_level_noise = use_level_noise
         super().__init__(configuration=configuration)

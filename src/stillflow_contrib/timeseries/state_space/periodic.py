@@ -30,7 +30,7 @@ class CycleStateSpaceModel(StateSpaceModel):
 
     def __init__(
         self, periodicity: Any,
-        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),  # noqa: B008
+        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),
     ) -> None:  # fmt: skip
         self._periodicity = periodicity
         super().__init__(configuration=configuration)
@@ -121,7 +121,7 @@ class ResolutionCycleModel(CycleStateSpaceModel):
 
     def __init__(
         self, num_latent_values: int, periodicity: Any, near_integer_threshold: float = 1e-8,
-        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),  # noqa: B008
+        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),
     ) -> None:  # fmt: skip
         if num_latent_values % 2 != 1:
             raise ValueError("Only odd numbers of latent values are supported.")

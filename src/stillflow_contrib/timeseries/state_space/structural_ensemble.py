@@ -69,7 +69,7 @@ class StructuralEnsemble(StateSpaceIndependentEnsemble):
     def __init__(
         self, periodicities: Any, moving_average_order: int, autoregressive_order: int,
         use_level_noise: bool = True,
-        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),  # noqa: B008
+        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),
     ) -> None:  # fmt: skip
         def cycle(period: Any) -> _MakeCycle:
             return lambda univariate: CycleStateSpaceModel(period, univariate)
@@ -96,7 +96,7 @@ class MultiResolutionStructuralEnsemble(StateSpaceIndependentEnsemble):
     def __init__(
         self, cycle_num_latent_values: Any, moving_average_order: int, autoregressive_order: int,
         periodicities: Any, use_level_noise: bool = True,
-        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),  # noqa: B008
+        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),
     ) -> None:  # fmt: skip
         def cycle(period: Any, values: int) -> _MakeCycle:
             return lambda univariate: ResolutionCycleModel(values, period, configuration=univariate)

@@ -24,7 +24,7 @@ class VARMA(StateSpaceModel):
 
     def __init__(
         self, autoregressive_order: int, moving_average_order: int,
-        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),  # noqa: B008
+        configuration: StateSpaceModelConfiguration = StateSpaceModelConfiguration(),
     ) -> None:  # fmt: skip
         self.ar_order = autoregressive_order
         self.ma_order = moving_average_order

@@ -123,7 +123,7 @@ def fused_whatever_it_is(tf):
 
     return Run(
         facts={
-            "{} {!r}".format(axis, fused): raised(lambda a=axis, f=fused: found(a, f))  # noqa: UP032
+            "{} {!r}".format(axis, fused): raised(lambda a=axis, f=fused: found(a, f))
             if fused == "yes" and axis == 2
             else found(axis, fused)
             for axis in (3, 2)

@@ -8,7 +8,7 @@ from tests.golden.registry import Run, program, raised
 
 def variables(tf, count, shape=(3, 2)):
     held = [
-        tf.raw_ops.VariableV2(shape=shape, dtype=tf.float32, shared_name="v{}".format(at))  # noqa: UP032
+        tf.raw_ops.VariableV2(shape=shape, dtype=tf.float32, shared_name="v{}".format(at))
         for at in range(count)
     ]
     ones = tf.ones(shape)

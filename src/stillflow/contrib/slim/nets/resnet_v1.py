@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.framework.argument_scope import add_arg_scope, arg_scope  # noqa: F401
+from stillflow.contrib.framework.argument_scope import add_arg_scope as add_arg_scope
+from stillflow.contrib.framework.argument_scope import arg_scope as arg_scope
 from stillflow.contrib.layers.utils import collect_named_outputs, last_dimension
 from stillflow.contrib.slim.nets import resnet_utils
 from stillflow.contrib.slim.nets.resnet_models import block_of, model_of, network_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.framework.argument_scope import arg_scope  # noqa: F401
+from stillflow.contrib.framework.argument_scope import arg_scope as arg_scope
 from stillflow.contrib.slim.nets.classifiers import (
     collecting_outputs,
     fully_connected_layers,

@@ -88,10 +88,10 @@ def hooks_of_lists_of_callbacks(tf):
 
         class Told(tf.keras.callbacks.Callback):
             def on_train_batch_begin(self, batch, logs=None):
-                told.append("train {}".format(batch))  # noqa: UP032
+                told.append("train {}".format(batch))
 
             def on_test_batch_end(self, batch, logs=None):
-                told.append("test {}".format(batch))  # noqa: UP032
+                told.append("test {}".format(batch))
 
             def on_predict_begin(self, logs=None):
                 told.append("predict")

@@ -1,0 +1,5 @@
+"""Fixtures for tests of programs that the launcher runs."""
+
+from tests.cli.conftest import launcher
+
+__all__ = ["launcher"]
