@@ -1,4 +1,7 @@
-"""Lowering of a run's collective operations: each member's result from all members' inputs."""
+"""Lowering of a run's collective operations: each member's result from all members' inputs.
+
+Where members are in other processes, those of this one are combined first.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,35 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.math import binary, division
 from stillflow.runtime.functions.inlining import Call, Inliner
+from stillflow.runtime.ir.values import from_array
+from stillflow.runtime.processes import kernels
+from stillflow.runtime.processes.transfers import PRODUCT, SUM
 
 # The rows of all members of a group, one member after the other.
 gathered_card = registered(
     "_GatheredRows(values: N*T) -> rows: T\nN: int >= 2\nT: type\ninstance_key: int"
     "\ndevices: list(string) >= 2"
 )
+# Operations of a group whose other members are in other processes.
+across_card = registered(
+    "_AcrossProcesses(input: T) -> data: T\nT: type\nkind: string\ndetail: list(int)\nkey: string",
+    effect="network",
+)
+received_card = registered(
+    "_FromAnotherProcess() -> data: T\nT: type\nshape: shape\nkey: string", effect="network"
+)
+_ANY_ROOT = -1  # of a rank that receives: the one that sends tells
 _HERE = "/job:localhost/replica:0/task:0/device:CPU:0"
 _MERGES = {b"Add": binary.add_v2_op, b"Mul": binary.mul_op}
+_REDUCTIONS = {b"Add": SUM, b"Mul": PRODUCT}
 
 
 def _members(call: Call) -> list[Operation]:
-    """Return the operations of a group; UnimplementedError unless all of them are in this run."""
+    """Return the operations of a group that are in this run; the other processes run the rest.
+
+    Raises:
+      UnimplementedError: if there are too few processes for the others.
+    """
     op = call.op
     key = (op.attrs["group_key"], op.attrs["instance_key"])
     found = [
@@ -37,8 +57,10 @@ def _members(call: Call) -> list[Operation]:
         if other.type in COLLECTIVES
         and (other.attrs["group_key"], other.attrs["instance_key"]) == key
     ]  # fmt: skip
-    size = op.attrs["group_size"]
-    if len(found) != size:
+    size, processes = op.attrs["group_size"], 1
+    if len(found) < size:
+        processes = kernels.cluster().size
+    if len(found) * processes != size:
         raise errors.UnimplementedError(
             op.node_def,
             op,
@@ -61,8 +83,9 @@ def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     for number, member in enumerate(members[1:]):
         given = [total, _input_of(inliner, call, member)]
         total = _made(inliner, call, _MERGES[merge], given, f"merge_{number}")
+    total = _across(inliner, call, total, "allreduce", [_REDUCTIONS[merge]])
     if call.op.attrs["final_op"] == b"Div":
-        size = np.asarray(len(members), total.dtype.as_numpy_dtype)
+        size = np.asarray(call.op.attrs["group_size"], total.dtype.as_numpy_dtype)
         divisor = inliner.constant(size, total.dtype, f"{call.name}/size", call.op, [])
         total = _made(inliner, call, division.div_op, [total, divisor], "mean")
     return _done(inliner, call, total)
@@ -95,20 +118,78 @@ def gathered_kernel(node: Any) -> Kernel:
     return gather
 
 
+def _key(call: Call) -> bytes:
+    """Return the name by which processes match a member: by its place among those of each."""
+    attrs, place = call.op.attrs, _members(call).index(call.op)
+    return f"collective {attrs['group_key']} {attrs['instance_key']} {place}".encode()
+
+
+def _across(inliner: Inliner, call: Call, own: Tensor, kind: str, detail: list[int]) -> Tensor:
+    """Return the result of all processes; this one's own where it has the whole group."""
+    if len(_members(call)) == call.op.attrs["group_size"]:
+        return own
+    op = inliner.add(
+        across_card, [own], f"{call.name}/processes", call.op, kind=kind.encode(), detail=detail,
+        key=_key(call),
+    )  # fmt: skip
+    return op._outputs[0]
+
+
+@across_card.shape
+def across_shape(node: Any) -> Any:
+    dims = node.dims(0)
+    return (None, *dims[1:]) if dims and node.kind == b"allgather" else dims
+
+
+@across_card.kernel
+def across_kernel(node: Any) -> Any:
+    kind, detail = node.kind.decode(), list(node.detail)
+    if kind == "allreduce":
+        detail = [*detail, 1.0, 1.0]
+    name = node.key.decode()
+    function = kernels.Collective(node, kernels.of_cluster, kind, detail, name)
+    return node.call(function, node.inputs[0])
+
+
+received_card.shape(lambda node: node.op.attrs["shape"]._dims)
+
+
+@received_card.kernel
+def received_kernel(node: Any) -> Any:
+    dtype, dims = node.T, node.out_dims()
+    empty = from_array(np.zeros(dims, dtype.as_numpy_dtype))
+    function = kernels.Collective(
+        node, kernels.of_cluster, "broadcast", [_ANY_ROOT], node.key.decode(), dtype.name
+    )
+    return lambda: function(empty)
+
+
 def _gather(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     members = sorted(_members(call), key=lambda op: merge_over(_HERE, op.device))
     given = [_input_of(inliner, call, member) for member in members]
+    if len(given) == 1:
+        return _done(inliner, call, _across(inliner, call, given[0], "allgather", []))
     rows = inliner.add(
         gathered_card, given, f"{call.name}/rows", call.op, N=len(given),
         instance_key=call.op.attrs["instance_key"],
         devices=[merge_over(_HERE, member.device).encode() for member in members],
     )  # fmt: skip
-    return _done(inliner, call, rows._outputs[0])
+    return _done(inliner, call, _across(inliner, call, rows._outputs[0], "allgather", []))
 
 
 def _broadcast(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
-    (sender,) = (op for op in _members(call) if op.type == "CollectiveBcastSend")
-    return _done(inliner, call, _input_of(inliner, call, sender))
+    members = _members(call)
+    senders = [op for op in members if op.type == "CollectiveBcastSend"]
+    if senders:
+        sent = _input_of(inliner, call, senders[0])
+        root = kernels.cluster().rank
+        return _done(inliner, call, _across(inliner, call, sent, "broadcast", [root]))
+    op = inliner.make(
+        received_card, [], {**call.op.attrs, "key": _key(call)}, [call.op._outputs[0].dtype],
+        f"{call.name}/processes", call.controls, call.op,
+    )  # fmt: skip
+    op._outputs[0]._dims = call.op.attrs["shape"]._dims
+    return _done(inliner, call, op._outputs[0])
 
 
 def _input_of(inliner: Inliner, call: Call, member: Operation) -> Tensor:
