@@ -102,6 +102,7 @@ class Resources:
         self._lock = threading.RLock()  # making one object may ask for another
         self.device_of = device_of
         self.several = False  # whether values have to be moved between devices
+        self.threads = 0  # of kernels, at most; 0: as many as there are
         self.compiles = False  # whether operations are to be compiled, marked or not
         self.draws_again = False  # whether operations may have to draw the same numbers twice
         self.from_array = from_array
@@ -109,6 +110,11 @@ class Resources:
         self._on_host: Resources | None = None
         self.declared_shapes = DeclaredShapes()
         self.bounds = Bounds(lambda: self.forget("function", ""))
+
+    def configure(self, config: Any) -> None:
+        """Take over the options of a `ConfigProto` that plans follow."""
+        self.compiles = config.graph_options.optimizer_options.global_jit_level > 0
+        self.threads = config.intra_op_parallelism_threads
 
     def on_host(self) -> Resources:
         """Return the same state, for operations that run on the host with any devices."""

@@ -32,8 +32,9 @@ def settings(two_threads, monkeypatch):
     return asked
 
 
-def multiply(rows: int, columns: int, kernel: bool = False) -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
+def multiply(rows: int, columns: int, kernel: bool = False, most: int = 0) -> None:
+    config = tf.ConfigProto(intra_op_parallelism_threads=most)
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
         x = tf.placeholder(tf.float32, [None, columns])
         y = tf.matmul(x, x, transpose_a=True)
         if kernel:
@@ -49,6 +50,12 @@ def test_small_products_use_one_thread_and_leave_the_setting_alone(settings):
 def test_large_products_use_all_threads(settings):
     multiply(1000, 200)
     assert settings == []
+
+
+@pytest.mark.parametrize(("most", "expected"), [(1, [1, 2]), (2, []), (8, [])])
+def test_sessions_may_set_a_limit(settings, most, expected):
+    multiply(1000, 200, most=most)
+    assert settings == expected
 
 
 def test_convolutions_use_all_threads(settings):

@@ -50,7 +50,7 @@ class LocalTask:
         devices = session_devices(self.config, f"{task_name(task)}/device:")
         resources = SessionResources(_new_state() if _is_isolated(config) else self._state())
         if config is not None:
-            resources.compiles = config.graph_options.optimizer_options.global_jit_level > 0
+            resources.configure(config)
         guest = Guest(handle, task, cluster_of(cluster_def), devices, resources)
         with self._lock:
             self._guests[handle] = guest

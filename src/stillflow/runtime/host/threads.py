@@ -44,6 +44,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
+def with_at_most(function: Callable[..., Any], most: int) -> Callable[..., Any]:
+    """Return the function of a plan on that many threads at most; 0: no limit."""
+    return _limited(function, lambda count: min(count, most)) if most > 0 else function
+
+
 def with_few_threads(
     function: Callable[..., Any], ops: Iterable[Operation | None], facts: Facts
 ) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from stillflow.runtime.executor.dataflow import dataflow_plan
 from stillflow.runtime.explain import PlanReport, record
 from stillflow.runtime.functions.inlining import inline, is_call
 from stillflow.runtime.host.denormals import flushed
-from stillflow.runtime.host.threads import with_few_threads
+from stillflow.runtime.host.threads import with_at_most, with_few_threads
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.ir.request import PlanRequest
 from stillflow.runtime.ir.step_graph import StepGraph
@@ -56,6 +56,7 @@ def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[
             function = _straight_plan(facts, ops, units, request, report)
     except (LateEntry, Unstructured, _FetchedInLoop):
         function = dataflow_plan(Facts(resources, request.feeds), ops, request)
+    function = with_at_most(function, resources.threads)
     return waiting_at_the_end(function) if facts.begun else function
 
 

@@ -176,8 +176,7 @@ class SessionPlans:
         if self._server is not None:
             self._server.watch_resets(self._abort)
         if self._config is not None:
-            options = self._config.graph_options.optimizer_options
-            resources.compiles = options.global_jit_level > 0
+            resources.configure(self._config)
         if not self._placement.is_on_host():
             resources.device_of = self._placement.torch_device
             resources.several = True
