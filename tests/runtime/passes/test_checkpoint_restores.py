@@ -172,3 +172,18 @@ def test_a_traced_run_tells_of_every_assignment(tmp_path):
         )
     names = {node.node_name for dev in metadata.step_stats.dev_stats for node in dev.node_stats}
     assert {"save/RestoreV2", "save/Assign", "save/Assign_1", "save/Assign_2"} <= names
+
+
+def test_tensors_of_a_checkpoint_are_fetched(tmp_path):
+    prefix, names = (
+        str(tmp_path / "model"),
+        {"tensor_names": ["x", "y"], "shape_and_slices": ["", ""]},
+    )
+    restored = tf.raw_ops.RestoreV2(prefix=prefix, dtypes=[tf.float32] * 2, **names)
+    with tf.Session() as session:
+        session.run(tf.raw_ops.SaveV2(prefix=prefix, tensors=[[1.0], [2.0]], **names))
+        assert session.run(restored) == [[1.0], [2.0]]
+        assert session.run(restored[1]) == [2.0]
+        variable = tf.Variable([0.0])
+        session.run(variable.initializer)
+        assert session.run([variable.assign(restored[0]), restored[1]]) == [[1.0], [2.0]]

@@ -29,7 +29,8 @@ def _assigns(graph: StepGraph, restore: Step) -> list[Step]:
 
     Empty if there are others.
     """
-    found = [graph.consumers(name)[0] for name in restore.outputs if graph.uses(name) == 1]
+    used_once = [name for name in restore.outputs if graph.uses(name) == 1]
+    found = [step for name in used_once for step in graph.consumers(name)]  # none of a fetch
     if len(found) != len(set(map(id, found))) or len(found) != len(restore.outputs):
         return []
     return found if all(_is_assigned(graph, restore, step) for step in found) else []
