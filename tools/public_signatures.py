@@ -9,12 +9,17 @@ or all that namespaces hold:
 
     python tools/public_signatures.py layers,keras.layers tests/facts/layer_signatures.json
 
+or all public names of the package, from its table:
+
+    python tools/public_signatures.py src/stillflow/_api.py tests/facts/public_signatures.json
+
 It runs on Python 3.7 too.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import enum
 import functools
 import importlib
@@ -155,15 +160,33 @@ def record_namespaces(spaces: list, root: types.ModuleType) -> dict:
     return members
 
 
+def record_table(path: str, root: types.ModuleType) -> dict:
+    """{symbol: description} of the names in a table of public names; "?" if missing."""
+    with open(path, encoding="ascii") as file:
+        tree = ast.parse(file.read())
+    table = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    members = {}
+    for name in ast.literal_eval(table):
+        try:
+            members["tf." + name] = describe(resolve(root, "tf." + name))
+        except AttributeError:
+            members["tf." + name] = "?"
+    return members
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("usage", help="the record of the symbols that programs use, or namespaces")
+    parser.add_argument(
+        "usage", help="the record of the symbols that programs use, namespaces, or _api.py"
+    )
     parser.add_argument("out")
     arguments = parser.parse_args()
     tensorflow = importlib.import_module("tensorflow")
     if arguments.usage.endswith(".json"):
         with open(arguments.usage, encoding="utf-8") as file:
             rows = record(json.load(file), tensorflow)
+    elif arguments.usage.endswith(".py"):
+        rows = record_table(arguments.usage, tensorflow)
     else:
         rows = record_namespaces(arguments.usage.split(","), tensorflow)
     lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(rows.items())]

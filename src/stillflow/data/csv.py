@@ -255,7 +255,7 @@ def _file_names(file_pattern: Any) -> list[str]:
     return sorted(names)
 
 
-@export("data.experimental.make_csv_dataset", "contrib.data.make_csv_dataset")
+@export("data.experimental.make_csv_dataset")
 def make_csv_dataset(
     file_pattern: Any, batch_size: Any, column_names: Any = None, column_defaults: Any = None,
     label_name: Any = None, select_columns: Any = None, field_delim: Any = ",",

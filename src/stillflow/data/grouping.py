@@ -216,7 +216,7 @@ def _filled(shapes: Any, filler: Any) -> list[None]:
     return nest.pack_sequence_as(shapes, padded)
 
 
-@export("data.experimental.bucket_by_sequence_length", "contrib.data.bucket_by_sequence_length")
+@export("data.experimental.bucket_by_sequence_length")
 def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
     bucket_boundaries: Any,

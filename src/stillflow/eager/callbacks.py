@@ -141,15 +141,29 @@ def _act(action: ExecutionCallback, error: InfOrNanError) -> None:
 
 
 @export("contrib.eager.inf_callback")
-def inf_callback(*told: Any, action: Any = ExecutionCallback.RAISE) -> None:
-    """`inf_nan_callback` for infinities only."""
-    inf_nan_callback(*told, check_nan=False, action=action)
+def inf_callback(
+    op_type: str,
+    inputs: Any,
+    attrs: Any,
+    outputs: Sequence[Any],
+    op_name: str | None,
+    action: Any = ExecutionCallback.RAISE,
+) -> None:
+    """Check for infinities only; see `inf_nan_callback`."""
+    inf_nan_callback(op_type, inputs, attrs, outputs, op_name, check_nan=False, action=action)
 
 
 @export("contrib.eager.nan_callback")
-def nan_callback(*told: Any, action: Any = ExecutionCallback.RAISE) -> None:
+def nan_callback(
+    op_type: str,
+    inputs: Any,
+    attrs: Any,
+    outputs: Sequence[Any],
+    op_name: str | None,
+    action: Any = ExecutionCallback.RAISE,
+) -> None:
     """Check for NaN only; see `inf_nan_callback`."""
-    inf_nan_callback(*told, check_inf=False, action=action)
+    inf_nan_callback(op_type, inputs, attrs, outputs, op_name, check_inf=False, action=action)
 
 
 def _action_of(callback: Callback) -> ExecutionCallback | None:

@@ -76,9 +76,9 @@ def is_nested(seq: Any) -> bool:
 
 
 @export("contrib.framework.nest.is_sequence_or_composite")
-def is_sequence_or_composite(value: Any) -> bool:
-    """Return True if `value` is a structure, a composite tensor or the type of one."""
-    return _kind(value) > 0
+def is_sequence_or_composite(o: Any) -> bool:
+    """Return True if `o` is a structure, a composite tensor or the type of one."""
+    return _kind(o) > 0
 
 
 def _is_mapping(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, as_dtype, float32
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
@@ -442,7 +442,7 @@ def create_partitioned_variables(
     shape: Any,
     slicing: list[int],
     initializer: Any,
-    dtype: Any = None,
+    dtype: Any = float32,
     trainable: bool = True,
     collections: Any = None,
     name: str | None = None,
@@ -453,7 +453,6 @@ def create_partitioned_variables(
     Raises:
       ValueError: if `slicing` does not fit `shape`.
     """
-    from stillflow.graph import dtypes
     from stillflow.variables.variable_scope import (
         default_variable_store,
         get_variable_scope,
@@ -474,7 +473,7 @@ def create_partitioned_variables(
             result = default_variable_store()._get_partitioned_variable(
                 name=full_name,
                 shape=shape,
-                dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype),
+                dtype=as_dtype(dtype),
                 initializer=initializer,
                 partitioner=lambda **unused: slicing,
                 reuse=scope.reuse,

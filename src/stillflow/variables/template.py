@@ -25,7 +25,7 @@ from stillflow.variables.variable_scope import (
 )
 
 
-@export("make_template", "contrib.eager.make_template")
+@export("make_template")
 def make_template(
     name_: str,
     func_: Callable[..., Any],
@@ -52,6 +52,7 @@ def make_template(
     )
 
 
+@export("contrib.eager.make_template")
 def make_template_internal(
     name_: str,
     func_: Callable[..., Any],
@@ -61,7 +62,7 @@ def make_template_internal(
     create_graph_function_: bool = False,
     **kwargs: Any,
 ) -> Template:
-    """Return a template like `make_template`; `create_graph_function_` traces `func_`."""
+    """Return a template like `tf.make_template`; `create_graph_function_` traces `func_`."""
     if kwargs:
         func_ = functools.wraps(func_)(functools.partial(func_, **kwargs))
     if unique_name_ is not None and executing_eagerly():

@@ -56,6 +56,9 @@ class FertileStatsVariable(ForestResource):
     _create_op = staticmethod(cards.create_fertile_stats_variable_op)
     _is_initialized_op = staticmethod(cards.fertile_stats_is_initialized_op_op)
 
+    def __init__(self, params: Any, stats_config: Any, name: str, container: Any = None) -> None:
+        super().__init__(params, stats_config, name, container)
+
     def _saveable(self, name: str) -> SaveableObject:
         return FertileStatsVariableSavable(
             self._params, self.resource_handle, self.initializer, name

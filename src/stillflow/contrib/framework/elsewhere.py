@@ -14,7 +14,7 @@ from stillflow.ops.control_flow.cond import smart_cond, smart_constant_value
 from stillflow.ops.debugging.ranks import assert_scalar
 from stillflow.ops.debugging.types import assert_same_float_dtype
 from stillflow.ops.io.readers.record_input import RecordInput
-from stillflow.train.initial_checkpoint import init_from_checkpoint
+from stillflow.train import initial_checkpoint
 from stillflow.util.deprecation import deprecated, deprecated_arg_values, deprecated_args
 
 export_value("contrib.framework.RecordInput", RecordInput)
@@ -30,11 +30,24 @@ export_value(
     "contrib.framework.deprecated_arg_values", "contrib.slim.deprecated_arg_values",
     deprecated_arg_values,
 )  # fmt: skip
-export_value("contrib.framework.init_from_checkpoint", init_from_checkpoint)
 export_value("contrib.framework.smart_case", smart_case)
 export_value("contrib.framework.smart_cond", smart_cond)
 export_value("contrib.framework.smart_constant_value", smart_constant_value)
 export_value("contrib.framework.sort", sort)
+
+
+@export("contrib.framework.init_from_checkpoint")
+def init_from_checkpoint(checkpoint_dir: Any, assignment_map: dict[str, Any]) -> None:
+    """Make variables start with the values of tensors in a checkpoint.
+
+    Args:
+      checkpoint_dir: the checkpoint or its directory.
+      assignment_map: see `tf.train.init_from_checkpoint`.
+
+    Raises:
+      ValueError: if there is no such tensor, variable or scope, or a shape differs.
+    """
+    initial_checkpoint.init_from_checkpoint(checkpoint_dir, assignment_map)
 
 
 @export("contrib.framework.get_graph_from_inputs")

@@ -23,7 +23,7 @@ _OTHER_VARIABLES = (
     "To fix, ensure each call to the function happens in its own unique variable\n"
     "scope.\n"
 )
-_DEFAULT = "__recompute_grad_lib_default"
+_DEFAULT = "__rev_block_lib_default"
 
 
 def _with_arguments(decorator: Callable[..., Any]) -> Callable[..., Any]:

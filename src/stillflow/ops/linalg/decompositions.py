@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.card import op
 from stillflow.graph.export import export
@@ -571,7 +571,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
 
 
 @export("linalg.lu")
-def lu(input: Any, output_idx_type: Any = None, name: str | None = None) -> Any:
+def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
     """LU decompositions with partial pivoting: both factors in one matrix, and permutations."""
     return lu_op(input, output_idx_type=output_idx_type, name=name)
 

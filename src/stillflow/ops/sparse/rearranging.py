@@ -391,14 +391,16 @@ def sparse_split_kernel(node: Node) -> Kernel:
     return run
 
 
-class _KeywordRequired:
+class KeywordRequired:
+    """Default value of an argument that no program gives."""
+
     def __repr__(self) -> str:
         return "KeywordRequired()"
 
 
 @export("sparse.split", "sparse_split")
 def sparse_split(
-    keyword_required: Any = _KeywordRequired(),  # noqa: B008 - as TF shows it
+    keyword_required: Any = KeywordRequired(),  # noqa: B008 - as TF shows it
     sp_input: Any = None,
     num_split: int | None = None,
     axis: Any = None,
@@ -416,17 +418,14 @@ def sparse_split(
     Raises:
       ValueError: if an argument is missing or given by position.
     """
-    if not isinstance(keyword_required, _KeywordRequired):
+    if not isinstance(keyword_required, KeywordRequired):
         raise ValueError("Keyword arguments are required for this function.")
     for label, value in (("sp_input", sp_input), ("num_split", num_split), ("axis", axis)):
         if value is None and not (label == "axis" and split_dim is not None):
             raise ValueError(f"{label} is required")
     axis = renamed_argument("axis", axis, "split_dim", split_dim)
-    sp_input = as_sparse(sp_input)
-    indices, values, shapes = sparse_split_op(
-        axis, *parts(sp_input), num_split=num_split, name=name
-    )
-    return [SparseTensor(*of_one) for of_one in zip(indices, values, shapes, strict=True)]
+    split = sparse_split_op(axis, *parts(as_sparse(sp_input)), num_split=num_split, name=name)
+    return [SparseTensor(*of_one) for of_one in zip(*split, strict=True)]
 
 
 # ---- SparseConcat

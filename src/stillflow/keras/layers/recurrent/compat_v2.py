@@ -51,4 +51,6 @@ class LSTM(standard_layers.LSTM):
     """Long short-term memory: see `tf.keras.layers.LSTM`."""
 
     _in_version_2 = True
-    __init__ = recurrent_constructor(LSTMCell.__init__, flags=_FLAGS)
+    __init__ = recurrent_constructor(
+        LSTMCell.__init__, flags=(*RECURRENT_FLAGS[:-1], "time_major", "unroll")
+    )
