@@ -1,52 +1,36 @@
-"""API reference as Markdown: one page for each namespace, read from the table of exports.
-
-The sources are parsed, never imported.
-"""
+"""API reference as Markdown: one page for each namespace, made of the facts of api_facts.py."""
 
 from __future__ import annotations
 
-import ast
 import html
 import inspect
+import os
 import re
+import sys
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from pathlib import Path
 
-from build_stubs import read_table
-from derived_signatures import derived
+from api_facts import Fact, Facts
 
 ROOT_PAGE = "tf"
 LONGEST = 84  # a call that is longer has one argument a line
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A name's place in the sources: its kind, line, arguments and docstring."""
-
-    kind: str
-    line: int
-    arguments: tuple[str, ...]
-    doc: str
-
-    def signature(self, before: int) -> str:
-        """Return the arguments as text behind a name of some length."""
-        line = f"({', '.join(self.arguments)})"
-        if before + len(line) <= LONGEST:
-            return line
-        return "(\n    " + ",\n    ".join(self.arguments) + ",\n)"
+SECTION = re.compile(r"([A-Z][\w ]*):")
+TITLES = {"Args": "Arguments"}
+LISTS = ("Args", "Arguments", "Attributes", "Call arguments", "Raises", "Fields", "Warns")
+ITEM = re.compile(r"([*`]*[\w.]+[`]?(?:(?:, | or | and )[*`]*[\w.]+[`]?)*(?: \([^)]*\))?): +(.*)")
 
 
 class Reference:
-    """The public names by namespace, with their definitions."""
+    """The public names by namespace, with their facts."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root / "src"
-        self._modules: dict[str, dict[str, Definition]] = {}
-        self._spaces: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for name, target in sorted(read_table().items()):
-            self._spaces[name.rpartition(".")[0]].append((name, target))
-        self._messages = message_docstrings(self._root)
+        sys.path.insert(0, str(root / "src"))
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no notes about deprecated names
+        self.facts = Facts(root / "src")
+        self._spaces: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(self.facts.table):
+            self._spaces[name.rpartition(".")[0]].append(name)
 
     def index(self) -> str:
         """Return the table of namespaces."""
@@ -62,127 +46,134 @@ class Reference:
 
     def sources(self) -> dict[str, Path]:
         """Return the source files that the pages link to, by module."""
-        targets = {target for members in self._spaces.values() for _, target in members}
-        modules = {target.partition(":")[0] for target in targets}
-        return {module: path for module in modules if (path := self._path(module)) is not None}
+        modules = {target.partition(":")[0] for target in self.facts.table.values()}
+        found = {module: self.facts.path(module) for module in sorted(modules)}
+        return {module: path for module, path in found.items() if path is not None}
 
     def _page(self, space: str) -> str:
         shown = f"tf.{space}" if space else "tf"
         # Guides come first in the search.
         lines = ["---", "search:", "  boost: 0.2", "---", "", f"# {shown}", ""]
-        for name, target in self._spaces[space]:
-            lines += self._entry(name, target)
+        for name in self._spaces[space]:
+            lines += entry(name, self.facts.fact(name))
         return "\n".join(lines) + "\n"
 
-    def _entry(self, name: str, target: str) -> list[str]:
-        module, _, attribute = target.partition(":")
-        found = self._definition(module, attribute)
-        leaf = name.rpartition(".")[2]
-        lines = [f"## {leaf} {{.api}}", ""]
-        if found is None:
-            doc = self._messages.get(attribute, "") if module == "protos" else ""
-            return [*lines, *(described(doc) if doc else [f"Defined in `{module}`.", ""])]
-        source = f'<a class="api-source" href="../source/{module}.html#L{found.line}">source</a>'
-        if found.kind != "constant":
-            prefix = "class " if found.kind == "class" else ""
-            lines += ["```python", f"{prefix}tf.{name}{found.signature(len(name))}", "```", ""]
-        return [*lines, *described(found.doc, source)]
 
-    def _path(self, module: str) -> Path | None:
-        parts = module.split(".")
-        tops = [self._root / "stillflow", self._root]
-        for top in tops:
-            for path in (
-                top.joinpath(*parts).with_suffix(".py"),
-                top.joinpath(*parts, "__init__.py"),
-            ):
-                if path.is_file():
-                    return path
-        return None
+def entry(name: str, fact: Fact) -> list[str]:
+    """Return the lines about one name."""
+    lines = [f"## {name.rpartition('.')[2]} {{.api}}", ""]
+    if fact.kind != "constant":
+        prefix = "class " if fact.kind == "class" else ""
+        call = f"{prefix}tf.{name}{signature(fact.arguments, len(name))}"
+        lines += ["```python", call, "```", ""]
+    source = ""
+    if fact.line:
+        link = f"../source/{fact.module}.html#L{fact.line}"
+        source = f'<a class="api-source" href="{link}">source</a>'
+    doc = fact.doc or (f"Constant of `{fact.module}`." if fact.kind == "constant" else "")
+    lines += described(doc, source)
+    if fact.bases:
+        bases = ", ".join(f"`tf.{base}`" for base in fact.bases)
+        lines += [f'<p class="api-bases">{marked(f"Derives from {bases}.")}</p>', ""]
+    return [*lines, *members(fact)]
 
-    def _definition(self, module: str, attribute: str) -> Definition | None:
-        if module not in self._modules:
-            path = self._path(module)
-            text = path.read_text(encoding="utf-8") if path else ""
-            self._modules[module] = definitions(ast.parse(text))
-        found = self._modules[module].get(attribute)
-        if found and (made := derived(f"{module}:{attribute}")):
-            kind = "function" if made.kind == "def" else "class"
-            return replace(found, kind=kind, arguments=made.call(), doc=made.doc or found.doc)
-        return found
+
+def signature(arguments: tuple[str, ...], before: int) -> str:
+    """Return the arguments as text behind a name of some length."""
+    line = f"({', '.join(arguments)})"
+    if before + len(line) <= LONGEST:
+        return line
+    return "(\n    " + ",\n    ".join(arguments) + ",\n)"
+
+
+def members(fact: Fact) -> list[str]:
+    """Return the list of a class's members, closed until a reader opens it."""
+    if not fact.members:
+        return []
+    rows = "".join(
+        f"<dt><code>{html.escape(x.call, quote=False)}</code></dt>"
+        f"<dd>{marked(' '.join(x.summary.split()))}</dd>"
+        for x in fact.members
+    )
+    count = len(fact.members)
+    title = f"{count} members" if count > 1 else "1 member"
+    return [f'<details class="api-members"><summary>{title}</summary><dl>{rows}</dl></details>', ""]
 
 
 def described(doc: str, source: str = "") -> list[str]:
-    """Return the lines of a docstring: a paragraph, preformatted text and a session of Python."""
+    """Return the lines of a docstring: paragraphs, lists of arguments and errors, examples."""
     first, _, rest = doc.partition("\n\n")
-    rest, _, example = rest.partition("Example:\n  >>> ")
     lines = [f"<p>{marked(first)} {source}".rstrip() + "</p>", ""]
-    if rest.strip():
-        text = html.escape(rest.rstrip(), quote=False)
-        text = text.replace("\n\n", "\n&#8203;\n")  # a blank line would end the HTML
-        lines += [f'<pre class="docstring">{text}</pre>', ""]
-    if example:
-        lines += ["```pycon", *inspect.cleandoc(f"  >>> {example}").splitlines(), "```", ""]
+    for title, body in sections(rest):
+        if title in LISTS:
+            lines += [head(title), definitions(body), ""]
+        elif title.startswith("Example") or body.lstrip().startswith(">>>"):
+            language = "pycon" if body.lstrip().startswith(">>>") else "text"
+            lines += [head(title), "", f"```{language}", *body.strip("\n").splitlines(), "```", ""]
+        elif title:
+            lines += [head(title), f"<dl><dd>{marked(body.strip())}</dd></dl>", ""]
+        else:
+            lines += list(paragraphs(body))
     return lines
 
 
-def message_docstrings(root: Path) -> dict[str, str]:
-    """Return the docstrings of messages by name."""
-    path = root / "stillflow" / "protos" / "docstrings.py"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    table = next(node.value for node in tree.body if isinstance(node, ast.Assign))
-    return {name: inspect.cleandoc(doc) for name, doc in ast.literal_eval(table).items()}
+def head(title: str) -> str:
+    """Return the heading of a docstring's section."""
+    return f'<p class="api-head">{TITLES.get(title, title)}</p>' if title else ""
 
 
-def definitions(tree: ast.Module) -> dict[str, Definition]:
-    """Return a module's top-level definitions."""
-    found: dict[str, Definition] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.col_offset <= 4:
-            found.setdefault(node.name, _described(node))
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.col_offset == 0:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    found.setdefault(target.id, Definition("constant", node.lineno, (), ""))
-    return found
+def sections(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the sections of a docstring, dedented, by title; text outside has the title ""."""
+    title = ""
+    lines: list[str] = []
+    rows = text.splitlines()
+    for i, row in enumerate(rows):
+        match = SECTION.fullmatch(row)
+        if match and rows[i + 1 : i + 2] and rows[i + 1].startswith(" "):
+            yield title, inspect.cleandoc("\n" + "\n".join(lines))
+            title, lines = match[1], []
+        elif title and row and not row.startswith(" "):
+            yield title, inspect.cleandoc("\n" + "\n".join(lines))
+            title, lines = "", [row]
+        else:
+            lines.append(row)
+    yield title, inspect.cleandoc("\n" + "\n".join(lines))
 
 
-def _described(node: ast.FunctionDef | ast.ClassDef) -> Definition:
-    doc = inspect.cleandoc(ast.get_docstring(node) or "")
-    if isinstance(node, ast.FunctionDef):
-        return Definition("function", node.lineno, arguments_of(node), doc)
-    init = next(
-        (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"),
-        None,
+def definitions(body: str) -> str:
+    """Return the list of arguments, attributes or errors as HTML."""
+    items: list[tuple[str, list[str]]] = []
+    for row in body.splitlines():
+        match = None if row.startswith(" ") else ITEM.fullmatch(row)
+        if match:
+            items.append((match[1], [match[2]]))
+        elif items:
+            items[-1][1].append(row.strip())
+        elif row.strip():
+            items.append(("", [row.strip()]))
+    rows = (
+        (f"<dt><code>{html.escape(name.replace('`', ''), quote=False)}</code></dt>" if name else "")
+        + f"<dd>{marked(' '.join(filter(None, text)))}</dd>"
+        for name, text in items
     )
-    return Definition("class", node.lineno, arguments_of(init, 1) if init else (), doc)
+    return f"<dl>{''.join(rows)}</dl>"
+
+
+def paragraphs(body: str) -> Iterator[str]:
+    """Yield paragraphs; those with lists, formulas and code keep their lines."""
+    for text in re.split(r"\n{2,}", body):
+        if not text.strip():
+            continue
+        if re.search(r"(?m)^(?: |[*-] |\d+\. |\||>>>|```)", text):
+            yield f'<pre class="docstring">{html.escape(text.rstrip(), quote=False)}</pre>'
+        else:
+            yield f"<p>{marked(text)}</p>"
+        yield ""
 
 
 def marked(text: str) -> str:
     """Return a docstring as HTML, with code between backticks marked."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text, quote=False))
-
-
-def arguments_of(node: ast.FunctionDef, skip: int = 0) -> tuple[str, ...]:
-    """Return the arguments of a function as text, without the first `skip` of them."""
-    arguments = node.args
-    given = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(given) - len(arguments.defaults))
-    defaults += arguments.defaults
-    parts = [_argument(one, default) for one, default in zip(given, defaults)][skip:]
-    if arguments.vararg:
-        parts.append("*" + arguments.vararg.arg)
-    elif arguments.kwonlyargs:
-        parts.append("*")
-    parts += [_argument(*pair) for pair in zip(arguments.kwonlyargs, arguments.kw_defaults)]
-    if arguments.kwarg:
-        parts.append("**" + arguments.kwarg.arg)
-    return tuple(parts)
-
-
-def _argument(argument: ast.arg, default: ast.expr | None) -> str:
-    return argument.arg if default is None else f"{argument.arg}={ast.unparse(default)}"
 
 
 def read(root: Path) -> Reference:

@@ -1,11 +1,11 @@
 """Hook of MkDocs: pages that are generated while the site is built.
 
     index.md, contributing.md, ...  README.md, CONTRIBUTING.md, SECURITY.md and CHANGELOG.md
-    api/NAMESPACE.md                the exports of a namespace, read from the sources
+    api/NAMESPACE.md                the exports of a namespace, as the imported package has them
     source/MODULE.html              the sources that the API pages link to
 
-Nothing of Stillflow is imported. Links to files of the repository become links to pages of the
-site, to the repository (STILLFLOW_REPOSITORY) or, without one, plain text.
+Links to files of the repository become links to pages of the site, to the repository
+(STILLFLOW_REPOSITORY) or, without one, plain text.
 """
 
 from __future__ import annotations

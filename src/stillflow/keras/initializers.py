@@ -59,7 +59,7 @@ class RandomUniform(initializers.RandomUniform):
     "keras.initializers.random_normal",
 )
 class RandomNormal(initializers.RandomNormal):
-    """Normally distributed."""
+    """Initializer with normally distributed values."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 0.05, seed: Any = None, dtype: Any = dtypes.float32

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import dedent
 
-_ARGUMENTS = {
+ARGUMENTS = {
     "inputs": (
         '[batch, sizes ..., channels], or [batch, channels, sizes ...] under "channels_first".'
     ),
@@ -45,7 +45,7 @@ def docstring(
         told = {"name": "of the layer.", **told}
     lines: list[tuple[list[str], str]] = []
     for name in names:
-        text = told.get(name) or _ARGUMENTS.get(name) or _ARGUMENTS[name.rpartition("_")[2]]
+        text = told.get(name) or ARGUMENTS.get(name) or ARGUMENTS[name.rpartition("_")[2]]
         if lines and lines[-1][1] == text:
             lines[-1][0].append(name)
         else:

@@ -32,7 +32,7 @@ class _Strided:
 
 @export("layers.AveragePooling1D")
 class AveragePooling1D(_Strided, keras_layers.AveragePooling1D, base.Layer):
-    """Averages over windows of sequences, as a layer."""
+    """Average pooling over windows of sequences, as a layer."""
 
 
 average_pooling1d = export("layers.average_pooling1d")(
@@ -42,7 +42,7 @@ average_pooling1d = export("layers.average_pooling1d")(
 
 @export("layers.AveragePooling2D")
 class AveragePooling2D(_Strided, keras_layers.AveragePooling2D, base.Layer):
-    """Averages over windows of images, as a layer."""
+    """Average pooling over windows of images, as a layer."""
 
 
 average_pooling2d = export("layers.average_pooling2d")(
@@ -52,7 +52,7 @@ average_pooling2d = export("layers.average_pooling2d")(
 
 @export("layers.AveragePooling3D")
 class AveragePooling3D(_Strided, keras_layers.AveragePooling3D, base.Layer):
-    """Averages over windows of volumes, as a layer."""
+    """Average pooling over windows of volumes, as a layer."""
 
 
 average_pooling3d = export("layers.average_pooling3d")(
@@ -62,7 +62,7 @@ average_pooling3d = export("layers.average_pooling3d")(
 
 @export("layers.MaxPooling1D")
 class MaxPooling1D(_Strided, keras_layers.MaxPooling1D, base.Layer):
-    """Maxima over windows of sequences, as a layer."""
+    """Max pooling over windows of sequences, as a layer."""
 
 
 max_pooling1d = export("layers.max_pooling1d")(
@@ -72,7 +72,7 @@ max_pooling1d = export("layers.max_pooling1d")(
 
 @export("layers.MaxPooling2D")
 class MaxPooling2D(_Strided, keras_layers.MaxPooling2D, base.Layer):
-    """Maxima over windows of images, as a layer."""
+    """Max pooling over windows of images, as a layer."""
 
 
 max_pooling2d = export("layers.max_pooling2d")(
@@ -92,7 +92,7 @@ max_pooling2d = export("layers.max_pooling2d")(
 
 @export("layers.MaxPooling3D")
 class MaxPooling3D(_Strided, keras_layers.MaxPooling3D, base.Layer):
-    """Maxima over windows of volumes, as a layer."""
+    """Max pooling over windows of volumes, as a layer."""
 
 
 max_pooling3d = export("layers.max_pooling3d")(

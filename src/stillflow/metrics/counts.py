@@ -70,7 +70,7 @@ def _counter(which: str, said: str) -> Callable[..., Pair]:
             return count_condition(holds, weights, metrics_collections, updates_collections)
 
     counter.__name__ = counter.__qualname__ = which
-    counter.__doc__ = f"""How often {said}.
+    counter.__doc__ = f"""Count the elements where {said}.
 
     Args:
       labels: the truth, cast to bool, of any shape.
@@ -89,16 +89,16 @@ def _counter(which: str, said: str) -> Callable[..., Pair]:
 
 
 true_positives = export("metrics.true_positives")(
-    _counter("true_positives", "the truth is yes and the prediction is yes")
+    _counter("true_positives", "label and prediction are True")
 )
 true_negatives = export("metrics.true_negatives")(
-    _counter("true_negatives", "the truth is no and the prediction is no")
+    _counter("true_negatives", "label and prediction are False")
 )
 false_positives = export("metrics.false_positives")(
-    _counter("false_positives", "the truth is no but the prediction is yes")
+    _counter("false_positives", "the label is False but the prediction True")
 )
 false_negatives = export("metrics.false_negatives")(
-    _counter("false_negatives", "the truth is yes but the prediction is no")
+    _counter("false_negatives", "the label is True but the prediction False")
 )
 
 

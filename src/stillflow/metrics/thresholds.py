@@ -58,11 +58,11 @@ def _counter(which: str, count: str, said: str) -> Callable[..., Pair]:
             return value, collect(updates_collections, updates[count])
 
     counter.__name__ = counter.__qualname__ = f"{which}_at_thresholds"
-    counter.__doc__ = f"""How often {said}, at each threshold.
+    counter.__doc__ = f"""Count the elements where {said}, at each threshold.
 
     Args:
       labels: the truth, cast to bool, of any shape.
-      predictions: from 0 to 1, of the shape of `labels`; yes above a threshold.
+      predictions: from 0 to 1, of the shape of `labels`; True above a threshold.
       thresholds: numbers from 0 to 1.
       weights: broadcast to `labels`; 1 by default.
       metrics_collections, updates_collections: where the results are added.
@@ -79,16 +79,16 @@ def _counter(which: str, count: str, said: str) -> Callable[..., Pair]:
 
 
 true_positives_at_thresholds = export("metrics.true_positives_at_thresholds")(
-    _counter("true_positives", "tp", "the truth is yes and the prediction is yes")
+    _counter("true_positives", "tp", "label and prediction are True")
 )
 true_negatives_at_thresholds = export("metrics.true_negatives_at_thresholds")(
-    _counter("true_negatives", "tn", "the truth is no and the prediction is no")
+    _counter("true_negatives", "tn", "label and prediction are False")
 )
 false_positives_at_thresholds = export("metrics.false_positives_at_thresholds")(
-    _counter("false_positives", "fp", "the truth is no but the prediction is yes")
+    _counter("false_positives", "fp", "the label is False but the prediction True")
 )
 false_negatives_at_thresholds = export("metrics.false_negatives_at_thresholds")(
-    _counter("false_negatives", "fn", "the truth is yes but the prediction is no")
+    _counter("false_negatives", "fn", "the label is True but the prediction False")
 )
 
 
@@ -119,7 +119,7 @@ def _share(which: str, others: str, said: str) -> Callable[..., Pair]:
 
     Args:
       labels: the truth, cast to bool, of any shape.
-      predictions: from 0 to 1, of the shape of `labels`; yes above a threshold.
+      predictions: from 0 to 1, of the shape of `labels`; True above a threshold.
       thresholds: numbers from 0 to 1.
       weights: broadcast to `labels`; 1 by default.
       metrics_collections, updates_collections: where the results are added.
@@ -136,10 +136,10 @@ def _share(which: str, others: str, said: str) -> Callable[..., Pair]:
 
 
 precision_at_thresholds = export("metrics.precision_at_thresholds")(
-    _share("precision", "fp", "the predictions that are yes are right")
+    _share("precision", "fp", "the positive predictions that are right")
 )
 recall_at_thresholds = export("metrics.recall_at_thresholds")(
-    _share("recall", "fn", "the labels that are yes were predicted")
+    _share("recall", "fn", "the positive labels that are predicted")
 )
 
 

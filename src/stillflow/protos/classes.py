@@ -70,6 +70,8 @@ def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:
     )
     if descriptor.full_name == f"tensorflow.{name}" and name in DOCSTRINGS:
         members["__doc__"] = DOCSTRINGS[name]
+    else:
+        members["__doc__"] = f"Protocol buffer message `{descriptor.full_name}`."
     made: type[Message] = GeneratedProtocolMessageType(name, (Message,), members)
     if any(field.cpp_type in _INTEGERS for field in descriptor.fields):
         _take_truth_values(made)

@@ -85,7 +85,7 @@ class LoggingTensorHook(SessionRunHook):
 
 @export("train.NanLossDuringTrainingError")
 class NanLossDuringTrainingError(RuntimeError):
-    """The loss is not a number any more."""
+    """Error of a training whose loss is NaN."""
 
     def __str__(self) -> str:
         return "NaN loss during training."

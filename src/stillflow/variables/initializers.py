@@ -193,7 +193,7 @@ class _Normal(Initializer):
 
 @export("initializers.random_normal", "random_normal_initializer")
 class RandomNormal(_Normal):
-    """Normally distributed.
+    """Initializer with normally distributed values.
 
     Example:
       >>> w = tf.get_variable("w", [10000], initializer=tf.random_normal_initializer(stddev=0.1))

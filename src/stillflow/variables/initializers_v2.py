@@ -151,7 +151,7 @@ class RandomUniform(Initializer):
 
 @export("compat.v2.random_normal_initializer", "compat.v2.keras.initializers.RandomNormal")
 class RandomNormal(Initializer):
-    """Normally distributed."""
+    """Initializer with normally distributed values."""
 
     _arguments = ("mean", "stddev", "seed")
     _distribution = "normal"

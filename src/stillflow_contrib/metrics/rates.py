@@ -61,11 +61,11 @@ def _rate(which: str, others: str, said: str) -> Callable[..., Pair]:
 streaming_false_positive_rate = export(
     "contrib.metrics.streaming_false_positive_rate",
     "contrib.slim.metrics.streaming_false_positive_rate",
-)(_rate("false_positive", "true_negatives", "the labels that are no were predicted to be yes"))
+)(_rate("false_positive", "true_negatives", "the negative labels that are predicted as positive"))
 streaming_false_negative_rate = export(
     "contrib.metrics.streaming_false_negative_rate",
     "contrib.slim.metrics.streaming_false_negative_rate",
-)(_rate("false_negative", "true_positives", "the labels that are yes were predicted to be no"))
+)(_rate("false_negative", "true_positives", "the positive labels that are predicted as negative"))
 
 
 def _rate_at_thresholds(
@@ -97,7 +97,7 @@ def _rate_at_thresholds(
     rate.__doc__ = f"""Share of {said}, 0 to 1, at each threshold.
 
     Args:
-      predictions: float32 scores, of any shape; yes above a threshold.
+      predictions: float32 scores, of any shape; True above a threshold.
       labels: the truth, cast to bool, of the shape of `predictions`.
       thresholds: float numbers.
       weights: broadcast to `labels`; 1 by default.
@@ -118,7 +118,7 @@ streaming_false_positive_rate_at_thresholds = export(
     "contrib.slim.metrics.streaming_false_positive_rate_at_thresholds",
 )(
     _rate_at_thresholds(
-        *("false_positive", "fp", "tn", "fpr"), "the labels that are no were predicted to be yes"
+        *("false_positive", "fp", "tn", "fpr"), "the negative labels that are predicted as positive"
     )
 )
 streaming_false_negative_rate_at_thresholds = export(
@@ -126,7 +126,7 @@ streaming_false_negative_rate_at_thresholds = export(
     "contrib.slim.metrics.streaming_false_negative_rate_at_thresholds",
 )(
     _rate_at_thresholds(
-        *("false_negative", "fn", "tp", "fnr"), "the labels that are yes were predicted to be no"
+        *("false_negative", "fn", "tp", "fnr"), "the positive labels that are predicted as negative"
     )
 )
 
@@ -141,10 +141,10 @@ def _counter(which: str, count: str, said: str) -> Callable[..., Pair]:
         return variables[count], updates[count]
 
     counter.__name__ = counter.__qualname__ = f"streaming_{which}_at_thresholds"
-    counter.__doc__ = f"""How often {said}, at each threshold.
+    counter.__doc__ = f"""Count the elements where {said}, at each threshold.
 
     Args:
-      predictions: float32 scores, of any shape; yes above a threshold.
+      predictions: float32 scores, of any shape; True above a threshold.
       labels: the truth, cast to bool, of the shape of `predictions`.
       thresholds: float numbers.
       weights: broadcast to `labels`; 1 by default.
@@ -162,16 +162,16 @@ def _counter(which: str, count: str, said: str) -> Callable[..., Pair]:
 streaming_true_positives_at_thresholds = export(
     "contrib.metrics.streaming_true_positives_at_thresholds",
     "contrib.slim.metrics.streaming_true_positives_at_thresholds",
-)(_counter("true_positives", "tp", "the truth is yes and the prediction is yes"))
+)(_counter("true_positives", "tp", "label and prediction are True"))
 streaming_false_negatives_at_thresholds = export(
     "contrib.metrics.streaming_false_negatives_at_thresholds",
     "contrib.slim.metrics.streaming_false_negatives_at_thresholds",
-)(_counter("false_negatives", "fn", "the truth is yes but the prediction is no"))
+)(_counter("false_negatives", "fn", "the label is True but the prediction False"))
 streaming_false_positives_at_thresholds = export(
     "contrib.metrics.streaming_false_positives_at_thresholds",
     "contrib.slim.metrics.streaming_false_positives_at_thresholds",
-)(_counter("false_positives", "fp", "the truth is no but the prediction is yes"))
+)(_counter("false_positives", "fp", "the label is False but the prediction True"))
 streaming_true_negatives_at_thresholds = export(
     "contrib.metrics.streaming_true_negatives_at_thresholds",
     "contrib.slim.metrics.streaming_true_negatives_at_thresholds",
-)(_counter("true_negatives", "tn", "the truth is no and the prediction is no"))
+)(_counter("true_negatives", "tn", "label and prediction are False"))

@@ -45,7 +45,7 @@ class DataColumn:
 
 @export("contrib.tensor_forest.data_ops.DataColumnCollection")
 class DataColumnCollection:
-    """Columns in a row."""
+    """Columns of features, next to each other."""
 
     def __init__(self) -> None:
         self.cols: list[DataColumn] = []

@@ -6,6 +6,18 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+_DOC = """Call `keras_applications.{}.{}` with the backend, layers, models and utils of `tf.keras`.
+
+Args:
+  *args, **kwargs: the arguments of that function.
+
+Returns:
+  Its result: a `tf.keras.Model`, arrays or predictions.
+
+Raises:
+  ImportError: if keras-applications is not installed.
+"""
+
 
 def function(module: str, name: str) -> Callable[..., Any]:
     """Return the function of `keras_applications` of a name, imported with the first call.
@@ -27,5 +39,5 @@ def function(module: str, name: str) -> Callable[..., Any]:
         return getattr(library, name)(*args, **{**given, **kwargs})
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"`keras_applications.{module}.{name}`."
+    call.__doc__ = _DOC.format(module, name)
     return call

@@ -269,8 +269,12 @@ scatter_add = _rows_function("Add", "Adds to slices of a variable.", False)
 scatter_sub = _rows_function("Sub", "Subtracts from slices of a variable.", False)
 scatter_mul = _rows_function("Mul", "Multiplies slices of a variable.", False)
 scatter_div = _rows_function("Div", "Divides slices of a variable.", False)
-scatter_min = _rows_function("Min", "Lowers slices of a variable to at most the updates.", False)
-scatter_max = _rows_function("Max", "Raises slices of a variable to at least the updates.", False)
+scatter_min = _rows_function(
+    "Min", "Set slices of a variable to the minimum of old and new values.", False
+)
+scatter_max = _rows_function(
+    "Max", "Set slices of a variable to the maximum of old and new values.", False
+)
 scatter_nd_update = _nd_function("Update", "Replaces elements or slices of a variable.", True)
 scatter_nd_add = _nd_function("Add", "Adds to elements or slices of a variable.", False)
 scatter_nd_sub = _nd_function("Sub", "Subtracts from elements or slices of a variable.", False)

@@ -141,7 +141,7 @@ class CaptureVariable(EveryN):
     "contrib.learn.monitors.NanLossDuringTrainingError",
 )
 class NanLossDuringTrainingError(RuntimeError):
-    """The loss is not a number."""
+    """Error of a training whose loss is NaN."""
 
     def __str__(self) -> str:
         return "NaN loss during training."
