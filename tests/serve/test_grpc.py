@@ -20,7 +20,11 @@ from stillflow.serve import messages, tensors
 
 grpc = pytest.importorskip("grpc")
 
-RECORDED = json.loads((Path(__file__).parent / "recorded" / "clients.json").read_text())
+RECORDED = [
+    record
+    for name in ("clients.json", "clients_js.json")
+    for record in json.loads((Path(__file__).parent / "recorded" / name).read_text())
+]
 PREDICTION = "/tensorflow.serving.PredictionService/"
 MODEL = "/tensorflow.serving.ModelService/"
 HEALTH = "/grpc.health.v1.Health/"
@@ -68,7 +72,7 @@ def failure(*arguments: Any, **options: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("index", range(len(RECORDED)))
-def test_calls_of_the_official_client(server: Any, index: int) -> None:
+def test_calls_of_other_clients(server: Any, index: int) -> None:
     record = RECORDED[index]
     request = base64.b64decode(record["request"])
     if "code" in record:

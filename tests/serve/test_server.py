@@ -287,3 +287,18 @@ def test_the_command(tmp_path: Path, serve: Any) -> None:
     assert last == ["unloaded", "stopped"]
     wrong = subprocess.run([*command[:-1]], capture_output=True, text=True, timeout=120)
     assert wrong.returncode == 1 and "Name a model: --model_base_path" in wrong.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGTERM")
+def test_a_signal_ends_a_server_that_waits_for_its_model(tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
+    command = [
+        sys.executable, "-m", "stillflow", "serve", "--port=0", "--rest_api_port=-1",
+        f"--model_base_path={tmp_path}",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "No versions of servable default found" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+        assert process.wait(60) == 0

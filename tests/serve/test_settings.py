@@ -115,11 +115,21 @@ def test_metrics_as_prometheus_reads_them() -> None:
 
 def test_a_page_of_metrics() -> None:
     metrics = Metrics()
-    metrics.gauge("queue", lambda: 3)
+    metrics.queue_length.read = lambda: 3
     metrics.requests.add("m", "OK")
+    metrics.batch_sizes.add(4, "m", "1")
     page = metrics.page()
     assert ':tensorflow:serving:request_count{model_name="m",status="OK"} 1\n' in page
-    assert page.endswith(":stillflow:serving:queue 3\n")
+    assert page.endswith(":stillflow:serving:batch_queue_length 3\n")
+    counts = json.loads(json.dumps(metrics.counts()))
+    both = Metrics()
+    for _ in range(2):
+        both.merge(counts)
+    page = both.page()
+    assert ':tensorflow:serving:request_count{model_name="m",status="OK"} 2\n' in page
+    assert ':batch_size_bucket{model_name="m",version="1",le="8"} 2\n' in page
+    assert ':batch_size_sum{model_name="m",version="1"} 8\n' in page
+    assert page.endswith(":stillflow:serving:batch_queue_length 6\n")
 
 
 def test_lines_of_the_log() -> None:

@@ -16,8 +16,9 @@ def main(arguments: list[str]) -> int:
     log_to_stderr()
     try:
         from stillflow.serve.server import Server
+        from stillflow.serve.workers import Workers
 
-        Server(settings).run()
+        (Workers if settings.workers > 1 else Server)(settings).run()
     except (errors.OpError, ImportError) as error:
         message = error.message if isinstance(error, errors.OpError) else str(error)
         print(f"stillflow serve: {message}", file=sys.stderr)

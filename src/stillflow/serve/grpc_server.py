@@ -65,10 +65,15 @@ class GrpcServer:
         """Take requests."""
         self._server.start()
 
-    def stop(self, grace: float) -> None:
-        """Take no more requests; wait for those in flight."""
-        self._server.stop(grace).wait()
-        self._pool.shutdown(wait=False)
+    def stop(self, grace: float) -> Callable[[], None]:
+        """Take no more requests; return a function that waits for those in flight."""
+        ended = self._server.stop(grace)
+
+        def wait() -> None:
+            ended.wait()
+            self._pool.shutdown(wait=False)
+
+        return wait
 
 
 def make_server(
@@ -107,7 +112,8 @@ def _options(settings: Settings) -> list[tuple[str, Any]]:
     options: dict[str, Any] = {
         "grpc.max_receive_message_length": settings.max_message_bytes,
         "grpc.max_send_message_length": -1,
-        "grpc.so_reuseport": 0,  # a second server on the port is an error, not a lottery
+        # A second server on the port is an error, not a lottery, but for workers of one server.
+        "grpc.so_reuseport": int(settings.workers > 1),
     }
     for text in settings.grpc_channel_arguments.split(","):
         name, equals, value = text.partition("=")

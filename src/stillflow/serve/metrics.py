@@ -9,7 +9,8 @@ from __future__ import annotations
 import bisect
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 CONTENT_TYPE = "text/plain"
 
@@ -23,6 +24,7 @@ class _Metric:
         self.name = re.sub(r"[^a-zA-Z0-9_:]", "_", name.replace("/", ":"))
         self.labels = tuple(labels)
         self._lock = threading.Lock()
+        self._values: dict[tuple[str, ...], Any] = {}
 
     def _tags(self, values: Sequence[str], more: str = "") -> str:
         told = [f'{name}="{_escaped(value)}"' for name, value in zip(self.labels, values)]
@@ -37,6 +39,27 @@ class _Metric:
     def _cells(self) -> Iterator[str]:
         raise NotImplementedError
 
+    def counts(self) -> list[tuple[tuple[str, ...], Any]]:
+        """Return the values of the cells, as JSON can hold them."""
+        with self._lock:
+            return sorted((labels, _copied(value)) for labels, value in self._values.items())
+
+    def merge(self, counts: Sequence[Any]) -> None:
+        """Add the counts of the same metric in another process."""
+        with self._lock:
+            for labels, value in counts:
+                before = self._values.get(tuple(labels))
+                both = _copied(value) if before is None else _sum(before, value)
+                self._values[tuple(labels)] = both
+
+
+def _copied(value: Any) -> Any:
+    return list(value) if isinstance(value, list) else value
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return [x + y for x, y in zip(a, b, strict=True)] if isinstance(a, list) else a + b
+
 
 class Counter(_Metric):
     """A number of events, which only grows."""
@@ -45,7 +68,6 @@ class Counter(_Metric):
 
     def __init__(self, name: str, labels: Sequence[str] = ()) -> None:
         super().__init__(name, labels)
-        self._values: dict[tuple[str, ...], int] = {}
 
     def add(self, *labels: str, count: int = 1) -> None:
         """Count events under these values of the labels."""
@@ -57,23 +79,29 @@ class Counter(_Metric):
         return self._values.get(labels, 0)
 
     def _cells(self) -> Iterator[str]:
-        with self._lock:
-            cells = sorted(self._values.items())
-        for labels, count in cells:
+        for labels, count in self.counts():
             yield f"{self.name}{self._tags(labels)} {count}"
 
 
 class Gauge(_Metric):
-    """A number that a function knows at the moment of the question."""
+    """A number that a function knows at the moment of the question.
+
+    Attributes:
+      read: the function.
+    """
 
     kind = "gauge"
 
-    def __init__(self, name: str, read: Callable[[], float]) -> None:
-        super().__init__(name, ())
-        self._read = read
+    def __init__(self, name: str, labels: Sequence[str] = ()) -> None:
+        super().__init__(name, labels)
+        self.read: Callable[[], float] = lambda: 0
+
+    def counts(self) -> list[tuple[tuple[str, ...], Any]]:
+        """Return the number now, with those of other processes."""
+        return [((), self.read() + sum(self._values.values()))]
 
     def _cells(self) -> Iterator[str]:
-        yield f"{self.name} {self._read():g}"
+        yield f"{self.name} {self.counts()[0][1]:g}"
 
 
 class Histogram(_Metric):
@@ -92,7 +120,6 @@ class Histogram(_Metric):
     ) -> None:
         super().__init__(name, labels)
         self._bounds = [start * growth**index for index in range(count)]
-        self._values: dict[tuple[str, ...], list[float]] = {}
 
     def add(self, value: float, *labels: str) -> None:
         """Add a value under these values of the labels."""
@@ -105,9 +132,7 @@ class Histogram(_Metric):
             cell[-1] += value
 
     def _cells(self) -> Iterator[str]:
-        with self._lock:
-            cells = sorted((labels, list(cell)) for labels, cell in self._values.items())
-        for labels, cell in cells:
+        for labels, cell in self.counts():
             total = 0.0
             for bound, count in zip([*map("{:g}".format, self._bounds), "+Inf"], cell):
                 total += count
@@ -145,13 +170,20 @@ class Metrics:
         self.batch_sizes = Histogram(ours + "batch_size", ["model_name", "version"], 1, 2, 15)
         self.loads = Counter(ours + "load_count", ["model_name", "version", "status"])
         self.logged = Counter(ours + "request_log_count", ["status"])
-        self._gauges: list[Gauge] = []
+        self.queue_length = Gauge(ours + "batch_queue_length")
 
-    def gauge(self, name: str, read: Callable[[], float]) -> None:
-        """Add a number that a function knows."""
-        self._gauges.append(Gauge("/stillflow/serving/" + name, read))
+    def _all(self) -> dict[str, _Metric]:
+        return {each.name: each for each in vars(self).values() if isinstance(each, _Metric)}
+
+    def counts(self) -> dict[str, Any]:
+        """Return all values by the names of metrics, as JSON can hold them."""
+        return {name: each.counts() for name, each in self._all().items()}
+
+    def merge(self, counts: Mapping[str, Any]) -> None:
+        """Add the counts of another process."""
+        for name, each in self._all().items():
+            each.merge(counts[name])
 
     def page(self) -> str:
         """Return the page that Prometheus reads."""
-        metrics = [each for each in vars(self).values() if isinstance(each, _Metric)]
-        return "\n".join(line for each in metrics + self._gauges for line in each.lines()) + "\n"
+        return "\n".join(line for each in self._all().values() for line in each.lines()) + "\n"

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from stillflow import errors
@@ -57,6 +57,10 @@ class Models:
       load: loads a version; see `servable.load`.
       metrics: counts loads.
       unloaded: called with a servable that goes, before its session is closed.
+
+    Attributes:
+      changes: number of changes so far of the state that clients see.
+      quiet: held while a version loads or folders are looked at, where processes are forked.
     """
 
     def __init__(
@@ -78,6 +82,8 @@ class Models:
         self._told: dict[str, str] = {}
         self._loaders = ThreadPoolExecutor(max(1, settings.num_load_threads), "stillflow-load")
         self._thread: threading.Thread | None = None
+        self.changes = 0
+        self.quiet: Any = threading.RLock() if settings.workers > 1 else nullcontext()
 
     # ---- Requests ------------------------------------------------------------------------------
 
@@ -202,6 +208,7 @@ class Models:
             )  # fmt: skip
             with self._changed:
                 self._labels = labels
+                self.changes += 1
 
     def _await(self, configs: dict[str, Any]) -> None:
         """Wait until each model has an available version.
@@ -257,7 +264,8 @@ class Models:
 
     def poll(self) -> None:
         """Look at the folders once; load what is new, unload what is no longer wanted."""
-        with self._polling:  # a look that began earlier would undo what a later one wants
+        # A look that began earlier would undo what a later one wants.
+        with self._polling, self.quiet:
             self._look()
 
     def _look(self) -> None:
@@ -317,7 +325,8 @@ class Models:
             started = time.monotonic()
             tags = {"model": version.name, "version": version.number}
             try:
-                version.servable = self._load(version.name, version.number, version.path)
+                with self.quiet:
+                    version.servable = self._load(version.name, version.number, version.path)
             except errors.OpError as error:
                 version.error = error
             except Exception as error:  # a fault of ours must not end the loading of others
@@ -332,6 +341,7 @@ class Models:
         self._metrics.loads.add(version.name, str(version.number), "OK" if loaded else "FAILED")
         with self._changed:
             version.state = AVAILABLE if loaded else END
+            self.changes += 1
             self._changed.notify_all()
         self._retire(version.name)
 
@@ -368,7 +378,23 @@ class Models:
             logger.info("unloaded", extra={"model": version.name, "version": version.number})
         with self._changed:
             version.state = END
+            self.changes += 1
             self._changed.notify_all()
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Keep everything as it is within the context, for a fork."""
+        with self.quiet, self._changed:
+            yield
+
+    def forked(self) -> None:
+        """Forget the threads of the process before a fork."""
+        self._thread, self._stopped = None, threading.Event()
+        self._loaders = ThreadPoolExecutor(1)
+
+    def interrupt(self) -> None:
+        """Let waits for versions end, with CancelledError."""
+        self._stopped.set()
 
     def stop(self) -> None:
         """Stop polling and loading, and unload everything."""

@@ -32,20 +32,22 @@ class RequestLogs:
     Args:
       prefix: of the files of models that say nothing else; "" for none.
       rate: share of the requests of these, 0 to 1.
+
+    Attributes:
       metrics: counts records.
 
     Raises:
       InvalidArgumentError: if the rate is no share.
     """
 
-    def __init__(self, prefix: str, rate: float, metrics: Metrics) -> None:
+    def __init__(self, prefix: str, rate: float) -> None:
         if not 0 <= rate <= 1:
             raise errors.invalid_argument(
                 f"--log_requests_sampling_rate is a number from 0 to 1, not {rate}"
             )
         self._default = (prefix, rate if prefix else 0.0)
         self._of_models: dict[str, tuple[str, float]] = {}
-        self._metrics = metrics
+        self.metrics = Metrics()
         self._waiting: queue.Queue[tuple[str, bytes] | None] = queue.Queue(_MOST_WAITING)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -91,7 +93,7 @@ class RequestLogs:
         try:
             self._waiting.put_nowait((f"{prefix}-{servable.name}", record.SerializeToString()))
         except queue.Full:
-            self._metrics.logged.add("DROPPED")
+            self.metrics.logged.add("DROPPED")
             return
         with self._starting:
             if self._thread is None:
@@ -111,7 +113,7 @@ class RequestLogs:
                 break
             prefix, record = item
             if prefix and self._try(files, prefix, _File.write, record):
-                self._metrics.logged.add("OK")
+                self.metrics.logged.add("OK")
             if time.monotonic() - flushed >= _SECONDS_TO_FLUSH:
                 flushed = time.monotonic()
                 for each in list(files):
@@ -126,7 +128,7 @@ class RequestLogs:
         try:
             act(files.setdefault(prefix, _File(prefix)), *arguments)
         except errors.OpError as error:
-            self._metrics.logged.add("FAILED")
+            self.metrics.logged.add("FAILED")
             logger.error("request log failed: %s", error.message)
             del files[prefix]
             return False

@@ -59,16 +59,17 @@ class Rest:
       inference: the calls.
       pool: threads that run them.
       metrics_path: of the page for Prometheus; "" for none.
+      page: returns that page.
       timeout: seconds that a call may take, its body included.
       most_bytes: of a body.
       cors: whether pages of other origins are answered.
     """
 
     def __init__(
-        self, inference: Inference, pool: ThreadPoolExecutor, metrics_path: str, timeout: float,
-        most_bytes: int, cors: bool,
+        self, inference: Inference, pool: ThreadPoolExecutor, metrics_path: str,
+        page: Callable[[], str], timeout: float, most_bytes: int, cors: bool,
     ) -> None:  # fmt: skip
-        self._inference, self._pool, self._timeout = inference, pool, timeout
+        self._inference, self._pool, self._timeout, self._page = inference, pool, timeout, page
         self._metrics_path, self._most_bytes, self._cors = metrics_path, most_bytes, cors
 
     def application(self) -> Starlette:
@@ -79,7 +80,8 @@ class Rest:
     async def _answer(self, request: Request) -> Response:
         path = request.scope["path"]
         if self._metrics_path and path == self._metrics_path:
-            return Response(self._inference.metrics.page(), media_type=CONTENT_TYPE)
+            text = await asyncio.get_running_loop().run_in_executor(self._pool, self._page)
+            return Response(text, media_type=CONTENT_TYPE)
         if not path.lower().startswith("/v1/"):
             return self._response(404, _error(f"Not found: {path}"))
         deadline = time.monotonic() + self._timeout

@@ -64,6 +64,7 @@ class Settings:
     trust: str = "pure"
     max_message_bytes: int = _LARGEST
     shutdown_grace_seconds: float = 30.0
+    workers: int = 1
     log_requests: str = ""
     log_requests_sampling_rate: float = 1.0
 
@@ -219,6 +220,7 @@ _FLAGS: dict[str, dict[str, str]] = {
         "enable_grpc_healthcheck_service": "serve grpc.health.v1.Health",
         "max_message_bytes": "size of the largest request (ours)",
         "shutdown_grace_seconds": "time for requests in flight when the server stops (ours)",
+        "workers": "processes that answer requests and share the models' memory (ours)",
     },
     "the runs": {
         "enable_batching": "run requests that arrive together as one batch",
