@@ -105,6 +105,8 @@ print([None if g is None else g.numpy().tolist() for g in tape.gradient(loss, [v
 v.assign([rank, rank])
 hvd_tf.broadcast_variables([v], root_rank=1)
 print(v.numpy().tolist(), hvd_tf.allreduce(tf.constant(rank + 1.0)).numpy())
+for rows in (1 + rank, 2):  # of one shape in one rank, of two in the other
+    print(hvd_tf.allgather(tf.fill([rows], rank)).numpy().tolist())
 """
-    expected = "[[1.5, 1.5], None]\n[1.0, 1.0] 1.5\n"
+    expected = "[[1.5, 1.5], None]\n[1.0, 1.0] 1.5\n[0, 1, 1]\n[0, 0, 1, 1]\n"
     assert ranks.run(_BEGIN + program) == [expected] * 2

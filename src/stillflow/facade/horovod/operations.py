@@ -82,6 +82,8 @@ def rows_shape(node: Node) -> Any:
 
 
 def _name(node: Node) -> str:
+    if node.is_eager:  # one at a time, so ranks match them by their order
+        return node.op.type
     return node.name.rpartition("/")[2] if node.ignore_name_scope else node.name
 
 
