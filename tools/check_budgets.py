@@ -2,7 +2,7 @@
 
 Of a function its body counts, without the docstring: its arguments are TensorFlow's to say.
 Files that a tool writes are named in GENERATED. The 100 columns of a line are ruff's to check.
-Of all functions of `src` at most 15 in 100 return a bare `Any`, and at most 200 comments silence
+Of all functions of `src` at most 15 in 100 return a bare `Any`, and at most 250 comments silence
 mypy, 60 ruff.
 
     python tools/check_budgets.py
@@ -21,7 +21,7 @@ FOLDERS = ("src", "tools", "benchmarks", "examples")
 FILE_LINES, FUNCTION_LINES, CHANGELOG_LINES = 600, 50, 150
 GENERATED = {"src/stillflow/_api.py"}
 ANY_SHARE = 0.15
-COMMENTS = {"# type: ignore": 200, "# noqa": 60, "# ruff: noqa": 5}
+COMMENTS = {"# type: ignore": 250, "# noqa": 60, "# ruff: noqa": 5}
 
 
 def faults(name: str, text: str, tree: ast.Module) -> Iterator[str]:

@@ -88,7 +88,7 @@ def _prefixes(names: Iterable[str]) -> set[str]:
 _NAMESPACES = _prefixes([*TABLE, *(f"{name}." for name in (*_DYNAMIC, *_ALIASES))])
 
 
-held = ModuleType.__dict__["__dict__"].__get__  # the present content of a module, nothing more
+held = ModuleType.__dict__["__dict__"].__get__  # type: ignore[index]  # the present content of a module, nothing more
 
 
 class ApiModule(ModuleType):
@@ -97,7 +97,7 @@ class ApiModule(ModuleType):
     __api_prefix__: str
 
     @property
-    def __dict__(self) -> dict[str, Any]:
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """All that the module holds: who reads it, as `vars` does, looks for public names.
 
         Not so the root's, which would be the whole library with PyTorch.

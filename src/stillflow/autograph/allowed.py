@@ -77,7 +77,7 @@ def _method_allowed(method: Any) -> bool:
         return True
     name = getattr(method.__func__, "__name__", None)
     for kind in owner.__mro__:
-        if vars(kind).get(name) is not None:
+        if vars(kind).get(name) is not None:  # type: ignore[arg-type]
             return is_allowed(kind, may_be_instance=False)
     return False
 

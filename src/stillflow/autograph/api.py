@@ -59,7 +59,7 @@ def to_graph(
     try:
         if inspect.isclass(entity):
             return _convert_class(entity, options)
-        return convert_function(_function(entity), options)
+        return convert_function(_function(entity), options)  # type: ignore[arg-type]
     except (ValueError, AttributeError, KeyError, NameError, AssertionError) as error:
         raise ConversionError(f"converting {entity}: {type(error).__name__}: {error}") from error
 
@@ -128,7 +128,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
     """Return the source of the result of `to_graph`. Takes the same arguments."""
     options = _options(recursive, experimental_optional_features)
     functions = _members(entity).values() if inspect.isclass(entity) else [_function(entity)]
-    return "\n\n".join(ast.unparse(converted_tree(function, options)) for function in functions)
+    return "\n\n".join(ast.unparse(converted_tree(function, options)) for function in functions)  # type: ignore[arg-type]
 
 
 @export("autograph.to_code")

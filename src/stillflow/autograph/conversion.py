@@ -139,7 +139,7 @@ def _named(code: CodeType, name: str, qualname: str) -> CodeType:
 
     names = {"co_name": name, "co_qualname": qualname}
     known = {key: value for key, value in names.items() if hasattr(code, key)}  # Python 3.10
-    return code.replace(co_consts=tuple(map(inside, code.co_consts)), **known)
+    return code.replace(co_consts=tuple(map(inside, code.co_consts)), **known)  # type: ignore[arg-type]
 
 
 class _Text:

@@ -23,7 +23,7 @@ class OrderedEffects:
 
     def __enter__(self) -> OrderedEffects:
         self._graph = get_default_graph()
-        self._orders = not (self._graph.runs_at_once or getattr(self._graph, "orders_effects", 0))
+        self._orders = not (self._graph.runs_at_once or getattr(self._graph, "orders_effects", 0))  # type: ignore[arg-type]
         self._start = len(self._graph._operations) if self._orders else 0
         self._returned: list[Tensor] = []
         return self

@@ -67,7 +67,7 @@ def future_imports(entity: Any) -> tuple[str, ...]:
     """
     if not (inspect.isfunction(entity) or inspect.ismethod(entity)):
         return ()
-    names = entity.__globals__.items()
+    names = entity.__globals__.items()  # type: ignore[union-attr]
     return tuple(
         sorted(name for name, value in names if getattr(value, "__module__", "") == "__future__")
     )
@@ -117,7 +117,7 @@ def _index(tree: ast.AST) -> _Functions:
             found.setdefault((node.lineno, "<lambda>"), []).append(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found.setdefault((first, node.name), []).append(node)
+            found.setdefault((first, node.name), []).append(node)  # type: ignore[arg-type]
     return found
 
 

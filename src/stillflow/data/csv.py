@@ -94,7 +94,7 @@ class CsvDatasetV2(DatasetSource):
 class CsvDatasetV1(DatasetV1Adapter):
     """The records of files of comma-separated values."""
 
-    @functools.wraps(CsvDatasetV2.__init__)
+    @functools.wraps(CsvDatasetV2.__init__)  # type: ignore[misc]
     def __init__(
         self, filenames: Any, record_defaults: Any, compression_type: Any = None,
         buffer_size: Any = None, header: Any = False, field_delim: Any = ",",

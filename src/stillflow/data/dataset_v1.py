@@ -150,7 +150,7 @@ class DatasetV1(DatasetV2):
         return DatasetV1Adapter(SparseTensorSliceDataset(sparse_tensor))
 
     @functools.wraps(DatasetV2.map)
-    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Any:
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Any:  # type: ignore[override]
         return _mapped(self, map_func, num_parallel_calls, False)
 
     @deprecated(None, "Use `tf.data.Dataset.map()")

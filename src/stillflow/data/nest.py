@@ -111,7 +111,7 @@ def _like(instance: Any, args: list[Any]) -> dict[str, Any] | tuple[Any, ...]:
     if isinstance(instance, dict):
         result = dict(zip(_sorted(instance), args, strict=True))
         if hasattr(instance, "default_factory"):
-            return type(instance)(instance.default_factory, ((k, result[k]) for k in instance))
+            return type(instance)(instance.default_factory, ((k, result[k]) for k in instance))  # type: ignore[call-overload]
         return type(instance)((key, result[key]) for key in instance)
     return _sequence_like(instance, args)
 

@@ -307,7 +307,7 @@ class Distribution:
         rank, samples = x.shape.ndims, sample.ndims
         batch, event = self.batch_shape.ndims, self.event_shape.ndims
         if rank is None and None not in (samples, batch, event):
-            rank = samples + batch + event
+            rank = samples + batch + event  # type: ignore[operator]
             x.set_shape([None] * rank)
         if rank is None:
             return x

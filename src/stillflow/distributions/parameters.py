@@ -302,8 +302,8 @@ def parent_frame_arguments() -> dict[str, Any]:
     frame = inspect.stack()[1][0]
     names, positional, keywords, values = inspect.getargvalues(frame)
     local = dict(values)
-    local.pop(positional, {})
-    extra = local.pop(keywords, {})
+    local.pop(positional, {})  # type: ignore[arg-type]
+    extra = local.pop(keywords, {})  # type: ignore[arg-type]
     return {**{name: local[name] for name in names}, **extra}
 
 

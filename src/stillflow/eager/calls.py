@@ -57,7 +57,7 @@ class CallNode(PlanNode):
         self.reusable = True
         self.told: set[int] = set()
         for tensor, value in zip(op._inputs, held, strict=True):
-            if tensor.dtype in _TOLD and num_elements(tensor._dims) <= _FEW:
+            if tensor.dtype in _TOLD and num_elements(tensor._dims) <= _FEW:  # type: ignore[operator]
                 facts.values[tensor] = value
 
     def value(self, index: int) -> np.ndarray | None:

@@ -72,7 +72,7 @@ class EagerTensor(Tensor):
             self._kind = dtype._type_enum, tuple(held.shape)
 
     @property
-    def _dims(self) -> tuple[int, ...]:
+    def _dims(self) -> tuple[int, ...]:  # type: ignore[override]
         kind = self._kind
         return kind[1] if len(kind) == 2 else ()
 
@@ -132,7 +132,7 @@ class EagerTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         del copy
         array = self._array()
-        return array.copy() if dtype is None else array.astype(dtype)
+        return array.copy() if dtype is None else array.astype(dtype)  # type: ignore[union-attr]
 
     def __bool__(self) -> bool:
         if self._kind == _ONE_BOOL and type(self._held) is _Numbers:
@@ -172,7 +172,7 @@ class EagerTensor(Tensor):
 
     def __format__(self, spec: str) -> str:
         return format(np.asarray(self._array()), spec) if self._dims else format(
-            self._array().item(), spec
+            self._array().item(), spec  # type: ignore[union-attr]
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Array, str]]:

@@ -240,7 +240,7 @@ class ImmediateGraph(EagerContext):
         card = kernel.card
         if kernel.gives is not None and card.gives_one:
             return outputs[0]
-        nothing = [] if card.signature.outputs else None
+        nothing: list[Any] | None = [] if card.signature.outputs else None
         return result_structure(card, kernel.attrs, outputs, nothing)
 
     def _kernel(

@@ -86,7 +86,7 @@ class _EagerFunction:
             tape.watch([tensor for tensor in inputs if tensor.dtype.is_floating])
             outputs = self._converted(self._function(*inputs))
         if self._differentiated:
-            self._calls.append((graph, tape, inputs, outputs))
+            self._calls.append((graph, tape, inputs, outputs))  # type: ignore[arg-type]
         return outputs
 
     def _converted(self, results: Any) -> list[Tensor]:

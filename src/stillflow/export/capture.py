@@ -85,7 +85,7 @@ class ExportTracer(Tracer):
         if op.type != "Const" or self.has_variables or not _is_weight(op):
             return super().fold(op, node, guard)
         name = self.name("c")
-        value = self.facts.resources.from_array(op._values[0])
+        value = self.facts.resources.from_array(op._values[0])  # type: ignore[index]
         self.constants[name] = value
         self.weights[name] = op
         self.facts._dims[op._outputs[0]] = tuple(value.shape)
@@ -106,7 +106,7 @@ class ExportTracer(Tracer):
 
 def _is_weight(op: Operation) -> bool:
     dtype = op._outputs[0].dtype
-    return bool(dtype.is_floating and op._values[0].ndim > 0)
+    return bool(dtype.is_floating and op._values[0].ndim > 0)  # type: ignore[index]
 
 
 def capture(

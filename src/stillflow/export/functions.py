@@ -284,7 +284,7 @@ class FunctionWriter:
             arguments, body = node.args, [ast.Return(node.body)]
         else:
             arguments, body = node.args, node.body
-        made = ast.FunctionDef(name, arguments, body, [], None)
+        made = ast.FunctionDef(name, arguments, body, [], None)  # type: ignore[arg-type]
         if sys.version_info >= (3, 12):
             made.type_params = []
         made = ast.fix_missing_locations(simplified(made))

@@ -64,7 +64,7 @@ class AddedBody:
         extended = Extended(body, outputs)
         self._outputs = outputs
         self._waits_for = body.control_captures
-        self._function = define(extended, f"__forward_{body.name}_{uid()}")
+        self._function = define(extended, f"__forward_{body.name}_{uid()}")  # type: ignore[arg-type]
         self._gradient_name = f"PartitionedCall-{uid()}"
         _register(self._gradient_name, SymbolicGradients(body, outputs))
 
@@ -110,7 +110,7 @@ class Backward:
         home = body._operations[0].graph if body._operations else body  # `body` may stand for it
         self.passed = [t for t in self.captured if t.home is home and t not in there]
         forward = Extended(body, [*results, *self.passed])
-        self.forward = define(forward, f"__forward_{name}_{uid()}")
+        self.forward = define(forward, f"__forward_{name}_{uid()}")  # type: ignore[arg-type]
         self._name_each_other()
 
     def _name_each_other(self) -> None:

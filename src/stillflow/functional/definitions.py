@@ -65,4 +65,4 @@ def graph_to_function_def(
         inputs=list(inputs), outputs=list(outputs), _operations=list(operations),
         control_outputs=[],
     )  # fmt: skip
-    return function_def(part, "", out_names or ())
+    return function_def(part, "", out_names or ())  # type: ignore[arg-type]

@@ -88,19 +88,19 @@ class FunctionSpec:
 
     def _check_covered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         only = "When input_signature is provided, only pass arguments covered by it."
-        if len(args) > len(self.input_signature):
+        if len(args) > len(self.input_signature):  # type: ignore[arg-type]
             raise TypeError(f"{only} Received {len(args)} argument(s).")
         for name in kwargs:
             if name not in self.arg_names:
                 raise TypeError(f"Function got an unexpected keyword argument {name}")
-            if self.arg_names.index(name) >= len(self.input_signature):
+            if self.arg_names.index(name) >= len(self.input_signature):  # type: ignore[arg-type]
                 raise TypeError(f"{only} Received argument {name}.")
 
     def _signed(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments converted to the signature's types."""
         signature = self.input_signature
         try:
-            flat = nest.flatten_up_to(signature, args[: len(signature)], expand_composites=True)
+            flat = nest.flatten_up_to(signature, args[: len(signature)], expand_composites=True)  # type: ignore[arg-type]
         except ValueError:
             raise ValueError(
                 "Structure of Python function inputs does not match input_signature:\n"
@@ -128,7 +128,7 @@ class FunctionSpec:
             ) from None
 
     def _compared(self, args: tuple[Any, ...]) -> str:
-        given, wanted = (",\n    ".join(map(str, each)) for each in (args, self.input_signature))
+        given, wanted = (",\n    ".join(map(str, each)) for each in (args, self.input_signature))  # type: ignore[arg-type]
         return f"  inputs: (\n    {given})\n  input_signature: (\n    {wanted})"
 
     def check_concrete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

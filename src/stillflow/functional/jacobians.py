@@ -34,11 +34,11 @@ def jacobian(
         lambda i: gradients(gather(output, i), flat),
         [output.dtype] * len(flat), count, use_pfor, parallel_iterations,
     )  # fmt: skip
-    for index, row in enumerate(rows):
+    for index, row in enumerate(rows):  # type: ignore[arg-type]
         if isinstance(row, Tensor):
             row = reshape(row, concat([dims, shape(row)[1:]], axis=0))
             row.set_shape(known.concatenate(flat[index].shape))
-            rows[index] = row
+            rows[index] = row  # type: ignore[index]
     return nest.pack_sequence_as(inputs, rows)
 
 

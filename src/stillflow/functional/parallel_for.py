@@ -72,7 +72,7 @@ def for_loop(
 
     options = {} if parallel_iterations is None else {"parallel_iterations": parallel_iterations}
     start = [0, *(TensorArray(dtype.base_dtype, iters) for dtype in flat_types)]
-    _, *arrays = while_loop(lambda i, *_: i < iters, step, start, **options)
+    _, *arrays = while_loop(lambda i, *_: i < iters, step, start, **options)  # type: ignore[arg-type]
     result = [None if no else a.concat() for no, a in zip(absent, arrays, strict=True)]
     return nest.pack_sequence_as(loop_fn_dtypes, result)
 

@@ -48,7 +48,7 @@ def _resized(images: Any, size: Any, method: Any, antialias: bool) -> Tensor:
     if method not in RESIZERS:
         raise ValueError("Resize method is not implemented.")
     centers = {} if method == "area" else {"half_pixel_centers": True}
-    return RESIZERS[method](images, size, **centers)
+    return RESIZERS[method](images, size, **centers)  # type: ignore[arg-type]
 
 
 @export("compat.v2.image.resize")

@@ -175,8 +175,8 @@ class MutableHashTable(ChangingTable):
             "value_dtype": self._value_dtype, "name": self._name,
         }  # fmt: skip
         if self._value_shape.ndims == 0:
-            return mutable_hash_table_v2_op(**options)
-        return mutable_hash_table_of_tensors_v2_op(value_shape=self._value_shape, **options)
+            return mutable_hash_table_v2_op(**options)  # type: ignore[arg-type]
+        return mutable_hash_table_of_tensors_v2_op(value_shape=self._value_shape, **options)  # type: ignore[arg-type]
 
 
 @export("lookup.experimental.DenseHashTable", "contrib.lookup.MutableDenseHashTable")

@@ -148,7 +148,7 @@ def average_precision_of(labels: Any, predictions_idx: Any) -> Tensor:
         running = hits, cumsum(ones_like(is_hit), -1, name="retrieved_per_k")
         shares = [cast(count, dtypes.float64) for count in running]
         at_hits = multiply(
-            div(*shares, name="precision_per_k"), cast(is_hit, dtypes.float64),
+            div(*shares, name="precision_per_k"), cast(is_hit, dtypes.float64),  # type: ignore[misc]
             name="relevant_precision_per_k",
         )  # fmt: skip
         total = reduce_sum(at_hits, [-1], name="precision_sum")

@@ -168,7 +168,7 @@ class SavedModelBuilder:
 class InternalBuilder(SavedModelBuilder):
     """The builder of estimators: assets and operations stand in fields, not in collections."""
 
-    def add_meta_graph_and_variables(
+    def add_meta_graph_and_variables(  # type: ignore[override]
         self,
         sess: Any,
         tags: Sequence[str],
@@ -193,7 +193,7 @@ class InternalBuilder(SavedModelBuilder):
         )
         self._add_assets(assets_list)
 
-    def add_meta_graph(
+    def add_meta_graph(  # type: ignore[override]
         self,
         tags: Sequence[str],
         signature_def_map: dict[str, Any] | None = None,

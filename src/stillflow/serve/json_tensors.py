@@ -55,7 +55,7 @@ def _kind(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "Null", True: "True", False: "False"}[value]
     names = {dict: "Object", list: "Array", str: "String"}
-    return names.get(type(value), "Number")
+    return names.get(type(value), "Number")  # type: ignore[call-overload]
 
 
 # ---- In ----------------------------------------------------------------------------------------

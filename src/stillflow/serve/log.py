@@ -23,7 +23,7 @@ class JsonFormatter(logging.Formatter):
             "event": record.getMessage(),
         }
         line.update(
-            (name, round(value, 6) if isinstance(value, float) else value)
+            (name, round(value, 6) if isinstance(value, float) else value)  # type: ignore[misc]
             for name, value in vars(record).items()
             if name not in _PLAIN
         )

@@ -54,7 +54,7 @@ def warm_up(servable: Servable, iterations: int) -> int:
     if not gfile.file_exists(path):
         return 0
     started = time.monotonic()
-    inference = Inference(_Only(servable), None, Metrics())
+    inference = Inference(_Only(servable), None, Metrics())  # type: ignore[arg-type]
     count = 0
     for record in read_records(path):
         count += 1

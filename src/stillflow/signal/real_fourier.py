@@ -42,7 +42,7 @@ def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
         inner = given[-len(wanted) :] if wanted else ()
         if None not in inner:
             if inverse:
-                wanted = (*wanted[:-1], wanted[-1] // 2 + 1)
+                wanted = (*wanted[:-1], wanted[-1] // 2 + 1)  # type: ignore[operator]
             missing = [[0, max(w - i, 0)] for w, i in zip(wanted, inner, strict=False)]
             if not any(after for _, after in missing):
                 return x

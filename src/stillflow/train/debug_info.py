@@ -20,6 +20,6 @@ def create_graph_debug_info_def(operations: Iterable[tuple[str, Operation]]) -> 
         trace = message.traces[f"{caller}{operation.name}"]
         for frame in operation.traceback:
             path, line = tuple(frame)[:2]
-            trace.file_line_cols.add(file_index=files.setdefault(path, len(files)), line=line)
+            trace.file_line_cols.add(file_index=files.setdefault(path, len(files)), line=line)  # type: ignore[arg-type]
     message.files.extend(files)
     return message

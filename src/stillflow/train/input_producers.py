@@ -108,7 +108,7 @@ def input_producer(
         repeated = limit_epochs(ordered, num_epochs)
         queue = FIFOQueue(
             capacity, [rows.dtype.base_dtype], shapes, shared_name=shared_name,
-            name=name,
+            name=name,  # type: ignore[arg-type]
         )  # fmt: skip
         runner = QueueRunner(queue, [queue.enqueue_many([repeated])], cancel_op=cancel_op)
         add_queue_runner(runner)

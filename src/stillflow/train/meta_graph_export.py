@@ -303,7 +303,7 @@ def add_collection_def(
     if not items:
         return
     try:
-        _fill_collection(meta_graph_def.collection_def[key], key, items, export_scope)
+        _fill_collection(meta_graph_def.collection_def[key], key, items, export_scope)  # type: ignore[arg-type]
     except Exception as error:
         logging.warning(
             "Issue encountered when serializing %s.\n"

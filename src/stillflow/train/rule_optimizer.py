@@ -79,7 +79,7 @@ def _update(
 
 
 def _apply_dense(self: Any, grad: Tensor, var: Any) -> Operation:
-    return _update(self, "", var, var.dtype.base_dtype, grad).op
+    return _update(self, "", var, var.dtype.base_dtype, grad).op  # type: ignore[union-attr]
 
 
 def _resource_apply_dense(self: Any, grad: Tensor, handle: Any) -> Any:
@@ -87,7 +87,7 @@ def _resource_apply_dense(self: Any, grad: Tensor, handle: Any) -> Any:
 
 
 def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Operation:
-    return _update(self, "Sparse", var, var.dtype.base_dtype, grad.values, grad.indices).op
+    return _update(self, "Sparse", var, var.dtype.base_dtype, grad.values, grad.indices).op  # type: ignore[union-attr]
 
 
 def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Any:

@@ -93,7 +93,7 @@ class CheckpointSaverHook(GlobalStepHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         step = self._step_if(self._timer.should_trigger_for_step, run_context, run_values)
         if step is not None:
-            self._timer.update_last_triggered_step(step)
+            self._timer.update_last_triggered_step(step)  # type: ignore[arg-type]
             if self._save(run_context.session, step):
                 run_context.request_stop()
 

@@ -46,7 +46,7 @@ class _Schedule(LearningRateSchedule):
     """A schedule whose constructor's arguments are the fields of a dataclass."""
 
     def get_config(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
 
 
 def _initial(value: Any) -> Tensor:
@@ -105,7 +105,7 @@ class PiecewiseConstantDecay(_Schedule):
             ]
             for low, high, value in zip(bounds[:-1], bounds[1:], values[1:-1], strict=True):
                 between = (step > low) & (step <= high)
-                pairs.append((between, lambda value=value: value))
+                pairs.append((between, lambda value=value: value))  # type: ignore[misc]
             # The default is never taken; it lets `case` know that exactly one value results.
             result: Tensor = case(pairs, lambda: values[0], exclusive=True)
             return result

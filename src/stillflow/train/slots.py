@@ -102,7 +102,7 @@ class Slots:
         eagerly = graph is not None and graph.runs_at_once
         variable = self._non_slot_dict.get((name, None if eagerly else graph))
         if getattr(variable, "is_distributed", False):
-            return variable.get()  # the part that is being updated
+            return variable.get()  # type: ignore[union-attr]  # the part that is being updated
         return variable
 
     def _non_slot_variables(self) -> Iterable[Any]:

@@ -56,7 +56,7 @@ class StepCounterHook(GlobalStepHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         step = self._step_if(self._timer.should_trigger_for_step, run_context, run_values)
         if step is not None:
-            seconds, steps = self._timer.update_last_triggered_step(step)
+            seconds, steps = self._timer.update_last_triggered_step(step)  # type: ignore[arg-type]
             if seconds is not None:
                 self._log_and_record(steps, seconds, step)
         previous, self._last_global_step = self._last_global_step, run_values.results

@@ -29,7 +29,7 @@ class Copies:
 
     def __reduce__(self: Any) -> tuple[Any, ...]:
         """Pickles the value, name and type; a graph's variables have no value to pickle."""
-        make = functools.partial(
+        make = functools.partial(  # type: ignore[misc]
             _kind(), initial_value=self.numpy(), name=self._shared_name, **_properties(self)
         )
         return make, ()

@@ -348,7 +348,7 @@ class Identity(Initializer):
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
         if isinstance(whole, TensorShape):
             whole = whole.as_list()
-        matrix = eye(*whole, dtype=self.dtype if dtype is None else dtype)
+        matrix = eye(*whole, dtype=self.dtype if dtype is None else dtype)  # type: ignore[misc]
         if partition_info is not None:
             matrix = slice_(matrix, partition_info.var_offset, shape)
         result: Any = self.gain * matrix

@@ -255,7 +255,7 @@ class Identity(Initializer):
         dtype = float_dtype(dtype)
         if len(shape) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
-        result: Any = self.gain * eye(*shape, dtype=dtype)
+        result: Any = self.gain * eye(*shape, dtype=dtype)  # type: ignore[misc]
         return result
 
 

@@ -145,7 +145,7 @@ def make_parts(
     dim, count = sliced_dimension(partitions)
     _check_existing(store, name, count)
     parts = []
-    for number, (offset, size) in enumerate(slices(shape.as_list(), count, dim)):
+    for number, (offset, size) in enumerate(slices(shape.as_list(), count, dim)):  # type: ignore[arg-type]
         info = PartitionInfo(full_shape=shape.as_list(), var_offset=offset)
         part_name = f"{name}/part_{number}"
         with name_scope(part_name + "/PartitionedInitializer"):

@@ -283,4 +283,4 @@ def _in_place_operator(
 
 register_tensor_conversion_function(RefVariable, to_tensor)
 for _symbol, (_name, *_parts) in _IN_PLACE.items():
-    setattr(RefVariable, f"__{_name}__", _in_place_operator(_symbol, *_parts))
+    setattr(RefVariable, f"__{_name}__", _in_place_operator(_symbol, *_parts))  # type: ignore[arg-type]

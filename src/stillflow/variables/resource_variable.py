@@ -293,10 +293,10 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return bool(self.read_value())
 
     def __int__(self) -> int:
-        return int(self.value())
+        return int(self.value())  # type: ignore[call-overload]
 
     def __float__(self) -> float:
-        return float(self.value())
+        return float(self.value())  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         if not get_default_graph().runs_at_once or not self._handle.holds_value:

@@ -183,7 +183,7 @@ class Leaving:
             if isinstance(value, Operation):
                 raise ValueError(f'{self.operation} Operation found: "{value.name}"')
             tensor = _output(value, self.no_tensors_inside)
-            copied = self._copied(tensor, self.core or tensor.device)
+            copied = self._copied(tensor, self.core or tensor.device)  # type: ignore[arg-type]
             if self.core:
                 with device(self.core):
                     copied = identity(copied)

@@ -158,7 +158,7 @@ def over_dataset(
 ) -> Values:  # fmt: skip
     """Loop over a dataset by `reduce`."""
     walk = _reduced if extra_test is None else _scanned
-    return walk(dataset, extra_test, body, get_state, set_state, init_vars, names)
+    return walk(dataset, extra_test, body, get_state, set_state, init_vars, names)  # type: ignore[arg-type]
 
 
 def _scanned(

@@ -207,7 +207,7 @@ def summary(array: np.ndarray) -> list[str]:
     rest = array[np.isfinite(array)]
     if array.dtype.kind != "b" and rest.size:
         functions = {"min": np.min, "max": np.max, "mean": np.mean, "std": np.std}
-        lines += _boxed({name: str(function(rest)) for name, function in functions.items()})
+        lines += _boxed({name: str(function(rest)) for name, function in functions.items()})  # type: ignore[operator]
     return lines
 
 

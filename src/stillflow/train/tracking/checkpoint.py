@@ -164,11 +164,11 @@ class CheckpointV2(Checkpoint):
       **kwargs: The objects, by the names that stand for them in the checkpoint.
     """
 
-    def write(self, file_prefix: Any) -> str:
+    def write(self, file_prefix: Any) -> str:  # type: ignore[override]
         """Save under exactly this prefix; give the checkpoint, for `restore`."""
         return super().write(file_prefix)
 
-    def save(self, file_prefix: Any) -> str:
+    def save(self, file_prefix: Any) -> str:  # type: ignore[override]
         """Save, numbered by `save_counter`; return the checkpoint, for `restore`."""
         return super().save(file_prefix)
 

@@ -30,7 +30,7 @@ _CHANGED_OUTSIDE = (
 )
 
 
-class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metaclass]
+class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metaclass, misc]
     """A list as an attribute of an object that can be saved.
 
     It shares its elements with the list that was assigned; changes are visible in both. As a plain
@@ -44,7 +44,7 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
     _hold: Any  # of List
 
     def __init__(self, wrapped_list: list[Any] | None = None) -> None:
-        TrackableDataStructure.__init__(self)
+        TrackableDataStructure.__init__(self)  # type: ignore[arg-type]
         self._non_append_mutation = False
         self._external_modification = False
         self._hold([] if wrapped_list is None else wrapped_list)
@@ -52,12 +52,12 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
 
     def _track_value(self, value: Any, name: str) -> Any:
         try:
-            return super()._track_value(value, name)
+            return super()._track_value(value, name)  # type: ignore[misc]
         except _UntrackableError:
             return wrap_or_unwrap(value)
 
     def _update_snapshot(self) -> None:
-        list.__setitem__(self, slice(None), self._storage)
+        list.__setitem__(self, slice(None), self._storage)  # type: ignore[call-overload]
 
     def _check_external_modification(self) -> None:
         if list.__ne__(self, self._storage):
@@ -78,7 +78,7 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
             how = "to track trackable TensorFlow objects"
             changed = _CHANGED_OUTSIDE.format(self, "list", how, "list", self._storage, None)
             raise ValueError(changed + _NOT_NEEDED.format("list"))
-        return super()._checkpoint_dependencies
+        return super()._checkpoint_dependencies  # type: ignore[misc]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._check_external_modification()
@@ -99,7 +99,7 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
     def append(self, value: Any) -> None:
         """Add an element at the end."""
         self._check_external_modification()
-        super().append(value)
+        super().append(value)  # type: ignore[misc]
         self._update_snapshot()
 
     def extend(self, values: Iterable[Any]) -> None:
@@ -121,7 +121,7 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[metacl
 
     def __imul__(self, times: int) -> ListWrapper:
         if times > 0:
-            return super().__imul__(times)
+            return super().__imul__(times)  # type: ignore[misc]
         self._non_append_mutation = True
         self._storage *= times
         self._update_snapshot()
@@ -199,7 +199,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
             wrapped_dict[key] = self._tracked_at(key, value)
         self._update_snapshot()
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:  # an ordered one is ordered
         return type(self.__wrapped__)
 
@@ -356,7 +356,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
         self.update(other)
         return self
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         raise TypeError("unhashable type: 'DictWrapper'")
 
     def __repr__(self) -> str:
