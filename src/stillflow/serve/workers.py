@@ -98,7 +98,7 @@ class Workers:
         """Answer questions of workers, and do what there is to do."""
         known = {pipe: worker for worker in self._all() for pipe in worker.questions}
         for pipe in wait(list(known), 0):
-            self._answer(known[pipe], pipe)
+            self._answer(known[pipe], pipe)  # type: ignore[arg-type, index]
         for reload in [each for each in self._reloads if not each.thread.is_alive()]:
             self._reloads.remove(reload)
             self._fork_again()
@@ -174,7 +174,7 @@ class Workers:
             with self.models.still(), warnings.catch_warnings():
                 # The threads of this process look for versions and load them: they wait meanwhile.
                 warnings.simplefilter("ignore", DeprecationWarning)
-                pid = os.fork()
+                pid = os.fork()  # type: ignore[attr-defined, unused-ignore]
         except OSError as error:
             raise errors.resource_exhausted(f"Workers cannot be forked: {error}") from None
         if pid == 0:
@@ -329,7 +329,7 @@ class _Worker:
 
     def kill(self) -> None:
         """End it at once."""
-        self._signal(signal.SIGKILL)
+        self._signal(signal.SIGKILL)  # type: ignore[attr-defined, unused-ignore]
 
     def _signal(self, number: int) -> None:
         if not self.has_ended():
@@ -338,7 +338,7 @@ class _Worker:
     def has_ended(self) -> bool:
         """Return True if the process is no more."""
         if self._status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)  # type: ignore[attr-defined, unused-ignore]
             self._status = status if pid else None
         return self._status is not None
 
@@ -489,7 +489,7 @@ def _reserved_port(settings: Settings) -> tuple[socket.socket, int]:
             alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             alone.bind(address)
         shared = socket.socket(family, socket.SOCK_STREAM)
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # type: ignore[attr-defined, unused-ignore]
         shared.bind(address)
     except OSError as error:
         told = f"{settings.host}:{settings.port}: {error}"

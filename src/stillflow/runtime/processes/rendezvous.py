@@ -118,7 +118,7 @@ def _call(address: tuple[str, int], key: str, rank: int) -> Connection:
     return connection
 
 
-def _without_delay(connection: Connection) -> Connection:
+def _without_delay(connection: Any) -> Connection:
     """Have short messages sent at once, and not with the next one."""
     with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
         same.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
