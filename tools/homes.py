@@ -118,12 +118,12 @@ COMMON = "framework layers rnn slim tensorboard tpu training"
 CONTRIB = (
     Row("checkpoint training", "train"),
     Row("framework", "nest"),
-    Row("image", "ops/image"),
-    Row("memory_stats", "ops/memory_stats.py"),
+    Row("image resampler", "../stillflow_contrib/ops/image"),
+    Row("memory_stats", "../stillflow_contrib/ops/memory_stats.py"),
+    Row("periodic_resample", "../stillflow_contrib/ops/periodic_resample.py"),
     Row("rnn", "nn"),
     Row("slim", "contrib/layers"),
-    Row("staging", "ops/queues"),
-    Row("tensor_forest", "ops/tensor_forest"),
+    Row("tensor_forest", "../stillflow_contrib/ops/tensor_forest"),
     Row("tfprof", "profiler"),
     Row("tpu", "ops/tpu"),
 )

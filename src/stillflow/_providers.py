@@ -20,6 +20,7 @@ PROVIDERS.update({
     "data.dataset.zip_datasets": "stillflow.data.combining",
     "distribute.context.make_default_mode": "stillflow.distribute.default",
     "graph.attrs.default_graph": "stillflow.graph.graph",
+    "graph.card.load_contrib_families": "stillflow_contrib.ops",
     "graph.card.load_families": "stillflow.ops",
     "graph.collection_protos.cond_context": "stillflow.ops.control_flow.contexts",
     "graph.collection_protos.queue_runner": "stillflow.train.queue_runner",

@@ -33,6 +33,7 @@ from stillflow.export.simplify import simplified
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import LazyModule
 
+_OPERATIONS = re.compile(r"stillflow(_contrib)?\.ops\.")
 _INSTANCE = """\
 def _instance(kind, **attributes):
     made = kind.__new__(kind)
@@ -176,9 +177,9 @@ class FunctionWriter:
     def _instance(self, value: Any) -> str:
         """Return an object of one of Stillflow's classes, from its attributes."""
         kind = type(value)
-        if not kind.__module__.startswith("stillflow.") or not hasattr(value, "__dict__"):
+        if not _OPERATIONS.match(kind.__module__) or hasattr(kind, "__slots__"):
             return self.name_of(value)
-        if hasattr(kind, "__slots__") or not kind.__module__.startswith("stillflow.ops."):
+        if not hasattr(value, "__dict__"):
             return self.name_of(value)
         self.definitions.setdefault("_instance", _INSTANCE)
         parts = [f"{key}={self.expression(item)}" for key, item in vars(value).items()]

@@ -158,7 +158,7 @@ class Resolver(ast.NodeTransformer):
         function = self.known(node.func)
         inner = getattr(function, "__wrapped__", function)
         is_written = isinstance(inner, types.FunctionType) and (
-            (inner.__module__ or "").startswith("stillflow.")
+            (inner.__module__ or "").startswith(("stillflow.", "stillflow_contrib."))
             and not inner.__module__.startswith("stillflow.errors")
         )
         if not is_written:

@@ -75,8 +75,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"{_CUDNN}.networks {_CUDNN}.modes {_CUDNN}.converters {_CUDNN}.saveables",
     },
     "tensorflow.contrib.distributions.python.ops.bijectors": {
-        "Bijector": "stillflow.distributions.bijector:Bijector",
-        "Identity": "stillflow.distributions.bijector:Identity",
+        "Bijector": "stillflow_contrib.distributions.bijectors.bijector:Bijector",
+        "Identity": "stillflow_contrib.distributions.bijectors.bijector:Identity",
     },
     "tensorflow.contrib.distributions.python.ops.distribution_util": {
         "pad_mixture_dimensions":

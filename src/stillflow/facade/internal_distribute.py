@@ -15,9 +15,9 @@ _COLLECTIVE = "stillflow.distribute.collective"
 _SHARED = "stillflow.distribute.parameter_server"
 
 _ALL_REDUCE = {
-    "*": "stillflow.distribute.all_reduce",
+    "*": "stillflow_contrib.all_reduce",
     **{
-        f"_{name}": f"stillflow.distribute.all_reduce:{name}"
+        f"_{name}": f"stillflow_contrib.all_reduce:{name}"
         for name in (
             "flatten_tensors", "padded_split", "ragged_split", "ring_permutations",
             "split_by_task", "strip_padding",

@@ -106,12 +106,12 @@ OBJECTS: dict[str, dict[str, str]] = {
              f" {_LEARN}.heads.combined",
     },
     f"{_FACTORIZATION}.clustering_ops": {
-        "*": "stillflow_contrib.factorization.clustering stillflow.ops.clustering",
+        "*": "stillflow_contrib.factorization.clustering stillflow_contrib.ops.clustering",
     },
     f"{_FACTORIZATION}.factorization_ops": {
-        "*": "stillflow_contrib.factorization.wals_model stillflow.ops.factorization",
+        "*": "stillflow_contrib.factorization.wals_model stillflow_contrib.ops.factorization",
     },
-    f"{_FACTORIZATION}.gen_factorization_ops": {"*": "stillflow.ops.factorization"},
+    f"{_FACTORIZATION}.gen_factorization_ops": {"*": "stillflow_contrib.ops.factorization"},
     f"{_FACTORIZATION}.gmm_ops": {
         "_covariance": "stillflow_contrib.factorization.mixtures:covariance",
         "*": "stillflow_contrib.factorization.mixtures",

@@ -164,7 +164,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.distributions.dirichlet": {"*": "stillflow.distributions.dirichlet"},
     "tensorflow.python.ops.distributions.uniform": {"*": "stillflow.distributions.uniform"},
     "tensorflow.python.ops.distributions.multinomial": {"*": "stillflow.distributions.multinomial"},
-    "tensorflow.python.ops.distributions.bijector": {"*": "stillflow.distributions.bijector"},
+    "tensorflow.python.ops.distributions.bijector": {
+        "*": "stillflow_contrib.distributions.bijectors.bijector"
+    },
     "tensorflow.python.ops.distributions.kullback_leibler": {
         "_DIVERGENCES": "stillflow.distributions.kullback_leibler:DIVERGENCES",
         "_registered_kl": "stillflow.distributions.kullback_leibler:registered_kl",
@@ -174,7 +176,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.distributions.distribution",
     },
     "tensorflow.python.ops.distributions.identity_bijector": {
-        "*": "stillflow.distributions.bijector",
+        "*": "stillflow_contrib.distributions.bijectors.bijector",
     },
     "tensorflow.python.ops.distributions.special_math": {
         "*": "stillflow.distributions.special_math",
@@ -190,13 +192,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.matrix_functions",
     },
     "tensorflow.python.ops.linalg.linear_operator_addition": {
-        "_AddAndReturnDiag": "stillflow.linalg.addition:AddAndReturnDiag",
-        "_AddAndReturnMatrix": "stillflow.linalg.addition:AddAndReturnMatrix",
-        "_AddAndReturnScaledIdentity": "stillflow.linalg.addition:AddAndReturnScaledIdentity",
-        "_AddAndReturnTriL": "stillflow.linalg.addition:AddAndReturnTriL",
-        "_Adder": "stillflow.linalg.addition:Adder",
-        "_Hints": "stillflow.linalg.addition:Hints",
-        "*": "stillflow.linalg.addition",
+        "_AddAndReturnDiag": "stillflow_contrib.distributions.addition:AddAndReturnDiag",
+        "_AddAndReturnMatrix": "stillflow_contrib.distributions.addition:AddAndReturnMatrix",
+        "_AddAndReturnScaledIdentity":
+            "stillflow_contrib.distributions.addition:AddAndReturnScaledIdentity",
+        "_AddAndReturnTriL": "stillflow_contrib.distributions.addition:AddAndReturnTriL",
+        "_Adder": "stillflow_contrib.distributions.addition:Adder",
+        "_Hints": "stillflow_contrib.distributions.addition:Hints",
+        "*": "stillflow_contrib.distributions.addition",
     },
     "tensorflow.python.ops.linalg.linear_operator_algebra": {
         "_registered_adjoint": "stillflow.linalg.algebra:registered_adjoint",
@@ -230,7 +233,7 @@ OBJECTS: dict[str, dict[str, str]] = {
              " stillflow.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
     "tensorflow.python.ops.data_flow_ops": {
-        "*": "stillflow.ops.queues.staging_classes stillflow.ops.queues.barrier"
+        "*": "stillflow_contrib.staging stillflow.ops.queues.barrier"
              " stillflow.ops.io.readers.record_input",
     },
     "tensorflow.python.ops.parsing_ops": {
@@ -273,7 +276,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.summary.recording stillflow.summary.resource_writer"
              " stillflow.summary.writing",
     },
-    "tensorflow.python.ops.inplace_ops": {"*": "stillflow.ops.arrays.inplace_functions"},
+    "tensorflow.python.ops.inplace_ops": {"*": "stillflow_contrib.recurrent.inplace_functions"},
     "tensorflow.python.ops.op_selector": {
         "*": "stillflow.facade.op_selector stillflow_contrib.graph_editor.select"
              " stillflow_contrib.graph_editor.util",

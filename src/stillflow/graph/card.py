@@ -39,8 +39,9 @@ Part = TypeVar("Part", bound=Callable[..., Any])
 # Effects of an op; anything but "pure" and "state" needs trust for graphs from files.
 Effect = Literal["pure", "state", "reads files", "writes files", "runs Python", "network"]
 
-# Imports every module of cards.
+# Import every module of cards: of the package, and of operations that only contrib uses.
 load_families: Hook[Callable[[], None]] = Hook("graph.card.load_families")
+load_contrib_families: Hook[Callable[[], None]] = Hook("graph.card.load_contrib_families")
 _building: Any = LazyModule("stillflow.graph.build")
 _cards: dict[str, Card] = {}
 # Cards of libraries that a program loads on top of TensorFlow's own ops.
@@ -243,4 +244,5 @@ def unregistered(op_type: str) -> errors.NotFoundError:
 def load_all() -> dict[str, Card]:
     """Import every module of cards; return all cards by op type."""
     load_families.value()
+    load_contrib_families.value()
     return _cards

@@ -1,4 +1,4 @@
-/* Images looked up between their pixels, with zeros around: src/stillflow/ops/image/resampling.py. */
+/* Images looked up between their pixels, with zeros around: src/stillflow_contrib/ops/image/resampling.py. */
 #include "native.h"
 
 #include <math.h>

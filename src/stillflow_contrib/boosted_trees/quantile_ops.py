@@ -8,13 +8,13 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.boosted_trees import accumulator_cards as cards
-from stillflow.ops.boosted_trees.feature_quantile_cards import make_quantile_summaries_op
 from stillflow.ops.raw_ops import positional
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import Trackable
 from stillflow.variables.resources import register_resource
 from stillflow_contrib.boosted_trees.scheduling import ScheduledStampedResourceOp
+from stillflow_contrib.ops.boosted_trees import accumulator_cards as cards
+from stillflow_contrib.ops.boosted_trees.feature_quantile_cards import make_quantile_summaries_op
 
 # The functions that TensorFlow generates, whose arguments go by position.
 bucketize_with_input_boundaries = positional("BucketizeWithInputBoundaries")

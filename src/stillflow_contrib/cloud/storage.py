@@ -11,11 +11,11 @@ from stillflow.graph import api, dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation
 from stillflow.ops.constants import placeholder
-from stillflow.ops.io.cloud_storage import (
+from stillflow.train.session_run_hook import SessionRunHook
+from stillflow_contrib.ops.cloud_storage import (
     gcs_configure_block_cache_op,
     gcs_configure_credentials_op,
 )
-from stillflow.train.session_run_hook import SessionRunHook
 
 _MEBIBYTE = 1024 * 1024
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.linalg.addition import add_operators
 from stillflow.linalg.linear_operator_diag import LinearOperatorDiag
 from stillflow.linalg.linear_operator_full_matrix import LinearOperatorLowerTriangular
 from stillflow.linalg.linear_operator_identity import (
     LinearOperatorIdentity,
     LinearOperatorScaledIdentity,
 )
+from stillflow_contrib.distributions.addition import add_operators
 
 if TYPE_CHECKING:
     from stillflow.linalg.linear_operator import LinearOperator

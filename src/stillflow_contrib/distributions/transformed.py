@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.bijector import Identity
 from stillflow.distributions.distribution import Distribution
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.layout import pick_vector
@@ -18,6 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow_contrib.distributions.bijectors.bijector import Identity
 
 
 def _known(x: Any) -> Array | None:

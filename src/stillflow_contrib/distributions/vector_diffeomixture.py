@@ -16,7 +16,6 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
-from stillflow.linalg.addition import add_operators
 from stillflow.linalg.linear_operator_diag import LinearOperatorDiag
 from stillflow.linalg.linear_operator_full_matrix import LinearOperatorFullMatrix
 from stillflow.linalg.linear_operator_identity import (
@@ -24,6 +23,7 @@ from stillflow.linalg.linear_operator_identity import (
     LinearOperatorScaledIdentity,
 )
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow_contrib.distributions.addition import add_operators
 from stillflow_contrib.distributions.bijectors.affine_linear_operator import AffineLinearOperator
 from stillflow_contrib.distributions.interpolation import (
     add,

@@ -8,8 +8,8 @@ import stillflow as tf
 from stillflow.graph.export import export, export_value
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.random_seed import get_seed
-from stillflow.ops.clustering import nearest_neighbors
 from stillflow_contrib.factorization.initial_clusters import InitialClusters
+from stillflow_contrib.ops.clustering import nearest_neighbors
 
 SQUARED_EUCLIDEAN_DISTANCE = export_value(
     "contrib.factorization.SQUARED_EUCLIDEAN_DISTANCE", "squared_euclidean"

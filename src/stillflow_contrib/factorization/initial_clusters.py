@@ -7,7 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.operation import Tensor
-from stillflow.ops.clustering import (
+from stillflow_contrib.ops.clustering import (
     kmc2_chain_initialization,
     kmeans_plus_plus_initialization,
     nearest_neighbors,

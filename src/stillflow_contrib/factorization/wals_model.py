@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.factorization import masked_matmul, wals_compute_partial_lhs_and_rhs
 from stillflow_contrib.factorization.wals_sides import Side, cached
+from stillflow_contrib.ops.factorization import masked_matmul, wals_compute_partial_lhs_and_rhs
 
 
 class _Observed(NamedTuple):

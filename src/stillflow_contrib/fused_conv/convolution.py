@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.nn.fused_conv import fused_conv2d_bias_activation_op
+from stillflow_contrib.ops.fused_conv import fused_conv2d_bias_activation_op
 
 
 @export("contrib.fused_conv.fused_conv2d_bias_activation")

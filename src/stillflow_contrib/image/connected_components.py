@@ -8,7 +8,7 @@ import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.image.components import image_connected_components_op
+from stillflow_contrib.ops.image.components import image_connected_components_op
 
 
 def _numbers_of(ids: Any) -> Tensor:

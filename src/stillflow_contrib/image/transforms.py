@@ -10,8 +10,8 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops.image.projective import image_projective_transform_v2_op
-from stillflow.ops.image.transform_matrices import (
+from stillflow_contrib.ops.image.projective import image_projective_transform_v2_op
+from stillflow_contrib.ops.image.transform_matrices import (
     flat_transforms_to_matrices,
     matrices_to_flat_transforms,
 )

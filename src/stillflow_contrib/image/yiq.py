@@ -7,7 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
-from stillflow.ops.image.yiq import adjust_hsv_in_yiq_op
+from stillflow_contrib.ops.image.yiq import adjust_hsv_in_yiq_op
 
 
 def _check(max_delta_hue: float, ranges: dict[str, tuple[float, float]]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.input_pipeline import obtain_next_op
+from stillflow_contrib.ops.input_pipeline import obtain_next_op
 
 if TYPE_CHECKING:
     from stillflow.variables.ref_variable import RefVariable

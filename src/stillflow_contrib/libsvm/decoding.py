@@ -6,8 +6,8 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.io.parsing.libsvm import decode_libsvm_op
 from stillflow.util.deprecation import deprecated
+from stillflow_contrib.ops.libsvm import decode_libsvm_op
 
 
 @export("contrib.libsvm.decode_libsvm")

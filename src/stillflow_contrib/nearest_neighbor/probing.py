@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.ops.nearest_neighbor import hyperplane_lsh_probes_op
+from stillflow_contrib.ops.nearest_neighbor import hyperplane_lsh_probes_op
 
 
 @export("contrib.nearest_neighbor.hyperplane_lsh_probes")

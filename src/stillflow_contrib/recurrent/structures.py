@@ -8,7 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays import inplace_functions
+from stillflow_contrib.recurrent import inplace_functions
 
 
 def packed(elements: Any, template: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph.card import Card
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.math.reduce_slice import (
+from stillflow_contrib.ops.reduce_slice import (
     reduce_slice_max_op,
     reduce_slice_min_op,
     reduce_slice_prod_op,

@@ -13,8 +13,8 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers.base_layer import Layer
 from stillflow.nn.recurrent.steps import static_shape
 from stillflow.nn.rnn_cell.base import assert_like_rnncell
-from stillflow.ops.recurrent.gather_tree import gather_tree
 from stillflow.platform import tf_logging
+from stillflow_contrib.ops.gather_tree import gather_tree
 from stillflow_contrib.seq2seq.basic_decoder import checked_layer, layer_output_size
 from stillflow_contrib.seq2seq.beam_step import (
     BeamSearchDecoderOutput,

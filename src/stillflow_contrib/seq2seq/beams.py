@@ -10,8 +10,8 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops.recurrent.gather_tree import gather_tree
 from stillflow.platform import tf_logging
+from stillflow_contrib.ops.gather_tree import gather_tree
 
 _DISABLE = (
     "Consider setting reorder_tensor_arrays to False to disable TensorArray reordering during the "

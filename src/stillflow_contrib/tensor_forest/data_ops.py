@@ -7,10 +7,10 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.tensor_forest.conversions import reinterpret_string_to_float
-from stillflow.ops.tensor_forest.examples import CATEGORICAL as DATA_CATEGORICAL
-from stillflow.ops.tensor_forest.examples import FLOAT as DATA_FLOAT
 from stillflow.platform import tf_logging as logging
+from stillflow_contrib.ops.tensor_forest.conversions import reinterpret_string_to_float
+from stillflow_contrib.ops.tensor_forest.examples import CATEGORICAL as DATA_CATEGORICAL
+from stillflow_contrib.ops.tensor_forest.examples import FLOAT as DATA_FLOAT
 
 DTYPE_TO_FTYPE = {
     tf.string: DATA_CATEGORICAL,

@@ -10,8 +10,8 @@ from typing import Any
 from google.protobuf import text_format
 
 from stillflow.graph.export import export
-from stillflow.ops.tensor_forest.parameters import MESSAGES
-from stillflow.ops.tensor_forest.splits import TREES
+from stillflow_contrib.ops.tensor_forest.parameters import MESSAGES
+from stillflow_contrib.ops.tensor_forest.splits import TREES
 
 _TYPES: dict[str, int] = {
     value: number

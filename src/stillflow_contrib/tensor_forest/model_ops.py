@@ -7,8 +7,8 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.tensor_forest import tree_cards as cards
 from stillflow.train.saveables import SaveableObject, SaveSpec
+from stillflow_contrib.ops.tensor_forest import tree_cards as cards
 from stillflow_contrib.tensor_forest.resources import ForestResource, registered
 
 

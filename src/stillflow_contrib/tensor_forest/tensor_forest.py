@@ -10,8 +10,8 @@ from stillflow.contrib.framework.variables import VariableDeviceChooser
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.select import where_v2
-from stillflow.ops.tensor_forest.parameters import MESSAGES
 from stillflow.platform import tf_logging as logging
+from stillflow_contrib.ops.tensor_forest.parameters import MESSAGES
 from stillflow_contrib.tensor_forest import data_ops, model_ops, stats_ops
 from stillflow_contrib.tensor_forest.hyperparameters import (
     CLASSIFICATION_LEAF_MODEL_TYPES,

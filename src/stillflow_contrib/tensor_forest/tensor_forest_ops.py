@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from stillflow.ops.tensor_forest.conversions import reinterpret_string_to_float, scatter_add_ndim
+from stillflow_contrib.ops.tensor_forest.conversions import (
+    reinterpret_string_to_float,
+    scatter_add_ndim,
+)
 
 __all__ = ["reinterpret_string_to_float", "scatter_add_ndim"]

@@ -11,8 +11,8 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.lookup.static_tables import InitializableLookupTableBaseV1
-from stillflow.ops.strings.skip_grams import skip_gram_generate_candidates_op
 from stillflow.train.batch_functions import batch
+from stillflow_contrib.ops.skip_grams import skip_gram_generate_candidates_op
 
 _NOT_FOUND = -1
 

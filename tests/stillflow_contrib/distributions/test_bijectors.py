@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow_contrib.distributions.bijectors import bijector
 
 BIJECTORS: dict[str, Any] = {
     "exp": lambda b: b.Exp(),
@@ -42,3 +43,11 @@ def test_an_inverse_swaps_both_ways() -> None:
         log = bijectors.Invert(bijectors.Exp())
         assert log.name == "invert_exp"
         assert session.run(log.forward(tf.constant(1.0))) == 0.0
+
+
+def test_a_bijector_remembers_what_it_computed() -> None:
+    with tf.Graph().as_default():
+        identity = bijector.Identity()
+        x = tf.constant([1.0, 2.0])
+        assert identity.forward(x) is identity.forward(x)
+        assert identity.inverse(identity.forward(x)) is x

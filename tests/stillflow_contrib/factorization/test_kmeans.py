@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.clustering import nearest_neighbors
+from stillflow_contrib.ops.clustering import nearest_neighbors
 
 ROWS = np.arange(60)
 POINTS = np.array([[0, 0], [8, 0], [0, 8]], np.float32)[ROWS % 3]

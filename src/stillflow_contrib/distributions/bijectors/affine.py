@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.layout import dimension_size
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -13,6 +12,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine_linear_operator import _batch_ndims
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 from stillflow_contrib.distributions.event_matrices import EventMatrices
 from stillflow_contrib.distributions.scales import (

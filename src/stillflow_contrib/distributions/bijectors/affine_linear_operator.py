@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.linalg.linear_operator import LinearOperator
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 from stillflow_contrib.distributions.event_matrices import EventMatrices
 

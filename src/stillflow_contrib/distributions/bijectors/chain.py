@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector, static_rank
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow_contrib.distributions.bijectors.bijector import Bijector, static_rank
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 
 

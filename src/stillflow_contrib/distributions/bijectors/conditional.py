@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.distributions.bijector import Bijector
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 
 
 @export("contrib.distributions.bijectors.ConditionalBijector")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
 
 

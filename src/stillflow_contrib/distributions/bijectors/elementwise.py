@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.parameters import softplus_inverse
 from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
@@ -16,6 +15,7 @@ from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 
 _moved = deprecated(
     "2018-10-01",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 
 

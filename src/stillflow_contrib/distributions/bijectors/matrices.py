@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.layout import pick_vector
 from stillflow.distributions.parameters import fill_triangular, fill_triangular_inverse
 from stillflow.graph.export import export
@@ -15,6 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine import AffineScalar
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 from stillflow_contrib.distributions.bijectors.chain import Chain
 from stillflow_contrib.distributions.bijectors.elementwise import Softplus, _moved
 

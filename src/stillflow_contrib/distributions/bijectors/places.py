@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
 
 

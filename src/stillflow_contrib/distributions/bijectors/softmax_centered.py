@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.layout import pad
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
+from stillflow_contrib.distributions.bijectors.bijector import Bijector
 from stillflow_contrib.distributions.bijectors.elementwise import _moved, validated
 
 

@@ -15,7 +15,7 @@ POINTS = (np.array([[0.0, 0], [6, 1], [2, 7]])[ROWS % 3]
 
 @program(rtol=1e-4, reason="distances are differences of larger numbers")
 def operations(tf):
-    ops = internal_module(tf, "ops.clustering", "python.ops.gen_clustering_ops")
+    ops = internal_module(tf, "stillflow_contrib.ops.clustering", "python.ops.gen_clustering_ops")
     indices, distances = ops.nearest_neighbors(POINTS, POINTS[:5] + 0.1, 3)
     one, near = ops.nearest_neighbors(POINTS, POINTS[:5] + 0.1, 1)
     fetches = {"indices": indices, "distances": distances, "one": one, "near": near}

@@ -33,7 +33,8 @@ def sparse(tf, matrix):
 @program
 def operations(tf):
     ops = internal_module(
-        tf, "ops.factorization", "contrib.factorization.python.ops.gen_factorization_ops"
+        tf, "stillflow_contrib.ops.factorization",
+        "contrib.factorization.python.ops.gen_factorization_ops",
     )
     places = np.argwhere(SMALL).astype(np.int64)
     values = SMALL[tuple(places.T)]
@@ -61,7 +62,8 @@ def operations(tf):
 def refused(name, message):
     def build(tf):
         ops = internal_module(
-            tf, "ops.factorization", "contrib.factorization.python.ops.gen_factorization_ops"
+            tf, "stillflow_contrib.ops.factorization",
+            "contrib.factorization.python.ops.gen_factorization_ops",
         )
         a = np.zeros((2, 3), np.float32)
         if name == "matmul":

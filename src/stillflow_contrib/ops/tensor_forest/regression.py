@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.arrays import Array
-from stillflow.ops.tensor_forest.examples import Examples, Targets
-from stillflow.ops.tensor_forest.growth import (
+from stillflow_contrib.ops.tensor_forest.examples import Examples, Targets
+from stillflow_contrib.ops.tensor_forest.growth import (
     Choice,
     Growth,
     add_at,
@@ -16,7 +16,7 @@ from stillflow.ops.tensor_forest.growth import (
     read_vector,
     write_vector,
 )
-from stillflow.ops.tensor_forest.shelf import Field, Shelf
+from stillflow_contrib.ops.tensor_forest.shelf import Field, Shelf
 
 
 class LeastSquares(Growth):

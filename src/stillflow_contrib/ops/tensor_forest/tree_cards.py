@@ -21,9 +21,9 @@ from stillflow.ops.boosted_trees.resources import (
     tensor,
 )
 from stillflow.ops.io.stored import to_stored
-from stillflow.ops.tensor_forest.examples import Examples, Specification, Targets
-from stillflow.ops.tensor_forest.parameters import parameters_of
-from stillflow.ops.tensor_forest.tree import Tree
+from stillflow_contrib.ops.tensor_forest.examples import Examples, Specification, Targets
+from stillflow_contrib.ops.tensor_forest.parameters import parameters_of
+from stillflow_contrib.ops.tensor_forest.tree import Tree
 
 decision_tree_resource_handle_op = op("""
     DecisionTreeResourceHandleOp() -> resource: resource

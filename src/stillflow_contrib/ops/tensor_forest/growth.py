@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from stillflow.graph.arrays import Array
-from stillflow.ops.tensor_forest.examples import Examples, Targets
-from stillflow.ops.tensor_forest.parameters import at_depth
-from stillflow.ops.tensor_forest.shelf import Field, Shelf
-from stillflow.ops.tensor_forest.splits import ROW, Split, passes_each, read_split
+from stillflow_contrib.ops.tensor_forest.examples import Examples, Targets
+from stillflow_contrib.ops.tensor_forest.parameters import at_depth
+from stillflow_contrib.ops.tensor_forest.shelf import Field, Shelf
+from stillflow_contrib.ops.tensor_forest.splits import ROW, Split, passes_each, read_split
 
 
 class Choice(NamedTuple):

@@ -8,10 +8,10 @@ import numpy as np
 
 from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
-from stillflow.ops.tensor_forest.examples import Examples
-from stillflow.ops.tensor_forest.leaves import leaves_of
-from stillflow.ops.tensor_forest.splits import ROW, TREES, Split, passes, read_split
 from stillflow.protos import file
+from stillflow_contrib.ops.tensor_forest.examples import Examples
+from stillflow_contrib.ops.tensor_forest.leaves import leaves_of
+from stillflow_contrib.ops.tensor_forest.splits import ROW, TREES, Split, passes, read_split
 
 _PATHS = file("tensorflow/contrib/tensor_forest/proto/fertile_stats.proto")
 # A node: its test, where that leads to, and whether there is none.

@@ -10,8 +10,8 @@ import numpy as np
 
 from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
-from stillflow.ops.tensor_forest.examples import Examples, Targets
-from stillflow.ops.tensor_forest.growth import (
+from stillflow_contrib.ops.tensor_forest.examples import Examples, Targets
+from stillflow_contrib.ops.tensor_forest.growth import (
     Choice,
     Growth,
     add_at,
@@ -19,9 +19,9 @@ from stillflow.ops.tensor_forest.growth import (
     read_vector,
     write_vector,
 )
-from stillflow.ops.tensor_forest.parameters import MESSAGES, at_depth
-from stillflow.ops.tensor_forest.shelf import Field, Shelf
-from stillflow.ops.tensor_forest.splits import Split
+from stillflow_contrib.ops.tensor_forest.parameters import MESSAGES, at_depth
+from stillflow_contrib.ops.tensor_forest.shelf import Field, Shelf
+from stillflow_contrib.ops.tensor_forest.splits import Split
 
 _PRUNED = {"SPLIT_PRUNE_HALF": 0.5, "SPLIT_PRUNE_QUARTER": 0.25, "SPLIT_PRUNE_10_PERCENT": 0.1}
 _LARGEST = np.finfo(np.float32).max

@@ -14,11 +14,11 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.search import lower_bound
-from stillflow.ops.boosted_trees.quantile_messages import message_of, parsed, serialized
 from stillflow.ops.boosted_trees.quantiles import Stream, Summary, distinct
 from stillflow.ops.boosted_trees.resources import refused, tensor
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.samples import Bad, Sample
+from stillflow_contrib.ops.boosted_trees.quantile_messages import message_of, parsed, serialized
 
 make_quantile_summaries_op = op(
     """

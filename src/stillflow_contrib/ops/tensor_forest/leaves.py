@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.ops.boosted_trees.resources import refused
-from stillflow.ops.tensor_forest.parameters import MESSAGES
+from stillflow_contrib.ops.tensor_forest.parameters import MESSAGES
 
 
 class DenseLeaves:

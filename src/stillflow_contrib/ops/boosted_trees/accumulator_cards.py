@@ -15,13 +15,6 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.boosted_trees.quantile_messages import (
-    message,
-    message_of,
-    parsed,
-    serialized,
-    summary_in,
-)
 from stillflow.ops.boosted_trees.quantiles import EMPTY, Stream, Summary, distinct
 from stillflow.ops.boosted_trees.resources import (
     handle_kernel,
@@ -33,6 +26,13 @@ from stillflow.ops.boosted_trees.resources import (
     tensor,
 )
 from stillflow.ops.io.stored import to_stored
+from stillflow_contrib.ops.boosted_trees.quantile_messages import (
+    message,
+    message_of,
+    parsed,
+    serialized,
+    summary_in,
+)
 
 quantile_stream_resource_handle_op = op(
     """

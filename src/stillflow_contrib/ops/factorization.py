@@ -13,8 +13,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.clustering import check_rank
 from stillflow.ops.samples import Bad, Sample
+from stillflow_contrib.ops.clustering import check_rank
 
 # How many numbers are held at once besides arguments and results.
 _HELD = 1 << 24

@@ -19,17 +19,17 @@ from stillflow.ops.boosted_trees.resources import (
     tensor,
 )
 from stillflow.ops.io.stored import to_stored
-from stillflow.ops.tensor_forest.examples import Examples, Specification, Targets
-from stillflow.ops.tensor_forest.parameters import parameters_of
-from stillflow.ops.tensor_forest.slots import Slots
-from stillflow.ops.tensor_forest.tree import Tree
-from stillflow.ops.tensor_forest.tree_cards import (
+from stillflow_contrib.ops.tensor_forest.examples import Examples, Specification, Targets
+from stillflow_contrib.ops.tensor_forest.parameters import parameters_of
+from stillflow_contrib.ops.tensor_forest.slots import Slots
+from stillflow_contrib.ops.tensor_forest.tree import Tree
+from stillflow_contrib.ops.tensor_forest.tree_cards import (
     creating_kernel,
     deserializing_kernel,
     leaf_numbers,
     serializing_kernel,
 )
-from stillflow.ops.tensor_forest.words import Words
+from stillflow_contrib.ops.tensor_forest.words import Words
 
 fertile_stats_resource_handle_op = op("""
     FertileStatsResourceHandleOp() -> resource: resource

@@ -10,7 +10,7 @@ import numpy as np
 from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 from stillflow.ops.io.stored import to_stored
-from stillflow.ops.tensor_forest.words import Words
+from stillflow_contrib.ops.tensor_forest.words import Words
 
 FLOAT, CATEGORICAL = range(2)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.tensor_forest.examples import Specification
-from stillflow.ops.tensor_forest.hash_order import hash_order
 from stillflow.ops.variables.resource import destroy_resource_op
+from stillflow_contrib.ops.tensor_forest.examples import Specification
+from stillflow_contrib.ops.tensor_forest.hash_order import hash_order
 from stillflow_contrib.tensor_forest import stats_ops
 from stillflow_contrib.tensor_forest.tensor_forest import ForestHParams, RandomForestGraphs
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from stillflow.ops.boosted_trees.resources import refused
-from stillflow.ops.tensor_forest.examples import Examples, Targets
-from stillflow.ops.tensor_forest.gini import DenseGini, SparseGini
-from stillflow.ops.tensor_forest.growth import Growth
-from stillflow.ops.tensor_forest.hash_order import hash_order
-from stillflow.ops.tensor_forest.parameters import MESSAGES
-from stillflow.ops.tensor_forest.regression import LeastSquares
-from stillflow.ops.tensor_forest.splits import split_of
-from stillflow.ops.tensor_forest.tree import Tree
-from stillflow.ops.tensor_forest.words import Words
 from stillflow.protos import file
+from stillflow_contrib.ops.tensor_forest.examples import Examples, Targets
+from stillflow_contrib.ops.tensor_forest.gini import DenseGini, SparseGini
+from stillflow_contrib.ops.tensor_forest.growth import Growth
+from stillflow_contrib.ops.tensor_forest.hash_order import hash_order
+from stillflow_contrib.ops.tensor_forest.parameters import MESSAGES
+from stillflow_contrib.ops.tensor_forest.regression import LeastSquares
+from stillflow_contrib.ops.tensor_forest.splits import split_of
+from stillflow_contrib.ops.tensor_forest.tree import Tree
+from stillflow_contrib.ops.tensor_forest.words import Words
 
 _STATS = file("tensorflow/contrib/tensor_forest/proto/fertile_stats.proto")
 _KINDS: dict[str, type[Growth]] = {

@@ -8,8 +8,8 @@ import numpy as np
 
 from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
-from stillflow.ops.tensor_forest.examples import CATEGORICAL, FLOAT, Examples
 from stillflow.protos import file
+from stillflow_contrib.ops.tensor_forest.examples import CATEGORICAL, FLOAT, Examples
 
 TREES = file("tensorflow/contrib/decision_trees/proto/generic_tree_model.proto")
 _EXTENSIONS = file("tensorflow/contrib/decision_trees/proto/generic_tree_model_extensions.proto")

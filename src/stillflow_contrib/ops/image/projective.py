@@ -15,12 +15,12 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image.sizes import sized
-from stillflow.ops.image.transform_matrices import (
+from stillflow.ops.linalg.decompositions import matrix_inverse
+from stillflow.ops.samples import Bad, Sample
+from stillflow_contrib.ops.image.transform_matrices import (
     flat_transforms_to_matrices,
     matrices_to_flat_transforms,
 )
-from stillflow.ops.linalg.decompositions import matrix_inverse
-from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """
     dtype: {uint8, int32, int64, half, float, double}

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, internal_module, program, raised
 
 
 def module(tf):
-    return internal_module(tf, "distribute.all_reduce", "python.distribute.all_reduce")
+    return internal_module(tf, "stillflow_contrib.all_reduce", "python.distribute.all_reduce")
 
 
 def tensors(tf, count, shape, tasks=1):

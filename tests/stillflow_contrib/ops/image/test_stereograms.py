@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import stillflow as tf
-from stillflow.ops.image.stereograms import CRandom
+from stillflow_contrib.ops.image.stereograms import CRandom
 
 SMALL = {"output_image_shape": [120, 80, 1], "output_data_window": [110, 70], "dots_per_inch": 20}
 

@@ -1,0 +1,1 @@
+"""Operations of boosted trees of contrib: quantiles of features, gathered in resources."""

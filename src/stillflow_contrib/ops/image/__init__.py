@@ -1,0 +1,1 @@
+"""Operations on images of contrib: transforms, components, matches, lookups between pixels."""
