@@ -11,9 +11,11 @@ import pytest
 
 import stillflow
 from stillflow import protos
-from stillflow._api import TABLE
+from stillflow._namespace import public_names
 from stillflow.cli import where
 from tools import homes
+
+TABLE = public_names()
 
 SOURCES = Path(stillflow.__file__).parents[1]
 RULE = homes.Rule(TABLE)

@@ -248,3 +248,35 @@ def test_names_from_before_tensorflow_1_name_what_became_of_them() -> None:
         *path, name = old.split(".")
         assert not hasattr(operator.attrgetter(".".join(path))(tf) if path else tf, name)
         assert operator.attrgetter(new)(tf) is not None
+
+
+_WITHOUT_CONTRIB = """
+import sys
+import stillflow as tf
+tf.nn.relu, tf.train.Saver, tf.layers, dir(tf), tf.contrib
+assert not [name for name in sys.modules if name.startswith("stillflow_contrib")]
+tf.contrib.sparsemax
+assert "stillflow_contrib._api" in sys.modules
+assert "stillflow_contrib.sparsemax" not in sys.modules
+tf.contrib.sparsemax.sparsemax
+from stillflow.graph.card import find
+assert find("TreeSize").name == "TreeSize"
+assert "stillflow_contrib.tensor_forest" not in sys.modules
+"""
+
+
+def test_names_of_contrib_come_with_the_first_of_them() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _WITHOUT_CONTRIB], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_both_tables_are_one() -> None:
+    names = _namespace.public_names()
+    assert list(names) == sorted(names)
+    assert names["contrib.crf.viterbi_decode"].startswith("stillflow_contrib.")
+    assert names["nn.relu"].startswith("ops.")
+    assert {"crf", "layers", "timeseries"} <= {*dir(tf.contrib)}
+    assert _namespace.table_of("contrib.crf") == "stillflow_contrib/_api.py"
+    assert _namespace.table_of("layers") == "stillflow/_api.py"

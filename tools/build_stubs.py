@@ -1,7 +1,7 @@
 """Stubs of the public API for the wheel, which editors and type checkers read.
 
 The package finds its public names at run time, which no editor can follow. So the build writes one
-stub file per namespace from the same table (`src/stillflow/_api.py`):
+stub file per namespace from the same table (`_api.py` of both packages):
 
     from stillflow.ops.nn.activations import relu as relu
 
@@ -24,6 +24,7 @@ from derived_signatures import derived
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
+CONTRIB = ROOT / "src" / "stillflow_contrib"
 HEADER = """# Written from the table of public names by tools/build_stubs.py.
 from typing import Any
 """
@@ -31,10 +32,12 @@ from typing import Any
 
 def read_table() -> dict[str, str]:
     """Return the table of public names, read without importing the package."""
-    tree = ast.parse((PACKAGE / "_api.py").read_text(encoding="ascii"))
-    assignment = next(node for node in tree.body if isinstance(node, ast.Assign))
-    table: dict[str, str] = ast.literal_eval(assignment.value)
-    return table
+    table: dict[str, str] = {}
+    for package in (PACKAGE, CONTRIB):
+        tree = ast.parse((package / "_api.py").read_text(encoding="ascii"))
+        assignment = next(node for node in tree.body if isinstance(node, ast.Assign))
+        table.update(ast.literal_eval(assignment.value))
+    return dict(sorted(table.items()))
 
 
 def stubs(table: dict[str, str]) -> dict[str, str]:

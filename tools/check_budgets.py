@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "tools", "benchmarks", "examples")
 FILE_LINES, FUNCTION_LINES, CHANGELOG_LINES = 600, 50, 150
-GENERATED = {"src/stillflow/_api.py"}
+GENERATED = {"src/stillflow/_api.py", "src/stillflow_contrib/_api.py"}
 ANY_SHARE = 0.15
 COMMENTS = {"# type: ignore": 250, "# noqa": 60, "# ruff: noqa": 5}
 

@@ -61,7 +61,7 @@ LAYERS = (
 # The public API (`import stillflow as tf`) reaches every layer; from this one on it may be used.
 API_FROM = "keras"
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
-GENERATED = {f"{PACKAGE}._api"}
+GENERATED = {f"{package}._api" for package in PACKAGES}
 
 Graph = dict[str, dict[str, str]]
 

@@ -262,20 +262,21 @@ def with_table(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     sys.path.insert(0, str(ROOT / "src"))
-    from stillflow._api import TABLE
+    from stillflow._namespace import public_names
 
+    table = public_names()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="names whose home is guessed")
     parser.add_argument("--write", action="store_true", help="write the table of the page")
     flags = parser.parse_args(arguments)
-    rule = Rule(TABLE)
+    rule = Rule(table)
     if flags.write:
         PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     for name in flags.names:
         plain = name.removeprefix("tf.")
-        print(name, *rule.guess(plain, TABLE.get(plain, "").startswith("protos:")))
+        print(name, *rule.guess(plain, table.get(plain, "").startswith("protos:")))
     if not flags.names and not flags.write:
-        named = objects(TABLE)
+        named = objects(table)
         missed = {
             name: target
             for name, target in named.items()

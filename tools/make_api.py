@@ -1,4 +1,6 @@
-"""Generator of src/stillflow/_api.py: every public name and the module that defines it.
+"""Generator of the tables of public names: every name and the module that defines it.
+
+Names of tf.contrib stand in `src/stillflow_contrib/_api.py`, all others in `src/stillflow/_api.py`.
 
 The sources are read, never imported. Three forms mark what is public:
 
@@ -9,8 +11,8 @@ The sources are read, never imported. Three forms mark what is public:
 
 and the table PUBLIC of protos/public.py names the protobuf messages.
 
-    python tools/make_api.py            write the table
-    python tools/make_api.py --check    exit with 1 if the table on disk is stale
+    python tools/make_api.py            write the tables
+    python tools/make_api.py --check    exit with 1 if a table on disk is stale
 """
 
 from __future__ import annotations
@@ -160,9 +162,16 @@ def scan(*packages: Path) -> dict[str, str]:
 
 
 def render(table: dict[str, str]) -> str:
-    """Return the text of `_api.py`."""
+    """Return the text of an `_api.py`."""
     lines = [f'    "{public}": "{target}",\n' for public, target in table.items()]
     return HEADER + "".join(lines) + "}\n"
+
+
+def files(table: dict[str, str]) -> dict[Path, str]:
+    """Return the texts of the tables, by file."""
+    contrib = {public: table[public] for public in table if public.startswith("contrib.")}
+    others = {public: table[public] for public in table if public not in contrib}
+    return {PACKAGE / "_api.py": render(others), CONTRIB / "_api.py": render(contrib)}
 
 
 def main() -> int:
@@ -170,18 +179,21 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare with the file, write nothing")
     arguments = parser.parse_args()
     try:
-        text = render(scan(PACKAGE, CONTRIB))
+        texts = files(scan(PACKAGE, CONTRIB))
     except ExportError as error:
         print(f"make_api: {error}", file=sys.stderr)
         return 1
-    path = PACKAGE / "_api.py"
-    if path.is_file() and path.read_text(encoding="ascii") == text:
-        return 0
-    if arguments.check:
-        print("make_api: src/stillflow/_api.py is stale; run tools/make_api.py", file=sys.stderr)
-        return 1
-    path.write_text(text, encoding="ascii")
-    return 0
+    status = 0
+    for path, text in texts.items():
+        if path.is_file() and path.read_text(encoding="ascii") == text:
+            continue
+        if arguments.check:
+            name = path.relative_to(ROOT).as_posix()
+            print(f"make_api: {name} is stale; run tools/make_api.py", file=sys.stderr)
+            status = 1
+        else:
+            path.write_text(text, encoding="ascii")
+    return status
 
 
 if __name__ == "__main__":

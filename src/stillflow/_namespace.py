@@ -2,7 +2,8 @@
 
 `stillflow`, `stillflow.nn`, `stillflow.contrib.layers` and so on are `ApiModule`s: a missing
 attribute is looked up in the table of public names (`_api.py`), imported, and kept. So `import
-stillflow` imports neither NumPy nor torch, and a program pays only for the names it uses.
+stillflow` imports neither NumPy nor torch, and a program pays only for the names it uses. Names of
+tf.contrib have a table of their own in `stillflow_contrib`, read with the first one of them.
 
 Two kinds of module carry a part of the API. Where a package or module of that name exists (code
 path = API path: `stillflow/train/`), it becomes an `ApiModule` itself once it is imported; where
@@ -20,6 +21,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from stillflow._api import TABLE
+from stillflow._hooks import Hook
 
 TYPE_CHECKING = False  # importing typing would cost more than the rest of this package's start
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ROOT = "stillflow"
+_CONTRIB = "contrib."
+contrib_names: Hook[dict[str, str]] = Hook("_namespace.contrib_names")
 
 # Modules that answer for a whole namespace by function: lookup(name) and names().
 _DYNAMIC = {
@@ -88,7 +92,24 @@ def _prefixes(names: Iterable[str]) -> set[str]:
 _NAMESPACES = _prefixes([*TABLE, *(f"{name}." for name in (*_DYNAMIC, *_ALIASES))])
 
 
-held = ModuleType.__dict__["__dict__"].__get__  # type: ignore[index]  # the present content of a module, nothing more
+@cache
+def _all_names() -> dict[str, str]:
+    """Return the table of public names, with those of contrib."""
+    return {**TABLE, **contrib_names.value}
+
+
+@cache
+def _all_namespaces() -> set[str]:
+    return _NAMESPACES | _prefixes(contrib_names.value)
+
+
+def _names(path: str) -> dict[str, str]:
+    """Return the table in which a public name stands, or its namespace's names."""
+    return _all_names() if path.startswith(_CONTRIB) else TABLE
+
+
+# The present content of a module, nothing more.
+held = ModuleType.__dict__["__dict__"].__get__  # type: ignore[index]
 
 
 class ApiModule(ModuleType):
@@ -109,13 +130,13 @@ class ApiModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         path = _join(self.__api_prefix__, name)
-        if path in TABLE:
+        if path in _names(path):
             value = _load(path)
         elif _is_namespace(path):
             value = importlib.import_module(f"{_ROOT}.{path}")
         elif path.startswith(_V2) and _in_v2(path[len(_V2) :]) and path[len(_V2) :] in TABLE:
             value = _load(path[len(_V2) :])
-        elif (wider := _join(_WIDER.get(self.__api_prefix__, "-"), name)) in TABLE:
+        elif (wider := _join(_WIDER.get(self.__api_prefix__, "-"), name)) in _names(wider):
             value = _load(wider)
         elif name == "__all__":
             return dir(self)
@@ -133,7 +154,7 @@ class ApiModule(ModuleType):
         path = _join(self.__api_prefix__, name)
         if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":
             # The import system binds a submodule in its parent as soon as it is loaded.
-            if path in TABLE:
+            if path in _names(path):
                 return
             if _is_namespace(path):
                 _adopt(value, _canonical(path))
@@ -142,13 +163,14 @@ class ApiModule(ModuleType):
     def __dir__(self) -> list[str]:
         prefix = self.__api_prefix__
         start = f"{prefix}." if prefix else ""
-        names = {*TABLE, *_NAMESPACES}
+        table = _names(start)
+        names = {*table, *(_all_namespaces() if start.startswith(_CONTRIB) else _NAMESPACES)}
         if prefix in _DYNAMIC:
             names |= {start + name for name in importlib.import_module(_DYNAMIC[prefix]).names()}
         if start.startswith(_V2):
             names |= {_V2 + name for name in names if _in_v2(name)}
         if wider := _WIDER.get(prefix):
-            names |= {prefix + name[len(wider) :] for name in TABLE if name.startswith(f"{wider}.")}
+            names |= {prefix + name[len(wider) :] for name in table if name.startswith(f"{wider}.")}
         inside = {
             name[len(start) :].partition(".")[0]
             for name in names
@@ -201,14 +223,19 @@ def attach(name: str) -> None:
 
 def public_names() -> dict[str, str]:
     """Every public name ("nn.relu") and where it is defined ("ops.activations:relu")."""
-    return dict(TABLE)
+    return dict(sorted(_all_names().items()))
+
+
+def namespaces() -> set[str]:
+    """Return every namespace: "nn", "contrib.crf", "" for the root."""
+    return set(_all_namespaces())
 
 
 def provides(path: str) -> bool:
     """Return True if the API has this name: "nn.relu", "compat.v2.nn.relu", "raw_ops.Add"."""
     path = _canonical(path)
     plain = path[len(_V2) :]
-    if path in TABLE or _is_namespace(path):
+    if path in _names(path) or _is_namespace(path):
         return True
     if path.startswith(_V2):
         return plain in TABLE and _in_v2(plain)
@@ -221,9 +248,14 @@ def target(path: str) -> str | None:
     path = _canonical(path)
     space, _, name = path.rpartition(".")
     for known in (path, path.removeprefix(_V2), _join(_WIDER.get(space, "-"), name)):
-        if known in TABLE:
-            return TABLE[known]
+        if known in _names(known):
+            return _names(known)[known]
     return None
+
+
+def table_of(path: str) -> str:
+    """Return the file of the table with the names of a namespace."""
+    return f"stillflow{'_contrib' * path.startswith(_CONTRIB)}/_api.py"
 
 
 def is_namespace(path: str) -> bool:
@@ -246,7 +278,9 @@ def _canonical(prefix: str) -> str:
 
 def _is_namespace(path: str) -> bool:
     plain = path[len(_V2) :]
-    return path in _NAMESPACES or (path.startswith(_V2) and plain in _NAMESPACES and _in_v2(plain))
+    if path in _NAMESPACES or (path.startswith(_V2) and plain in _NAMESPACES and _in_v2(plain)):
+        return True
+    return path.startswith(_CONTRIB) and path in _all_namespaces()
 
 
 def _in_v2(path: str) -> bool:
@@ -272,7 +306,7 @@ def _join(prefix: str, name: str) -> str:
 
 
 def _load(path: str) -> Any:
-    module, _, name = TABLE[path].partition(":")
+    module, _, name = _names(path)[path].partition(":")
     return getattr(_imported(absolute(module)), name)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from stillflow._hooks import PROVIDERS
 
 PROVIDERS.update({
+    "_namespace.contrib_names": "stillflow_contrib._names",
     "autograph.hooks.convert": "stillflow.autograph.calls",
     "autograph.hooks.convert_called": "stillflow.autograph.calls",
     "autograph.hooks.told": "stillflow.autograph.failures",

@@ -17,8 +17,8 @@ import stillflow as tf
 graph = tf.GraphDef.FromString(open(sys.argv[1], "rb").read())
 tf.import_graph_def(graph, name="")
 for name in sys.modules:
-    package, _, part = name.partition(".")
-    assert package != "stillflow_contrib" or part.partition(".")[0] in ("", "ops"), name
+    package, part, *_ = [*name.split("."), ""]
+    assert package != "stillflow_contrib" or part in ("", "ops", "_names", "_api"), name
     assert not name.startswith("stillflow.contrib."), name
 with tf.Session() as session:
     for value in session.run(sys.argv[2:]):

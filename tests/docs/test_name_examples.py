@@ -12,7 +12,9 @@ import pytest
 from tests.docs.name_examples import difference, examples
 
 import stillflow as tf
-from stillflow._api import TABLE
+from stillflow._namespace import public_names
+
+TABLE = public_names()
 
 ROOT = Path(__file__).parents[2]
 FACTS = json.loads((ROOT / "tests" / "facts" / "signatures.json").read_text(encoding="utf-8"))

@@ -88,7 +88,7 @@ def test_every_internal_module_can_be_imported():
 def test_importing_internal_modules_changes_no_public_namespace():
     for module in names.internal_modules():
         importlib.import_module(module)
-    for space in sorted(_namespace._NAMESPACES - {""}):
+    for space in sorted(_namespace.namespaces() - {""}):
         reached = stillflow
         for name in space.split("."):
             reached = getattr(reached, name)

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from stillflow._api import TABLE
+from stillflow._namespace import public_names
+
+TABLE = public_names()
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -73,7 +73,7 @@ def served(name: str) -> Served:
     value, public = _value(path), f"tf.{path}"
     if isinstance(value, types.ModuleType):
         file = getattr(value, "__file__", None)
-        place = Place(shown(file), 0) if file else Place("stillflow/_api.py", 0)
+        place = Place(shown(file) if file else _namespace.table_of(path), 0)
         return Served(public, place, "module")
     operations, calls = _made_and_called(value)
     kind = "class" if inspect.isclass(value) else "function" if callable(value) else "value"

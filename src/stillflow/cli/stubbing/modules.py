@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from stillflow import _namespace
-from stillflow._api import TABLE
 from stillflow.cli.stubbing.annotations import Annotations
 from stillflow.cli.stubbing.classes import class_text, value_text
 from stillflow.cli.stubbing.signatures import function_text
@@ -151,7 +150,7 @@ def _is_name(name: str) -> bool:
 
 
 def _spaces() -> Iterator[str]:
-    for space in _namespace._NAMESPACES:
+    for space in _namespace.namespaces():
         if space not in _namespace._ALIASES:
             yield space
 
@@ -159,7 +158,7 @@ def _spaces() -> Iterator[str]:
 def _members(space: str) -> Iterator[tuple[str, Any]]:
     """Yield the public names of a namespace that are no namespaces, with their values."""
     module = importlib.import_module(f"stillflow.{space}".rstrip("."))
-    special = [x for x in TABLE if x.rpartition(".")[2].startswith("_")]
+    special = [x for x in _namespace.public_names() if x.rpartition(".")[2].startswith("_")]
     own = [x.rpartition(".")[2] for x in special if x.rpartition(".")[0] == space]
     for name in (*dir(module), *own):
         path = names.join(space, name)
