@@ -85,7 +85,7 @@ class Bijector(metaclass=abc.ABCMeta):
                     f"Expected {which}_min_event_ndims to be of type int, got {type(rank).__name__}"
                 )
         for which, rank in ranks.items():
-            if rank < 0:  # type: ignore[operator]
+            if rank < 0:
                 raise ValueError(f"{which}_min_event_ndims must be a non-negative integer.")
         self._forward_min_event_ndims = ranks["forward"]
         self._inverse_min_event_ndims = ranks["inverse"]
