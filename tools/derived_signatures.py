@@ -121,6 +121,9 @@ class Source:
             return self.value(node.func.value).format(*map(self.value, node.args))
         if isinstance(node, ast.Starred):
             return self.value(node.value)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            ends = (node.slice.lower, node.slice.upper, node.slice.step)
+            return self.value(node.value)[slice(*(end and ast.literal_eval(end) for end in ends))]
         if isinstance(node, ast.Tuple):
             parts = [(x, self.value(x)) for x in node.elts]
             lists = [v if isinstance(x, ast.Starred) else [v] for x, v in parts]

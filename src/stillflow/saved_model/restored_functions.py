@@ -49,7 +49,7 @@ class _Body:
         """The variables that tapes watch when it is called."""
         return self.variables
 
-    def __getattr__(self, name: str) -> list[Tensor | Operation] | tuple[()]:
+    def __getattr__(self, name: str) -> list[Tensor | Operation] | tuple[Any, ...]:
         return getattr(self._body, name)
 
 

@@ -51,7 +51,7 @@ def _element(node: Node, refusal: str) -> Dims:
     return handle._handle_dims
 
 
-def _is_list(node: Node, element: Dims) -> tuple[()]:
+def _is_list(node: Node, element: Dims) -> tuple[Any, ...]:
     """Record the type of a list's elements; return the shape of the handle."""
     handle = node.outputs[0]
     handle._handle_dtype, handle._handle_dims = node.op.attrs["element_dtype"], element

@@ -69,7 +69,7 @@ class Chain(Bijector):
         )
 
     @property
-    def bijectors(self) -> list[Bijector] | tuple[()]:
+    def bijectors(self) -> list[Bijector] | tuple[Any, ...]:
         """The transformations; the last of them comes first."""
         return self._bijectors
 
