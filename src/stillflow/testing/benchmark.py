@@ -153,7 +153,7 @@ class TensorFlowBenchmark(Benchmark):
 def _timeline(session: Any, op_or_tensor: Any, feed_dict: Any) -> Timeline:
     """Return the timeline of a separate run."""
     from stillflow import protos
-    from stillflow.runtime.tracing.timeline import Timeline
+    from stillflow.profiler.timeline import Timeline
 
     options = protos.RunOptions(trace_level=protos.RunOptions.FULL_TRACE)
     metadata = protos.RunMetadata()

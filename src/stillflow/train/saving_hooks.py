@@ -262,7 +262,7 @@ class ProfilerHook(SessionRunHook):
         self._next_step = step + 1
 
     def _save(self, step: Any, save_path: str, step_stats: Any) -> None:
-        from stillflow.runtime.tracing.timeline import Timeline
+        from stillflow.profiler.timeline import Timeline
 
         logging.info("Saving timeline for %d into '%s'.", step, save_path)
         trace = Timeline(step_stats).generate_chrome_trace_format(

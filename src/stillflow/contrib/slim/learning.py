@@ -25,7 +25,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.tracing.timeline import Timeline
+from stillflow.profiler.timeline import Timeline
 from stillflow.train.global_step import get_or_create_global_step
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.saver import Saver

@@ -1,1 +1,1 @@
-"""Run metadata and timelines of traced runs."""
+"""Metadata of traced runs."""
