@@ -44,7 +44,7 @@ class Row(NamedTuple):
 SPACES = (
     Row("app compat flags logging resource_loader sysconfig", "platform"),
     Row("bitwise", "ops/bitwise.py"),
-    Row("config", "runtime/session eager"),
+    Row("config", "platform eager"),
     Row("dtypes", "graph ops/math"),
     Row("estimator.export", "estimator saved_model"),
     Row("gfile python_io", "files"),

@@ -254,7 +254,7 @@ class Context:
 
     def devices(self) -> list[str]:
         """Return the names of all devices."""
-        from stillflow.runtime.session.settings import list_logical_devices
+        from stillflow.platform.config import list_logical_devices
 
         return [each.name for each in list_logical_devices()]
 
@@ -367,11 +367,11 @@ def executor_scope(e: Executor) -> Iterator[None]:
         _context.executor = before
 
 
-def __getattr__(name: str) -> Callable[..., Any] | type[Any]:
-    from stillflow.runtime.devices import devices  # not before a program asks for devices
-    from stillflow.runtime.session import settings
+def __getattr__(name: str) -> Any:
+    from stillflow.platform import config  # not before a program asks for devices
+    from stillflow.runtime.devices import devices
 
-    for module in () if name.startswith("_") else (settings, devices):
+    for module in () if name.startswith("_") else (config, devices):
         if hasattr(module, name):
             return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

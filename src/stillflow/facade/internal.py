@@ -128,7 +128,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.lite.python.lite_constants": {"*": "stillflow.lite.settings"},
     "tensorflow.python.client.device_lib": {
-        "list_local_devices": "stillflow.runtime.devices.devices:list_local_devices",
+        "list_local_devices": "stillflow.platform.config:list_local_devices",
     },
     "tensorflow.python.client.session": {
         "_DeviceAttributes": "stillflow.runtime.devices.devices:DeviceAttributes",
@@ -136,7 +136,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.runtime.session.session stillflow.runtime.session.interactive_session "
         "stillflow.runtime.session.fetches",
     },
-    "tensorflow.python.client.timeline": {"*": "stillflow.runtime.tracing.timeline"},
+    "tensorflow.python.client.timeline": {"*": "stillflow.profiler.timeline"},
     "tensorflow.python.eager.monitoring": {"*": "stillflow.eager.monitoring"},
     "tensorflow.python.eager.def_function": {
         "Function": "stillflow.functional.polymorphic:Function",
@@ -195,7 +195,7 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.facade.framework_ops:shape_to_tensor",
     },
     "tensorflow.python.framework.composite_tensor": {"*": "stillflow.graph.composite_tensor"},
-    "tensorflow.python.framework.config": {"*": "stillflow.runtime.session.settings"},
+    "tensorflow.python.framework.config": {"*": "stillflow.platform.config"},
     "tensorflow.python.framework.device": {"*": "stillflow.graph.device"},
     "tensorflow.python.framework.dtypes": {
         "_TYPE_TO_STRING": "stillflow.graph.dtypes:_TYPE_TO_STRING",

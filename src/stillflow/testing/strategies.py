@@ -16,13 +16,13 @@ from stillflow.keras.optimizers.adam import Adam
 from stillflow.keras.optimizers.adaptive import Adagrad
 from stillflow.keras.optimizers.gradient_descent import SGD
 from stillflow.keras.optimizers.rmsprop import RMSprop
-from stillflow.runtime.devices.devices import gpu_count
-from stillflow.runtime.session.settings import (
+from stillflow.platform.config import (
     VirtualDeviceConfiguration,
     get_virtual_device_configuration,
     list_physical_devices,
     set_virtual_device_configuration,
 )
+from stillflow.runtime.devices.devices import gpu_count
 from stillflow.testing.combinations import (
     GRAPH_RULES,
     Combination,

@@ -12,7 +12,7 @@ from stillflow.runtime.session import settings
 
 @pytest.fixture(autouse=True)
 def fresh_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(settings, "_settings", settings._Settings())
+    monkeypatch.setattr(settings.SETTINGS, "__dict__", vars(settings.Settings()))
     yield
 
 

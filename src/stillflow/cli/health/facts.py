@@ -168,7 +168,7 @@ def _mebibytes(text: str) -> int:
 
 def _say_hello() -> dict[str, str | None]:
     """Run a small program on every device; {device: its error or None}."""
-    from stillflow.runtime.devices.devices import list_devices
+    from stillflow.platform.config import list_devices
 
     return {name: _hello(name) for name in list_devices()}
 

@@ -26,8 +26,8 @@ from stillflow.ops.tpu.replication import (
 from stillflow.ops.tpu.shards import tpu_shard_context
 from stillflow.ops.tpu.system import core
 from stillflow.platform import tf_logging as logging
+from stillflow.platform.config import get_soft_device_placement
 from stillflow.protos import AttrValue
-from stillflow.runtime.session.settings import get_soft_device_placement
 from stillflow.variables.variable_scope import get_variable_scope
 from stillflow.xla.clusters import Leaving, is_flat
 

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from stillflow import errors
 from stillflow.graph.device import canonical_name
-from stillflow.graph.export import export
-from stillflow.graph.lazy import torch
 
 
 class Gpu(NamedTuple):
@@ -212,29 +210,3 @@ def _limited(gpu: Gpu, config: Any) -> int:
         else:
             torch.cuda.set_per_process_memory_fraction(min(fraction, 1.0), gpu.torch_name)
     return int(gpu.memory * fraction)
-
-
-@export("config.experimental_list_devices", "contrib.eager.list_devices")
-def list_devices() -> list[str]:
-    """Return the names of the devices that a session without a `ConfigProto` has."""
-    from stillflow.runtime.session.settings import session_config
-
-    return [device.name for device in session_devices(session_config())]
-
-
-def list_local_devices(session_config: Any = None) -> list[Any]:
-    """Return this process's devices, for a `ConfigProto` if any, as `DeviceAttributes` messages."""
-    from stillflow.protos import DeviceAttributes as Message
-
-    found = []
-    for device in session_devices(session_config, "/device:"):
-        found.append(
-            Message(
-                name=device.name,
-                device_type=device.device_type,
-                memory_limit=device.memory_limit_bytes,
-                incarnation=device.incarnation,
-                physical_device_desc=device.description,
-            )
-        )
-    return found

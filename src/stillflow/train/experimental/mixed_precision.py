@@ -7,8 +7,8 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
+from stillflow.platform.config import set_optimizer_experimental_options
 from stillflow.runtime.session import mixed_precision_state as state
-from stillflow.runtime.session.settings import set_optimizer_experimental_options
 from stillflow.train.experimental.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer
 from stillflow.train.optimizer import Optimizer
 
