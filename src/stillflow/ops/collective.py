@@ -1,7 +1,8 @@
 """Collective operations: each of a group is on another device, and all of them work together.
 
 They have no kernels: a run computes a group's results from the inputs of all its members (see
-`runtime/functions/collectives.py`), so the group has to be in that run as a whole.
+`runtime/functions/collectives.py`), so the group has to be in that run as a whole. `_GatheredRows`
+is an operation of such a run alone.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.device import canonical
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import OutputDims
@@ -40,6 +43,11 @@ collective_bcast_send_op = op(
     f"CollectiveBcastSend(input: T) -> data: T\n{_BROADCAST}", effect="network"
 )
 collective_bcast_recv_op = op(f"CollectiveBcastRecv() -> data: T\n{_BROADCAST}", effect="network")
+# The rows of all members of a group, one member after the other.
+gathered_rows_op = op(
+    "_GatheredRows(values: N*T) -> rows: T\nN: int >= 2\nT: type\ninstance_key: int"
+    "\ndevices: list(string) >= 2"
+)
 
 collective_reduce_op.shape(lambda node: node.dims(0))
 
@@ -54,6 +62,29 @@ def collective_gather_shape(node: Node) -> OutputDims:
 
 for _card in (collective_bcast_send_op, collective_bcast_recv_op):
     _card.shape(lambda node: node.op.attrs["shape"]._dims)
+
+
+gathered_rows_op.shape(lambda node: None)
+
+
+@gathered_rows_op.kernel
+def gathered_rows_kernel(node: Node) -> Any:
+    size, key = node.N, node.instance_key
+    devices = [device.decode() for device in node.devices]
+
+    def gather(*values: Any) -> Any:
+        shapes = [(len(value) * size, *value.shape[1:]) for value in values]
+        for device, shape in zip(devices[1:], shapes[1:], strict=True):
+            if shape != shapes[0]:
+                raise errors.invalid_argument(
+                    f"Shape mismatch in the collective instance {key}. Op at device {device} "
+                    f"expected shape {dims_lib.shape_text(shape)} but another member in the group "
+                    f"expected shape {dims_lib.shape_text(shapes[0])}. This is likely due to "
+                    "different input shapes at different members of the collective op."
+                )
+        return torch.cat(values)
+
+    return gather
 
 
 def _check(tensor: Any, group_size: int, name: str) -> None:

@@ -9,15 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from stillflow import errors
 from stillflow.graph.card import Card
-from stillflow.graph.card import op as registered
 from stillflow.graph.device import merge_over
-from stillflow.graph.dims import shape_text
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.parts import Kernel, OutputDims
+from stillflow.ops.collective import gathered_rows_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.math import binary, division
 from stillflow.runtime.functions.inlining import Call, Inliner
@@ -25,20 +22,6 @@ from stillflow.runtime.ir.values import from_array
 from stillflow.runtime.processes import kernels
 from stillflow.runtime.processes.transfers import PRODUCT, SUM
 
-# The rows of all members of a group, one member after the other.
-gathered_card = registered(
-    "_GatheredRows(values: N*T) -> rows: T\nN: int >= 2\nT: type\ninstance_key: int"
-    "\ndevices: list(string) >= 2"
-)
-# Operations of a group whose other members are in other processes.
-across_card = registered(
-    "_AcrossProcesses(input: T) -> data: T\nT: type\nkind: string\ndetail: list(int)\nkey: string",
-    effect="network",
-)
-received_card = registered(
-    "_FromAnotherProcess() -> data: T\nT: type\nshape: shape\nkey: string", effect="network"
-)
-_ANY_ROOT = -1  # of a rank that receives: the one that sends tells
 _HERE = "/job:localhost/replica:0/task:0/device:CPU:0"
 _MERGES = {b"Add": binary.add_v2_op, b"Mul": binary.mul_op}
 _REDUCTIONS = {b"Add": SUM, b"Mul": PRODUCT}
@@ -91,86 +74,13 @@ def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     return _done(inliner, call, total)
 
 
-@gathered_card.shape
-def gathered_shape(node: Any) -> OutputDims:
-    return None
-
-
-@gathered_card.kernel
-def gathered_kernel(node: Any) -> Kernel:
-    size, key = node.N, node.instance_key
-    devices = [device.decode() for device in node.devices]
-
-    def gather(*values: Any) -> Any:
-        shapes = [(len(value) * size, *value.shape[1:]) for value in values]
-        for device, shape in zip(devices[1:], shapes[1:], strict=True):
-            if shape != shapes[0]:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"Shape mismatch in the collective instance {key}. Op at device {device} "
-                    f"expected shape {shape_text(shape)} but another member in the group expected "
-                    f"shape {shape_text(shapes[0])}. This is likely due to different input shapes "
-                    "at different members of the collective op.",
-                )
-        return torch.cat(values)
-
-    return gather
-
-
-def _key(call: Call) -> bytes:
-    """Return the name by which processes match a member: by its place among those of each."""
-    attrs, place = call.op.attrs, _members(call).index(call.op)
-    return f"collective {attrs['group_key']} {attrs['instance_key']} {place}".encode()
-
-
-def _across(inliner: Inliner, call: Call, own: Tensor, kind: str, detail: list[int]) -> Tensor:
-    """Return the result of all processes; this one's own where it has the whole group."""
-    if len(_members(call)) == call.op.attrs["group_size"]:
-        return own
-    op = inliner.add(
-        across_card, [own], f"{call.name}/processes", call.op, kind=kind.encode(), detail=detail,
-        key=_key(call),
-    )  # fmt: skip
-    return op._outputs[0]
-
-
-@across_card.shape
-def across_shape(node: Any) -> Any:
-    dims = node.dims(0)
-    return (None, *dims[1:]) if dims and node.kind == b"allgather" else dims
-
-
-@across_card.kernel
-def across_kernel(node: Any) -> Any:
-    kind, detail = node.kind.decode(), list(node.detail)
-    if kind == "allreduce":
-        detail = [*detail, 1.0, 1.0]
-    name = node.key.decode()
-    function = kernels.Collective(node, kernels.of_cluster, kind, detail, name)
-    return node.call(function, node.inputs[0])
-
-
-received_card.shape(lambda node: node.op.attrs["shape"]._dims)
-
-
-@received_card.kernel
-def received_kernel(node: Any) -> Any:
-    dtype, dims = node.T, node.out_dims()
-    empty = from_array(np.zeros(dims, dtype.as_numpy_dtype))
-    function = kernels.Collective(
-        node, kernels.of_cluster, "broadcast", [_ANY_ROOT], node.key.decode(), dtype.name
-    )
-    return lambda: function(empty)
-
-
-def _gather(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
+def _gather(inliner: Inliner, call: Call) -> Any:
     members = sorted(_members(call), key=lambda op: merge_over(_HERE, op.device))
     given = [_input_of(inliner, call, member) for member in members]
     if len(given) == 1:
         return _done(inliner, call, _across(inliner, call, given[0], "allgather", []))
     rows = inliner.add(
-        gathered_card, given, f"{call.name}/rows", call.op, N=len(given),
+        gathered_rows_op, given, f"{call.name}/rows", call.op, N=len(given),
         instance_key=call.op.attrs["instance_key"],
         devices=[merge_over(_HERE, member.device).encode() for member in members],
     )  # fmt: skip

@@ -17,7 +17,6 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.attrs import from_proto
 from stillflow.graph.card import Card
-from stillflow.graph.card import op as registered
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType, cpp_name
@@ -29,15 +28,11 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import const_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.functional.cards import EXECUTORS
+from stillflow.ops.functional.lowered import pivot_op
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.functions.call_bounds import MOST_CALLS, checked_calls
 from stillflow.runtime.ir.inputs import LOWERED, is_pruned, takes_handle
 from stillflow.runtime.schedule.prune import needed_ops
-
-# Orders operations without doing anything.
-pivot_card = registered("_Pivot()")
-pivot_card.kernel(lambda node: lambda: None)
-
 
 # Take references: they are read in the branch that is taken.
 _BRANCHES = frozenset({"If", "StatelessIf", "Case"})
@@ -217,7 +212,7 @@ class Inliner:
         return op._outputs[0]
 
     def pivot(self, name: str, controls: Sequence[Operation], like: Operation) -> Operation:
-        return self.make(pivot_card, [], {}, [], name, controls, like)
+        return self.make(pivot_op, [], {}, [], name, controls, like)
 
     def makers(self, *tensors: Tensor) -> list[Operation]:
         """Return the operations that make tensors; of those that are fed none runs."""

@@ -9,9 +9,6 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
-from stillflow.graph.card import op as registered
-from stillflow.graph.lazy import torch
-from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.control_flow.identity_and_group import identity_op
@@ -24,69 +21,12 @@ from stillflow.ops.control_flow.switch import (
     ref_switch_op,
     switch_op,
 )  # fmt: skip
+from stillflow.ops.functional.lowered import counts_op, range_op, truth_op
 from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.ops.math.binary import add_op
 from stillflow.ops.math.comparison import equal_op
 from stillflow.runtime.functions.collectives import COLLECTIVES
 from stillflow.runtime.functions.inlining import Call, Inliner, inline_call
-
-# Whether a value counts as true: numbers that are not zero, text and arrays that are not empty.
-truth_card = registered("_Truth(input: T) -> output: bool\nT: type")
-# Whether a counter has not reached its limit: (i, limit, delta).
-counts_card = registered("_Counts(i: int32, limit: int32, delta: int32) -> output: bool")
-
-
-# Hands the start of a range on that can be counted: (start, limit, delta).
-range_card = registered("_Range(start: int32, limit: int32, delta: int32) -> output: int32")
-
-
-def _scalar(node: Node) -> Any:
-    return ()
-
-
-@range_card.shape
-def _range_shape(node: Node) -> OutputDims:
-    for index, name in enumerate(("start", "limit", "delta")):
-        if node.dims(index):
-            raise ValueError(f"{name} must be a scalar")
-    return ()
-
-
-@range_card.kernel
-def _range_kernel(node: Node) -> Kernel:
-    def check(start: Any, limit: Any, delta: Any) -> Any:
-        ahead = start <= limit if delta > 0 else start >= limit
-        if not delta or not ahead:
-            raise ValueError(f"Invalid start/limit/delta: {int(start)} {int(limit)} {int(delta)}")
-        return start.clone()
-
-    return check
-
-
-truth_card.shape(_scalar)
-counts_card.shape(_scalar)
-
-
-@truth_card.kernel
-def _truth_kernel(node: Node) -> Kernel:
-    import torch
-
-    def truth(value: Any) -> torch.Tensor:
-        if value.ndim:
-            there = value.size if isinstance(value, np.ndarray) else value.numel()
-        else:
-            there = len(value[()]) if isinstance(value, np.ndarray) else value
-        return torch.tensor(bool(there))
-
-    return truth
-
-
-@counts_card.kernel
-def _counts_kernel(node: Node) -> Kernel:
-    def counts(i: Any, limit: Any, delta: Any) -> torch.Tensor:
-        return i < limit if delta > 0 else i > limit
-
-    return counts
 
 
 def _truth(inliner: Inliner, tensor: Tensor, call: Call) -> Tensor:
@@ -94,7 +34,7 @@ def _truth(inliner: Inliner, tensor: Tensor, call: Call) -> Tensor:
         return tensor
     attrs = {"T": tensor.dtype.base_dtype}
     name = f"{call.name}/truth"
-    return inliner.make(truth_card, [tensor], attrs, [dtypes.bool], name, [], call.op)._outputs[0]
+    return inliner.make(truth_op, [tensor], attrs, [dtypes.bool], name, [], call.op)._outputs[0]
 
 
 # ---- branches
@@ -328,7 +268,7 @@ def _for(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     start, limit, delta, *inputs = call.inputs
     given = [start, limit, delta]
     start = inliner.make(
-        range_card, given, {}, [dtypes.int32], f"{call.name}/range", call.controls, call.op
+        range_op, given, {}, [dtypes.int32], f"{call.name}/range", call.controls, call.op
     )._outputs[0]
     loop = _Loop(inliner, call, [start, *inputs])
     limit, delta = loop.enter(limit, "limit", True), loop.enter(delta, "delta", True)
@@ -336,7 +276,7 @@ def _for(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     def test(current: list[Tensor]) -> Tensor:
         given = [current[0], limit, delta]
         return inliner.make(
-            counts_card, given, {}, [dtypes.bool], f"{call.name}/counts", [], call.op
+            counts_op, given, {}, [dtypes.bool], f"{call.name}/counts", [], call.op
         )._outputs[0]
 
     run_body = _body_branch(inliner, call, call.op.attrs["body"], "body/")

@@ -13,6 +13,7 @@ from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.traits import Access, Flow, HandleKind
+from stillflow.ops.functional.lowered import pivot_op
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.devices.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.failures import (
@@ -571,7 +572,7 @@ _BY_ACCESS: dict[tuple[HandleKind | None, Access], Any] = {
     ("variable", "read"): _read_variable, **containers.TRACED,
     ("rendezvous", "put"): crossings.send, ("rendezvous", "take"): crossings.receive,
 }  # fmt: skip
-_BY_TYPE: dict[str, Any] = {"_Pivot": _pivot, "SparseReshape": _sparse_reshape}
+_BY_TYPE: dict[str, Any] = {pivot_op.name: _pivot, "SparseReshape": _sparse_reshape}
 
 
 def _special(op: Operation) -> Callable[..., Any] | None:
