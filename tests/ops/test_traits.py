@@ -12,10 +12,10 @@ from tests.ops.sampling import arrays_of, build
 import stillflow as tf
 from stillflow.graph import card as cards
 from stillflow.graph.card import Card, op
+from stillflow.graph.costs import cost_of
 from stillflow.graph.traits import NAMES, Scalar, Traits
 from stillflow.native import library
 from stillflow.ops.samples import Sample
-from stillflow.runtime.host import threads
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.loops import vectorization
 from stillflow.runtime.loops.counters import wrap32
@@ -119,7 +119,7 @@ def test_every_sample_has_a_cost(name: str) -> None:
         operations = [each for each in built.graph.get_operations() if each.type == name]
         with tf.Session(graph=built.graph) as session:
             facts = Facts(session._get_resources(), {t: t._dims for t in built.feeds})
-            costs = [threads._cost(each, facts)[0] for each in operations]
+            costs = [cost_of(each, facts)[0] for each in operations]
         assert all(cost >= 0 for cost in costs), sample
 
 
