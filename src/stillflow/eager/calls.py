@@ -27,8 +27,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.kernel_errors import kind_and_message
 from stillflow.runtime.executor.dataflow import kernel_function
-from stillflow.runtime.failures import kind_and_message
 from stillflow.runtime.host.threads import with_few_threads
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.plan.shape_policy import Recent
