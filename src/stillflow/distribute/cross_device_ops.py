@@ -414,7 +414,7 @@ class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
 
 def choose_the_best(names: Sequence[str]) -> CrossDeviceOps:
     """Return the reduction for devices: by one of them, with a note on the absence of NCCL."""
-    from stillflow.runtime.devices.devices import list_local_devices
+    from stillflow.platform.config import list_local_devices
 
     wanted = {device_names.canonicalize(name) for name in names}
     visible = {each.name for each in list_local_devices()}

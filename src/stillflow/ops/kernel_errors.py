@@ -10,7 +10,7 @@ from stillflow import errors
 from stillflow._home import is_our_module
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.dtypes import cpp_name
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.util.raised import is_deliberate
 
 # PyTorch's messages about kernels and types that Apple's GPUs do not have.
@@ -19,6 +19,26 @@ _WITHOUT_APPLE = (
     "; put it under tf.device('/cpu:0'), or run on processors alone with "
     "tf.ConfigProto(device_count={'GPU': 0})"
 )
+
+
+def as_op_error(
+    error: BaseException, op: Operation | None, given: Sequence[Any] | None = None
+) -> BaseException:
+    """Convert a kernel's error to a `tf.errors` exception that names the operation, if known.
+
+    `given` are the values that the kernel took, where they are known.
+    """
+    if op is None or isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+        return error
+    where = f"\n\t [[{{{{node {op.name}}}}}]]"
+    if isinstance(error, errors.OpError):
+        if error.op is not None:
+            return error
+        kind_of_error: Any = type(error)
+        return kind_of_error(op.node_def, op, error.message + where)
+    told = [*map(_described, op._inputs)] if given is None else [*map(_described, given)]
+    kind, message = kind_and_message(error, op.type, told)
+    return kind(op.node_def, op, message + where)
 
 
 def kind_and_message(
@@ -91,7 +111,7 @@ def _listed(inputs: Sequence[str]) -> str:
     return f"inputs {', '.join(inputs)}" if inputs else "its attributes"
 
 
-def described(value: Any) -> str:
+def _described(value: Any) -> str:
     """Return the type and the shape of a tensor, or of a value: `float [2,3]`."""
     if isinstance(value, Tensor):
         return f"{cpp_name(value.dtype)} {dims_lib.to_string(value._dims)}"

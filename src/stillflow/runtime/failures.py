@@ -11,28 +11,8 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.op_text import attributes_text
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.kernel_errors import described, kind_and_message
+from stillflow.ops.kernel_errors import as_op_error
 from stillflow.util.raised import is_deliberate
-
-
-def as_op_error(
-    error: BaseException, op: Operation | None, given: Sequence[Any] | None = None
-) -> BaseException:
-    """Convert a kernel's error to a `tf.errors` exception that names the operation, if known.
-
-    `given` are the values that the kernel took, where they are known.
-    """
-    if op is None or isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
-        return error
-    where = f"\n\t [[{{{{node {op.name}}}}}]]"
-    if isinstance(error, errors.OpError):
-        if error.op is not None:
-            return error
-        kind_of_error: Any = type(error)
-        return kind_of_error(op.node_def, op, error.message + where)
-    told = [*map(described, op._inputs)] if given is None else [*map(described, given)]
-    kind, message = kind_and_message(error, op.type, told)
-    return kind(op.node_def, op, message + where)
 
 
 def named_error(error: BaseException, ops: Mapping[int, Operation], filename: str) -> BaseException:

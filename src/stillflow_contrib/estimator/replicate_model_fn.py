@@ -16,7 +16,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.losses.reduction import Reduction
 from stillflow.platform import tf_logging
-from stillflow.runtime.devices.devices import list_local_devices
+from stillflow.platform.config import list_local_devices
 from stillflow.saved_model.export_outputs import (
     ClassificationOutput,
     PredictOutput,

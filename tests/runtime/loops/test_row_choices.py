@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import stillflow as tf
-from stillflow.runtime.loops.row_choices import MIN_ELEMENTS, choose, keep, row_mask
+from stillflow.ops.arrays.row_masks import choose, keep, row_mask
+from stillflow.runtime.loops.row_choices import MIN_ELEMENTS
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -155,3 +155,23 @@ def _merged(first: Any, second: Any) -> Any:
         torch.arange(len(first), device=first.device) + behind.cumsum(0),
         before + new.cumsum(0) - new.long(),
     ])  # fmt: skip
+
+
+class RowsUnless:
+    """Rows with zeros instead of those that are flagged.
+
+    Args:
+      choose: the kernel of Select, which does the same.
+    """
+
+    def __init__(self, choose: Callable[..., Any]) -> None:
+        self._choose = choose
+
+    def __call__(self, flags: Any, like: Any, x: Any) -> Any:
+        """Compute from bool [rows], a tensor of the result's shape, and [rows, columns]."""
+        if like.shape == x.shape:
+            kept = native_kernels.rows_unless(flags, x)
+            if kept is not None:
+                return kept
+        condition = flags.reshape(-1, 1).expand(-1, x.shape[1])
+        return self._choose(condition, torch.zeros_like(like), x)

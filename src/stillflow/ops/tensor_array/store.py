@@ -231,7 +231,16 @@ class ArrayStore:
                 return self._read(index, value)
         return self._read_absent(index)
 
-    def _read(self, index: int, value: Any) -> torch.Tensor:
+    def peek(self, indices: Sequence[int], dtype: DType) -> list[Any] | None:
+        """Return elements without reading them; None where reading could raise an error."""
+        twice = self.cleared_after_read and len(set(indices)) != len(indices)
+        if self.closed or self.dtype != dtype or twice:
+            return None
+        values, size = self.values, len(self.values)
+        found = [values[index] if 0 <= index < size else None for index in indices]
+        return None if any(value is None for value in found) else found
+
+    def _read(self, index: int, value: Any) -> Any:
         if self.cleared_after_read:
             self.values[index] = None
             self.states[index] = CLEARED

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
+from stillflow.ops.kernel_errors import as_op_error
 from stillflow.protos import DeviceAttributes
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
 from stillflow.runtime.cluster.wire import Broken, Wire
-from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.plan.crossings import DEAD
 from stillflow.util.threads import our_thread
 

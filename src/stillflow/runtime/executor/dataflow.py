@@ -20,9 +20,9 @@ from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.traits import Flow
+from stillflow.ops.kernel_errors import as_op_error
 from stillflow.runtime.devices.moves import carried
 from stillflow.runtime.failures import (
-    as_op_error,
     dead_fetch,
     fed_for_a_reference,
     fetched_in_loop,
@@ -37,8 +37,9 @@ from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.ir.inputs import wants_reference
 from stillflow.runtime.ir.request import PlanRequest
 from stillflow.runtime.ir.values import fetch_converter, fetch_fed, from_array
+from stillflow.runtime.plan.checks import check
 from stillflow.runtime.plan.emit import own
-from stillflow.runtime.plan.trace import check, holds_handle
+from stillflow.runtime.plan.trace import holds_handle
 from stillflow.util.interpreter_exit import at_work
 
 # Where a token is: the frames around it, each with the number of its iteration.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Tensor
 from stillflow.ops.debug import summaries
-from stillflow.ops.debug.dumps import DumpWriter
+from stillflow.ops.debug.watches import watches_of, writers_of
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.executor.dataflow import Tag
 from stillflow.runtime.ir.request import PlanRequest
@@ -21,8 +19,6 @@ from stillflow.runtime.ir.values import fetch_converter
 from stillflow.runtime.plan.plan import make_plan
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.tracing.run_metadata import partition_graphs
-
-_FILE = "file://"
 
 
 def run_watched(
@@ -81,7 +77,7 @@ class WatchedRuns:
           tf.errors.FailedPreconditionError: if a debug op is not known.
           tf.errors.UnimplementedError: if dumps are to go elsewhere than into files.
         """
-        writers = self._writers(options)
+        writers = writers_of(options)
         targets = [op.name for op in fetches.targets]
         names: dict[str, Sequence[str]] = {
             "feeds": [tensor.name for tensor in feeds],
@@ -96,7 +92,7 @@ class WatchedRuns:
             writer.core_metadata(number, options.global_step, names)
             for graph_def in graphs:
                 writer.graph(graph_def, graph_def.node[0].device)
-        watches = _watches(options)
+        watches = watches_of(options)
 
         def see(tensor: Tensor, array: np.ndarray, tag: Tag) -> None:
             name, slot = tensor.op.name, tensor.value_index
@@ -108,33 +104,3 @@ class WatchedRuns:
                     writers[url].tensor(device, name, slot, label, value)
 
         return run_watched(self._resources, fetches, feeds, see)
-
-    @staticmethod
-    def _writers(options: Any) -> dict[str, DumpWriter]:
-        urls = {url for watch in options.debug_tensor_watch_opts for url in watch.debug_urls}
-        for url in urls:
-            if not url.startswith(_FILE):
-                raise errors.UnimplementedError(
-                    None, None, f"debug URL {url}: only file:// is supported yet"
-                )
-        return {url: DumpWriter(url.removeprefix(_FILE)) for url in urls}
-
-
-def _watches(options: Any) -> Mapping[tuple[str, int], Sequence[Any]]:
-    """Return the debug watches of tensors: (debug op, attributes, its name, URL) each."""
-    watches: dict[tuple[str, int], list[Any]] = defaultdict(list)
-    for watch in options.debug_tensor_watch_opts:
-        for text in watch.debug_ops:
-            try:
-                debug_op, attributes = summaries.parse(text)
-            except ValueError as error:
-                if watch.tolerate_debug_op_creation_failures:
-                    continue
-                raise errors.FailedPreconditionError(
-                    None, None, f"Failed to create debug node {text} for tensor "
-                    f"{watch.node_name}:{watch.output_slot}, due to: {error}",
-                ) from None  # fmt: skip
-            label = text.partition("(")[0].strip()
-            key = watch.node_name, watch.output_slot
-            watches[key] += [(debug_op, attributes, label, url) for url in watch.debug_urls]
-    return watches

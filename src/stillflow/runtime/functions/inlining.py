@@ -29,7 +29,7 @@ from stillflow.ops.constants import const_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.functional.cards import EXECUTORS
 from stillflow.ops.functional.lowered import pivot_op
-from stillflow.runtime.failures import as_op_error
+from stillflow.ops.kernel_errors import as_op_error
 from stillflow.runtime.functions.call_bounds import MOST_CALLS, checked_calls
 from stillflow.runtime.ir.inputs import LOWERED, is_pruned, takes_handle
 from stillflow.runtime.schedule.prune import needed_ops

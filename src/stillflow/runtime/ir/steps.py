@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow.graph.operation import Operation
-from stillflow.runtime.failures import as_op_error
+from stillflow.ops.kernel_errors import as_op_error
 
 # Conditions under which a value exists: (name of a Python bool, its value), outermost first.
 # None: it never exists (a branch that folding has shown not to be taken).
@@ -51,6 +51,22 @@ class Step:
     overwrites: bool = False  # whether its result is written over its first argument
     fused: bool = False  # several steps in one: its arguments are not those of its operation
     device: Any = None  # a GPU that it runs on, wherever its operation stands; it only gives values
+
+
+def both(a: Guard, b: Guard) -> Guard:
+    """Return the conjunction of two guards; None if they contradict each other."""
+    if a is None or b is None:
+        return None
+    if a == b or not b:
+        return a
+    known = dict(a)
+    result = list(a)
+    for name, value in b:
+        if name not in known:
+            result.append((name, value))
+        elif known[name] is not value:
+            return None
+    return tuple(result)
 
 
 class Name(str):

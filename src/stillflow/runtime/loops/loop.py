@@ -17,12 +17,12 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import relax
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.facts import Facts
-from stillflow.runtime.ir.steps import Guard, Name, Step, Value
+from stillflow.runtime.ir.steps import Guard, Name, Step, Value, both
 from stillflow.runtime.loops.code import LoopCode
 from stillflow.runtime.loops.frames import Frame
 from stillflow.runtime.loops.memory import escape
 from stillflow.runtime.loops.wiring import Loop, LoopVariable, Unstructured, understand
-from stillflow.runtime.plan.trace import Tracer, both
+from stillflow.runtime.plan.trace import Tracer
 
 
 class LoopTracer(Tracer):

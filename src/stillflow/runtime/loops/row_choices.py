@@ -19,6 +19,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.ops.arrays.native_kernels import choose as choose_elements
 from stillflow.ops.arrays.native_kernels import choose_rows
+from stillflow.ops.arrays.row_masks import choose, keep, row_mask
 from stillflow.ops.arrays.tile import spread
 from stillflow.runtime.ir.steps import Name, Step
 
@@ -28,24 +29,6 @@ MIN_ELEMENTS = 1 << 12
 _BITS = {dtypes.float32: torch.int32, dtypes.float64: torch.int64}
 
 Shapes = dict[str, tuple[Any, DType]]
-
-
-def row_mask(condition: Any, dims: tuple[int, ...], bits: torch.dtype) -> Any:
-    """Numbers of shape `dims` with all bits set where the condition holds, else none."""
-    return condition.to(bits).neg_().reshape(dims)
-
-
-def choose(mask: Any, x: Any, y: Any) -> Any:
-    """`x` where the mask's bits are set, else `y`."""
-    bits, other = mask.dtype, y.view(mask.dtype)
-    return (
-        torch.bitwise_xor(x.view(bits), other).bitwise_and_(mask).bitwise_xor_(other).view(y.dtype)
-    )
-
-
-def keep(mask: Any, x: Any) -> Any:
-    """`x` where the mask's bits are set, else zeros."""
-    return torch.bitwise_and(x.view(mask.dtype), mask).view(x.dtype)
 
 
 def zeros_of(steps: Sequence[Step]) -> set[str]:

@@ -17,7 +17,7 @@ import torch
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
-from stillflow.ops.io.parsing.examples import ExampleParser, dense_shapes, features_of
+from stillflow.ops.io.parsing.single_example import stacked_parser
 from stillflow.ops.kernels import copied
 from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.functions.inlining import is_call
@@ -124,7 +124,10 @@ class RowPlan:
             elif not self._varied.isdisjoint(others):
                 raise _OneByOne
             elif step.op.type == "ParseSingleExample":
-                function = self._parser(step)
+                parser = stacked_parser(PlanNode(step.op, self._tracer.facts))
+                if parser is None:
+                    raise _OneByOne
+                function = parser
             elif step.op.card.batching != "each string" or step.keywords:
                 raise _OneByOne
             self._varied.update(step.outputs)
@@ -145,18 +148,6 @@ class RowPlan:
             ranks = varied if argument in self._varied else shared
             ranks.add(None if dims is None else len(dims))
         return None not in varied and len(varied) == 1 and shared <= {0}
-
-    def _parser(self, step: Step) -> Callable[..., Any]:
-        """Read the features of many examples, where all of them are of a known shape."""
-        assert step.op is not None
-        node = PlanNode(step.op, self._tracer.facts)
-        shapes = dense_shapes(node)
-        if node.num_sparse or any(shape is None or None in shape for shape in shapes):
-            raise _OneByOne
-        parser = ExampleParser(*features_of((), (), node.dense_keys, node.Tdense, shapes))
-        if len(step.outputs) > 1:
-            return lambda texts, *defaults: parser.batch(texts.tolist(), (), defaults)
-        return lambda texts, *defaults: parser.batch(texts.tolist(), (), defaults)[0]
 
     def _together(self, group: list[Step], later: Sequence[Step]) -> _Part:
         made = [name for step in group for name in step.outputs]

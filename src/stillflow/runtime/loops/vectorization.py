@@ -239,7 +239,11 @@ class Batch:
             store = self._value(step.arguments[0], known)
             places = [int(place) for place in known[step.arguments[1]]]
             assert step.op is not None
-            known[step.outputs[0]] = _elements(store, places, step.op.attrs["dtype"])
+            dtype = step.op.attrs["dtype"]
+            found = store.peek(places, dtype) if type(store) is ArrayStore else None
+            if found is None:
+                raise _Turning
+            known[step.outputs[0]] = found
             taken.append((store, places))
         stores = [*used, *(store for store, _ in taken)]
         if len({id(store) for store in stores}) != len(stores):
@@ -305,19 +309,6 @@ def turn_function(
         writer.step(step)
     writer.line((), f"return {', '.join([*outputs, ''])}" if outputs else "return ()")
     return writer.build("turn")
-
-
-def _elements(store: Any, places: list[int], dtype: Any) -> list[Any]:
-    """Elements of an array, looked at."""
-    if type(store) is not ArrayStore or store.closed or store.dtype != dtype:
-        raise _Turning
-    if store.cleared_after_read and len(set(places)) != len(places):
-        raise _Turning
-    size, values = len(store.values), store.values
-    found = [values[place] if 0 <= place < size else None for place in places]
-    if any(value is None for value in found):
-        raise _Turning
-    return found
 
 
 def batch_of(code: LoopCode, shapes: Shapes) -> Batch | None:

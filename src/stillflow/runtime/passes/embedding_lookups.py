@@ -18,9 +18,9 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.lazy import torch
 from stillflow.ops.sparse import native_kernels
+from stillflow.ops.sparse.rows import RowsUnless
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step, fuse, in_order, is_call
-from stillflow.runtime.passes.simplifications import RowsUnless
 
 
 def fuse_lookups(graph: StepGraph) -> None:

@@ -19,6 +19,7 @@ from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.kernels import index_tensor
 from stillflow.ops.sparse import native_kernels
+from stillflow.ops.sparse.rows import RowsUnless
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.ir.steps import Memory, Value
 
@@ -313,26 +314,6 @@ def _select(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | N
         shortcuts.see_shape(x, op._outputs[0])
     like = shortcuts.shaped(like, x)
     return Shortcut(Call(RowsUnless(kernel), (flags, like, x), {}))
-
-
-class RowsUnless:
-    """Rows with zeros instead of those that are flagged.
-
-    Args:
-      choose: the kernel of Select, which does the same.
-    """
-
-    def __init__(self, choose: Kernel) -> None:
-        self._choose = choose
-
-    def __call__(self, flags: Any, like: Any, x: Any) -> Any:
-        """Compute from bool [rows], a tensor of the result's shape, and [rows, columns]."""
-        if like.shape == x.shape:
-            kept = native_kernels.rows_unless(flags, x)
-            if kept is not None:
-                return kept
-        condition = flags.reshape(-1, 1).expand(-1, x.shape[1])
-        return self._choose(condition, torch.zeros_like(like), x)
 
 
 def _flags(shortcuts: Shortcuts, condition: Tensor, width: int | None) -> Tensor | None:

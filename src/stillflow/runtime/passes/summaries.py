@@ -16,18 +16,11 @@ import numpy as np
 import torch
 from google.protobuf.message import DecodeError
 
-from stillflow.graph.operation import Operation
-from stillflow.ops.summary.device_histograms import DeviceHistograms, extremes
-from stillflow.ops.summary.encoding import simple_value, value
-from stillflow.ops.summary.histograms import (
-    TaggedHistograms,
-    counts_fast,
-    histogram_summary,
-    not_finite,
-)
-from stillflow.ops.summary.kernels import in_numpy, string
+from stillflow.ops.summary.device_histograms import DeviceHistograms
+from stillflow.ops.summary.fused import histogram_messages, messages_of_counts, scalar_message
+from stillflow.ops.summary.histograms import counts_fast
+from stillflow.ops.summary.kernels import string
 from stillflow.protos import Summary
-from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Name, Step, fuse, is_call
 
@@ -78,7 +71,7 @@ def _input(argument: Any, merge: Step, graph: StepGraph) -> _Input:
         if is_call(step, "HistogramSummary") and counts_fast(tensor.dtype.as_numpy_dtype):
             return _Input(argument, tags, histogram=step)
         if is_call(step, "ScalarSummary") and tensor._dims == () and graph.is_stable(shown):
-            return _Input(shown, tags, _scalar_of(tags[0]), scalar=step)
+            return _Input(shown, tags, scalar_message(tags[0]), scalar=step)
     return _Input(argument, tags, _content)
 
 
@@ -94,18 +87,6 @@ def _known_summary(argument: Any, content: Any) -> _Input:
 
 def _content(summary: Any) -> bytes:
     return bytes(summary[()])
-
-
-def _scalar_of(tag: bytes) -> Callable[[Any], bytes]:
-    before = value(tag, simple_value(0))[: -len(simple_value(0))]
-
-    def summarize(number: Any) -> bytes:
-        if number.dtype is not torch.float32:
-            with np.errstate(over="ignore"):
-                number = in_numpy(number).astype(np.float32)
-        return before + simple_value(number.item())
-
-    return summarize
 
 
 def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
@@ -200,7 +181,9 @@ def _fused(
             sources = [moves[str(name)][0].inputs[0] for name in shown]
             result += _counted_there(group, sources, device)
             shown = [Name(result[-1].outputs[0])]
-        made = _of_counts(names, ops) if device is not None else _summarize(names, ops)
+        made = (
+            messages_of_counts(names, ops) if device is not None else histogram_messages(names, ops)
+        )
         result.append(fuse(group, outputs, made, shown))
     return result
 
@@ -218,35 +201,3 @@ def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> 
         counting,
         Step("move", first.op, [brought], [counts], first.guard, arguments=[torch.device("cpu")]),
     ]
-
-
-def _of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
-    """Return a function from counts of a device to messages, one for each tag."""
-    histograms = TaggedHistograms(tags)
-
-    def summarize(counted: Any) -> bytes | list[bytes]:
-        messages = histograms.of_counts(counted)
-        for place, (message, op) in enumerate(zip(messages, ops)):
-            if not message:
-                least, largest = extremes(counted, len(tags))[place]
-                number = least if np.isnan(least) or np.isinf(least) else largest
-                raise as_op_error(not_finite(number, op.name), op)
-        return messages if len(messages) > 1 else messages[0]
-
-    return summarize
-
-
-def _summarize(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
-    histograms = TaggedHistograms(tags)
-
-    def summarize(*values: Any) -> bytes | list[bytes]:
-        messages = histograms(values)
-        for message, tag, op, shown in zip(messages, tags, ops, values):
-            if not message:
-                try:
-                    histogram_summary(tag, shown, op.name)
-                except Exception as error:
-                    raise as_op_error(error, op) from None
-        return messages if len(messages) > 1 else messages[0]
-
-    return summarize

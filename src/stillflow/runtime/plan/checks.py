@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stillflow import errors
 from stillflow.graph.operation import Operation
+from stillflow.ops.kernel_errors import as_op_error
 from stillflow.ops.memory_limits import require_possible
-from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.util.raised import is_deliberate
 

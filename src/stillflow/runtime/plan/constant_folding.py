@@ -11,7 +11,8 @@ from stillflow.graph.constant_value import MAX_ELEMENTS, constant_value
 from stillflow.graph.operation import Operation
 from stillflow.runtime.ir.facts import Facts, PlanNode, to_array
 from stillflow.runtime.ir.values import from_array
-from stillflow.runtime.plan.trace import Tracer, check
+from stillflow.runtime.plan.checks import check
+from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import resources_of_host
 
 

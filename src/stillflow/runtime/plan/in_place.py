@@ -6,67 +6,13 @@ Memory traffic is the cost of element-wise steps; a fresh buffer costs page faul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-import torch
-
-from stillflow.ops.math import roots
-from stillflow.ops.nn import batch_norm, native_kernels
+from stillflow.ops.in_place import CUTS, DENSE, IN_PLACE, writer
 from stillflow.runtime.ir.steps import Memory, Name, Step
-
-aten = torch.ops.aten
 
 # Below this, allocating is cheaper than asking.
 MIN_ELEMENTS = 1 << 13
-
-# Functions that may write their first result into their first argument (slopes: the gradient), with
-# the methods or functions that do; and whether the first two arguments may change places.
-_IN_PLACE: dict[Any, tuple[Any, bool]] = {
-    torch.add: ("add_", True), torch.mul: ("mul_", True), torch.sub: ("sub_", False),
-    torch.div: ("div_", False), torch.relu: ("relu_", False), torch.neg: ("neg_", False),
-    torch.exp: ("exp_", False), torch.rsqrt: ("rsqrt_", False),
-    roots.square_roots: (roots.square_roots_, False),
-    torch.tanh: ("tanh_", False), torch.sigmoid: ("sigmoid_", False),
-    torch.square: ("square_", False),
-    aten.leaky_relu_backward.default: ("leaky_relu_backward", False),
-    aten.tanh_backward.default: ("tanh_backward", False),
-    aten.sigmoid_backward.default: ("sigmoid_backward", False),
-    batch_norm.backward: (batch_norm.backward_, False),
-    native_kernels.add_relu: (native_kernels.add_relu_, False),
-    native_kernels.relu_gradients: (native_kernels.relu_gradients_, False),
-    native_kernels.gradient_of_sum: (native_kernels.gradient_of_sum_, False),
-}  # fmt: skip
-
-# Functions that cut a tensor into parts without common memory, and functions with dense results, so
-# that this holds for their parts.
-_CUTS = frozenset({torch.tensor_split})
-_DENSE = frozenset({torch.mm, torch.addmm, torch.bmm, torch.conv2d, *_IN_PLACE})
-
-
-def _in_place(method: Any) -> Callable[..., Any]:
-    if callable(method):
-        return method
-    if not method.endswith("_backward"):
-        return getattr(torch.Tensor, method)
-    into = getattr(aten, method).grad_input
-    return lambda grad, *others: into(grad, *others, grad_input=grad)
-
-
-@cache
-def _writer(function: Any, method: Any, is_part: bool) -> Callable[..., Any]:
-    in_place = _in_place(method)
-    if is_part:
-        return in_place
-
-    def write(first: Any, *others: Any) -> Any:
-        # A result of a kernel may be an expanded view of its own memory.
-        if first.is_contiguous():
-            return in_place(first, *others)
-        return function(first, *others)
-
-    return write
 
 
 def reuse(
@@ -92,7 +38,7 @@ def reuse(
             for root in roots.get(name, ()):
                 last[root] = number
     for number, step in enumerate(steps):
-        entry = _IN_PLACE.get(step.function)
+        entry = IN_PLACE.get(step.function)
         if entry is None or step.kind != "call" or step.keywords or not step.outputs:
             continue
         method, swaps = entry
@@ -101,7 +47,7 @@ def reuse(
                 if position:
                     step.arguments.reverse()
                 is_part = step.arguments[0] in parts
-                step.function = _writer(step.function, method, is_part)
+                step.function = writer(step.function, method, is_part)
                 step.overwrites = True
                 out = step.outputs[0]
                 if is_part:
@@ -133,11 +79,11 @@ def _part(
                 users.setdefault(root, set()).add(name)
     parts: set[str] = set()
     for step in steps:
-        if step.function not in _CUTS or step.kind != "call":
+        if step.function not in CUTS or step.kind != "call":
             continue
         whole = step.arguments[0]
         maker, held = makers.get(whole), roots.get(whole, frozenset())
-        if maker is None or maker.function not in _DENSE or held & kept or step.guard:
+        if maker is None or maker.function not in DENSE or held & kept or step.guard:
             continue
         if not all(memory.kinds[root] == "fresh" for root in held):
             continue

@@ -22,8 +22,8 @@ from stillflow.graph.operation import Operation
 from stillflow.ops.data.run_length import RunLength
 from stillflow.ops.io.readers.reader import Reader
 from stillflow.ops.io.readers.records import Record
+from stillflow.ops.kernel_errors import as_op_error
 from stillflow.ops.queues.queue import Queue
-from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.interrupts import Waits
 from stillflow.runtime.ir.facts import Facts

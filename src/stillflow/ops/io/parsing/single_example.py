@@ -65,6 +65,20 @@ def parse_single_examples(node: Node) -> Callable[..., list[Sequence[Any]]]:
     return lambda serialized, *defaults: parser.rows(list(serialized), defaults)
 
 
+def stacked_parser(node: Node) -> Callable[..., Any] | None:
+    """Return the kernel for many examples (bytes [N]), whose features are stacked.
+
+    None unless all features are dense and of a known shape.
+    """
+    shapes = dense_shapes(node)
+    if node.num_sparse or any(shape is None or None in shape for shape in shapes):
+        return None
+    parser = ExampleParser(*_features(node))
+    if len(node.outputs) > 1:
+        return lambda texts, *defaults: parser.batch(texts.tolist(), (), defaults)
+    return lambda texts, *defaults: parser.batch(texts.tolist(), (), defaults)[0]
+
+
 @parse_single_example_op.kernel
 def parse_single_example_kernel(node: Node) -> Kernel:
     sparse, dense = _features(node)
