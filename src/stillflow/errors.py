@@ -9,7 +9,7 @@ import runpy
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from stillflow._export import export, export_value
 from stillflow._home import FOLDERS
@@ -358,16 +358,21 @@ class DataLossError(OpError):
 
 
 Error = TypeVar("Error", bound=OpError)
+Error_co = TypeVar("Error_co", bound=OpError, covariant=True)
 
 
-def _from_message(kind: Callable[[None, None, str], Error]) -> Callable[[str], Error]:
-    def make(message: str) -> Error:
-        return kind(None, None, message)
+class _FromMessage(Protocol[Error_co]):
+    def __call__(self, message: str, op: Any = None) -> Error_co: ...
+
+
+def _from_message(kind: Callable[[Any, Any, str], Error]) -> _FromMessage[Error]:
+    def make(message: str, op: Any = None) -> Error:
+        return kind(None if op is None else op.node_def, op, message)
 
     return make
 
 
-# Errors known by their message only; the caller of an operation adds the node.
+# Errors by their message; where no operation is given, the caller of one adds it.
 cancelled = _from_message(CancelledError)
 unknown = _from_message(UnknownError)
 invalid_argument = _from_message(InvalidArgumentError)

@@ -32,7 +32,7 @@ def named_error(error: BaseException, ops: Mapping[int, Operation], filename: st
         if is_deliberate(error):
             return error
         message = "The run failed outside of its operations; this is a fault of Stillflow"
-        return errors.InternalError(None, None, message)
+        return errors.internal(message)
     given = _taken(found)
     return as_op_error(error, op, given if len(given) == len(op._inputs) else None)
 
@@ -53,17 +53,17 @@ def no_kernel(op: Operation) -> BaseException:
     """Return the error for an operation without a kernel, such as a part of an invalid loop."""
     if op.card.flow in ("exit", "next iteration"):
         message = f"{op.type} is not in a while context: no Enter leads to it"
-        return errors.InvalidArgumentError(op.node_def, op, message)
+        return errors.invalid_argument(message, op)
     if op.card.elsewhere:
         return kernels_elsewhere(op)
     message = f"Stillflow has no kernel for op {op.type} yet"
-    return errors.UnimplementedError(op.node_def, op, message)
+    return errors.unimplemented(message, op)
 
 
 def no_loop(op: Operation, tensor: Tensor) -> BaseException:
     """Return the error for a Merge of a value that goes round although nothing begins a loop."""
     message = f"{op.type} is not in a while context: no Enter leads to '{tensor.name}'"
-    return errors.InvalidArgumentError(op.node_def, op, message)
+    return errors.invalid_argument(message, op)
 
 
 def no_scalar(shape: Sequence[int | None]) -> errors.OpError:
@@ -89,7 +89,7 @@ def kernels_elsewhere(op: Operation) -> errors.OpError:
         f"these attrs: {attributes_text(op.card.signature, op.attrs)}\n"
         "Registered kernels:\n  <no registered kernels>\n"
     )
-    return errors.InvalidArgumentError(op.node_def, op, message)
+    return errors.invalid_argument(message, op)
 
 
 def fed_for_a_reference(op: Operation, index: int, fed: Sequence[str]) -> BaseException:
@@ -101,13 +101,13 @@ def fed_for_a_reference(op: Operation, index: int, fed: Sequence[str]) -> BaseEx
         f"Input {index} of node {op.name} was passed {kind} from {given} incompatible with "
         f"expected {kind}_ref."
     )
-    return errors.InvalidArgumentError(op.node_def, op, message)
+    return errors.invalid_argument(message, op)
 
 
 def uninitialized(op: Operation, message: str) -> BaseException:
     """Return the error for reading a variable that was never given a value."""
     where = f"\n\t [[{{{{node {op.name}}}}}]]"
-    return errors.FailedPreconditionError(op.node_def, op, message + where)
+    return errors.failed_precondition(message + where, op)
 
 
 def dead_fetch(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
@@ -115,21 +115,18 @@ def dead_fetch(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
 
     `fetched` are all fetches of the run but those that are fed.
     """
-    return errors.InvalidArgumentError(
-        None,
-        None,
+    return errors.invalid_argument(
         f"Retval[{_place(tensor, fetched)}] does not have value\n\t"
-        f"'{tensor.op.name}' is in a branch that was not taken",
+        f"'{tensor.op.name}' is in a branch that was not taken"
     )
 
 
 def fetched_in_loop(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
     """Return the error for a fetch that has a value in more than one iteration of a loop."""
-    return errors.InternalError(
-        tensor.op.node_def,
-        tensor.op,
+    return errors.internal(
         f"Retval[{_place(tensor, fetched)}] has already been set.\n\t"
         f"'{tensor.op.name}' is inside a loop; fetch what leaves it",
+        tensor.op,
     )
 
 

@@ -195,4 +195,4 @@ def resources_of_host() -> Resources:
     """State of a session without any, all of whose operations are on the host."""
     from stillflow.runtime.ir.values import from_array
 
-    return Resources(lambda op: "cpu", from_array)
+    return Resources(_host, from_array)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -104,19 +105,23 @@ def gpu_count() -> int:
     return len(gpus())
 
 
+@dataclass(frozen=True, eq=False)
 class DeviceAttributes:
-    """Attributes of a device in `Session.list_devices`."""
+    """Attributes of a device in `Session.list_devices`.
 
-    def __init__(
-        self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int,
-        torch_name: str = "cpu", description: str = "",
-    ) -> None:  # fmt: skip
-        self._name = canonical_name(name)
-        self._device_type = device_type
-        self._memory_limit_bytes = memory_limit_bytes
-        self._incarnation = incarnation
-        self.torch_name = torch_name
-        self.description = description
+    Attributes:
+      incarnation: the number of the device's initialization, new at each one.
+    """
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+    incarnation: int
+    torch_name: str = "cpu"
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", canonical_name(self.name))
 
     @property
     def torch_device(self) -> torch.device:
@@ -124,23 +129,6 @@ class DeviceAttributes:
         import torch
 
         return torch.device(self.torch_name)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def device_type(self) -> str:
-        return self._device_type
-
-    @property
-    def memory_limit_bytes(self) -> int:
-        return self._memory_limit_bytes
-
-    @property
-    def incarnation(self) -> int:
-        """The number of the device's initialization, new at each one."""
-        return self._incarnation
 
     def __repr__(self) -> str:
         return (
@@ -161,18 +149,15 @@ def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
     counts = dict(config.device_count) if config is not None else {}
     cpus = counts.get("CPU", 1)
     if cpus < 1:
-        raise errors.NotFoundError(None, None, "No CPU devices are available in this process")
+        raise errors.not_found("No CPU devices are available in this process")
     wanted = config.gpu_options.visible_device_list if config is not None else ""
     # A session that has no use for GPUs does not look at the list.
     visible = _visible(wanted) if counts.get("GPU", 1) else []
     devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
     for i, gpu in enumerate(visible[: max(0, counts.get("GPU", len(visible)))]):
-        memory = _limited(gpu, config)
-        devices.append(
-            DeviceAttributes(
-                f"{prefix}GPU:{i}", "GPU", memory, cpus + i + 1, gpu.torch_name, gpu.description
-            )
-        )
+        name, number, memory = f"{prefix}GPU:{i}", cpus + i + 1, _limited(gpu, config)
+        there = DeviceAttributes(name, "GPU", memory, number, gpu.torch_name, gpu.description)
+        devices.append(there)
     return devices
 
 
@@ -184,15 +169,15 @@ def _visible(wanted: str) -> list[Gpu]:
     found = []
     for word in wanted.split(","):
         if not word.strip().isdigit():
-            raise errors.InvalidArgumentError(
-                None, None, f"Could not parse entry in 'visible_device_list': '{word}'. "
-                f"visible_device_list = {wanted}",
-            )  # fmt: skip
+            raise errors.invalid_argument(
+                f"Could not parse entry in 'visible_device_list': '{word}'. "
+                f"visible_device_list = {wanted}"
+            )
         if int(word) >= len(there):
-            raise errors.InvalidArgumentError(
-                None, None, f"'visible_device_list' listed an invalid GPU id '{int(word)}' but "
-                f"visible device count is {len(there)}",
-            )  # fmt: skip
+            raise errors.invalid_argument(
+                f"'visible_device_list' listed an invalid GPU id '{int(word)}' but "
+                f"visible device count is {len(there)}"
+            )
         found.append(there[int(word)])
     return found
 

@@ -99,11 +99,6 @@ def prefers_cpu(op: Operation) -> bool:
     return op.card.devices == "host first"
 
 
-def computes_on_host(op: Operation) -> bool:
-    """Return True if an operation reads its inputs on the host, on any device."""
-    return op.card.reads_on_host
-
-
 @cache
 def _kinds(
     devices: Devices, gpu_types: GpuTypes, handle: HandleKind | None, dtypes: tuple[str, ...]

@@ -122,9 +122,7 @@ def _outputs(
     return own
 
 
-def _size_of_value(value: Any, batch: int) -> _Size:
-    if not isinstance(value, torch.Tensor):
-        return _Size()
+def _size_of_value(value: torch.Tensor, batch: int) -> _Size:
     bytes_ = value.numel() * value.element_size()
     grows = value.ndim > 0 and value.shape[0] == batch
     return _Size(growing=bytes_) if grows else _Size(fixed=bytes_)

@@ -13,7 +13,6 @@ import torch
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.devices.kinds import (
-    computes_on_host,
     is_of_container,
     reads_anywhere,
     reads_number,
@@ -83,7 +82,7 @@ class Moves:
         ]  # fmt: skip
         if handles and not is_of_container(op):
             target = self.place(handles[0].name) or target  # where the variable is
-        elif target != HOST and (computes_on_host(op) or self._stays(op, given)):
+        elif target != HOST and (op.card.reads_on_host or self._stays(op, given)):
             target = HOST
         self._targets[op] = target
         return target

@@ -209,12 +209,11 @@ class Placer:
         group, made = self._group(op), self._group(maker)
         if not _agree(made.resource, group.resource):
             first, second = made.resource.to_string(), group.resource.to_string()
-            raise errors.InvalidArgumentError(
-                None, None,
+            raise errors.invalid_argument(
                 "Cannot place the graph because a reference or resource edge connects colocation "
                 f"groups with incompatible resource devices: {first} vs {second}. The edge src "
-                f"node is {maker.name} , and the dst node is {op.name}",
-            )  # fmt: skip
+                f"node is {maker.name} , and the dst node is {op.name}"
+            )
         if not _agree(made.spec, group.spec):
             group.spec = _over(made.spec, group.resource)
         try:
@@ -335,15 +334,13 @@ def _makers_of_handles(op: Operation) -> list[Operation]:
 
 
 def _at(op: Operation, text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(op.node_def, op, f"{text}\n\t [[{{{{node {op.name}}}}}]]")
+    return errors.invalid_argument(f"{text}\n\t [[{{{{node {op.name}}}}}]]", op)
 
 
 def _cannot_colocate(one: Operation, other: Operation, reason: str) -> errors.OpError:
     """Return the error for two operations that should be, and cannot be, on one device."""
     first, second = (f"{{{{colocation_node {op.name}}}}}" for op in (one, other))
-    return errors.InvalidArgumentError(
-        None, None, f"Cannot colocate nodes {first} and {second}: {reason}"
-    )
+    return errors.invalid_argument(f"Cannot colocate nodes {first} and {second}: {reason}")
 
 
 def _not_there(op: Operation, wanted: str, names: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ def checked_calls(op: Any, graph: Graph, name: str, known: dict[str, int]) -> in
         return _calls(graph, name, known, ())
     except TooManyCalls as error:
         where = f"\n\t [[{{{{node {op.name}}}}}]]"
-        raise errors.ResourceExhaustedError(op.node_def, op, f"{error}{where}") from None
+        raise errors.resource_exhausted(f"{error}{where}", op) from None
 
 
 def _calls(graph: Graph, name: str, known: dict[str, int], callers: tuple[str, ...]) -> int:

@@ -68,11 +68,9 @@ class CompiledFunction:
     def __call__(self, *values: Any) -> list[Any]:
         """Run it; give the results as run-time values. OpError if an operation fails."""
         if len(values) != len(self.input_types):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Expected {len(self.input_types)} arguments to function {self.body.name}, "
-                f"but got {len(values)}",
+                f"but got {len(values)}"
             )
         if self._left != self._declared_shapes.left:
             self._forget_plans()
@@ -205,7 +203,7 @@ def compile_function(
         name = getattr(function, "name", function)
         found = find_function(graph, name)
         if found is None:
-            raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
+            raise errors.not_found(f"Function {name} is not defined.")
         body = found.instantiate(graph, getattr(function, "attr", None))
     stays = on_host and resources.several and not _names_gpu(body)
     kind = HostFunction if stays else CompiledFunction

@@ -40,15 +40,12 @@ def _members(call: Call) -> list[Operation]:
         if other.type in COLLECTIVES
         and (other.attrs["group_key"], other.attrs["instance_key"]) == key
     ]  # fmt: skip
-    size, processes = op.attrs["group_size"], 1
-    if len(found) < size:
-        processes = kernels.cluster().size
-    if len(found) * processes != size:
-        raise errors.UnimplementedError(
-            op.node_def,
-            op,
+    size = op.attrs["group_size"]
+    if len(found) != size:
+        raise errors.unimplemented(
             f"Stillflow cannot run {op.name}: {len(found)} of the {size} operations of its group "
             "are in this run, and those of other runs cannot be met yet",
+            op,
         )
     return found
 
@@ -56,11 +53,8 @@ def _members(call: Call) -> list[Operation]:
 def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     merge = call.op.attrs["merge_op"]
     if merge not in _MERGES:
-        raise errors.InvalidArgumentError(
-            call.op.node_def,
-            call.op,
-            f'merge_op must be one of {{"Add", "Mul"}} but got {merge.decode()}',
-        )
+        text = f'merge_op must be one of {{"Add", "Mul"}} but got {merge.decode()}'
+        raise errors.invalid_argument(text, call.op)
     members = _members(call)
     total = _input_of(inliner, call, members[0])
     for number, member in enumerate(members[1:]):

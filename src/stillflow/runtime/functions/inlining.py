@@ -235,11 +235,10 @@ class Inliner:
             self.kept.append(done)
         if len(outputs) != len(op._outputs):
             what = "SymGrad" if op.type == "SymbolicGradient" else f"{op.type} {op.name}"
-            raise errors.InvalidArgumentError(
-                op.node_def,
-                op,
+            raise errors.invalid_argument(
                 f"{what} expects to return {len(op._outputs)} tensor(s), but get {len(outputs)} "
                 "tensor(s) instead.",
+                op,
             )
         for old, new in zip(op._outputs, outputs, strict=True):
             scope.tensors.setdefault(old, new)
@@ -267,26 +266,21 @@ class Inliner:
         if not call.scope.names:
             self._calls += checked_calls(call.op, call.op.graph, name, self._known_calls)
             if self._calls > MOST_CALLS:
-                raise errors.ResourceExhaustedError(
-                    call.op.node_def, call.op, f"A run makes more than {MOST_CALLS} calls"
-                )
+                text = f"A run makes more than {MOST_CALLS} calls"
+                raise errors.resource_exhausted(text, call.op)
         prefix = f"{call.name}/{part}"
         scope = Scope(prefix, pivot, (*call.scope.names, name))
         scope.device = self._device_for(call)
         if len(inputs) != len(body.inputs):
-            raise errors.InvalidArgumentError(
-                call.op.node_def,
-                call.op,
-                f"Expected {len(body.inputs)} arguments, but got {len(inputs)} (function {name})",
-            )
+            text = f"Expected {len(body.inputs)} arguments, but got {len(inputs)} (function {name})"
+            raise errors.invalid_argument(text, call.op)
         for index, (inner, given) in enumerate(zip(body.inputs, inputs, strict=True)):
             expected, found = inner.dtype.base_dtype, given.dtype.base_dtype
             if expected != found:
-                raise errors.InvalidArgumentError(
-                    call.op.node_def,
-                    call.op,
+                raise errors.invalid_argument(
                     f"Expects arg[{index}] to be {cpp_name(expected)} but {cpp_name(found)} is "
                     "provided",
+                    call.op,
                 )
         scope.tensors.update(zip(body.inputs, inputs, strict=True))
         pruned = is_pruned(call.op)
@@ -343,7 +337,7 @@ def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, Func
     """Return a function that `op` names, and its body; NotFoundError if there is none."""
     function = find_function(op.graph, name)
     if function is None:
-        raise errors.NotFoundError(op.node_def, op, f"Function {name} is not defined.")
+        raise errors.not_found(f"Function {name} is not defined.", op)
     values = {key: from_proto(value, None) and value for key, value in attrs.items()}
     return function, function.instantiate(op.graph, values)
 
@@ -381,11 +375,8 @@ def _call_attribute(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operati
     """Return a node that names the function in its attribute `f`."""
     executor = call.op.attrs.get("executor_type", b"").decode()
     if executor not in EXECUTORS:
-        raise errors.NotFoundError(
-            call.op.node_def,
-            call.op,
-            f"No executor factory registered for the given executor type: {executor}",
-        )
+        text = f"No executor factory registered for the given executor type: {executor}"
+        raise errors.not_found(text, call.op)
     return inline_call(inliner, call, *call.function(call.op.attrs["f"]))
 
 

@@ -218,10 +218,10 @@ class _Loop:
         outputs, _ = body(inside, inside[0].op)
         expected = len(current) - hidden
         if len(outputs) != len(current):
-            raise _refused(
-                self.call,
+            raise errors.invalid_argument(
                 f"{kind} loop body returned {len(outputs) - hidden} arguments. "
                 f"Expected: {expected}",
+                like,
             )
         for index, (merge, tensor) in enumerate(zip(self.merges, outputs, strict=True)):
             label = f"{name}/next_{index}"
@@ -231,11 +231,7 @@ class _Loop:
         return exits, done
 
 
-def _refused(call: Call, message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(call.op.node_def, call.op, message)
-
-
-def _while(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
+def _while(inliner: Inliner, call: Call) -> Any:
     attrs = call.op.attrs
     inputs = call.inputs
     if not inputs:  # a loop needs something that goes round
@@ -247,10 +243,10 @@ def _while(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
         function, body = call.function(attrs["cond"])
         outputs, _ = inliner.body(function, body, current[:count], loop.merges[0], call, "cond/")
         if len(outputs) != 1:
-            raise _refused(
-                call,
+            raise errors.invalid_argument(
                 "Expected a single scalar return value from WhileOp cond but got "
                 f"{len(outputs)} tensors.",
+                call.op,
             )
         return _truth(inliner, outputs[0], call)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.ir.steps import Memory, Name, Step, Value
+from stillflow.runtime.ir.steps import Memory, Name, Roots, Step, Value
 
 _OBJECTS = (dtypes.resource, dtypes.variant)
 
@@ -14,7 +16,7 @@ def protect(
     values: dict[Tensor, Value],
     memory: Memory,
     fetched: list[Value],
-) -> tuple[list[Step], dict[str, frozenset[int]]]:
+) -> tuple[list[Step], dict[str, Roots]]:
     """Mark reads that must copy, and insert copies before ops that keep an input's memory.
 
     A plan changes variables in place. Where a value that was read through a resource and shares
@@ -25,13 +27,7 @@ def protect(
       The steps, and the memory of every value by name.
     """
     roots = roots_by_name(steps, values, memory)
-    last: dict[int, int] = {}
-    born: dict[int, int] = {}
-    for number, step in enumerate(steps):
-        for name in (*step.inputs, *step.outputs):
-            for root in roots.get(name, ()):
-                last[root] = number
-                born.setdefault(root, number)
+    born, last = live_ranges(steps, roots)
     for value in fetched:
         for root in value.roots:
             last[root] = len(steps)
@@ -45,9 +41,23 @@ def protect(
     return _own_kept(steps, roots, memory, last), roots
 
 
+def live_ranges(
+    steps: Sequence[Step], roots: Mapping[str, Roots]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the positions of the first and of the last step that uses each root."""
+    born: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for number, step in enumerate(steps):
+        for name in (*step.inputs, *step.outputs):
+            for root in roots.get(name, ()):
+                last[root] = number
+                born.setdefault(root, number)
+    return born, last
+
+
 def roots_by_name(
     steps: list[Step], values: dict[Tensor, Value], memory: Memory
-) -> dict[str, frozenset[int]]:
+) -> dict[str, Roots]:
     """Return the memory of every value, by its name."""
     roots = {value.name: value.roots for value in values.values()}
     for step in steps:
@@ -58,13 +68,13 @@ def roots_by_name(
     return roots
 
 
-def _read_roots(memory: Memory, step: Step) -> frozenset[int]:
+def _read_roots(memory: Memory, step: Step) -> Roots:
     return frozenset(root for root, reader in memory.readers.items() if reader is step)
 
 
 def _own_kept(
     steps: list[Step],
-    roots: dict[str, frozenset[int]],
+    roots: dict[str, Roots],
     memory: Memory,
     last: dict[int, int],
 ) -> list[Step]:

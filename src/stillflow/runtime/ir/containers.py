@@ -119,10 +119,7 @@ def _push(tracer: Tracer, op: Operation) -> None:
     value = facts.values.get(element)
     if value is not None and _is_paired(key[0]):  # its pop knows it too
         facts.containers.push(key, op, facts.dims(element), value)
-        source = tracer.values[element]
-        tracer.set_output(op._outputs[0], type(source)(source.name, guard, source.roots))
-        facts._dims[op._outputs[0]] = facts.dims(element)
-        tracer.adopt_constant(element, op._outputs[0])
+        tracer.pass_on(element, op._outputs[0], tracer.values[element], guard)
         return
     facts.containers.push(key, op, facts.dims(element), None)
     tracer.plain(op)

@@ -13,6 +13,8 @@ from stillflow.ops.kernel_errors import as_op_error
 # Conditions under which a value exists: (name of a Python bool, its value), outermost first.
 # None: it never exists (a branch that folding has shown not to be taken).
 Guard = tuple[tuple[str, bool], ...] | None
+# Memory that a value may be part of; see `Memory`.
+Roots = frozenset[int]
 # The target of a call: a type of operation, several types, or the kernel itself.
 Called = str | tuple[str, ...] | Callable[..., Any]
 
@@ -23,7 +25,7 @@ class Value:
 
     name: str
     guard: Guard = ()
-    roots: frozenset[int] = frozenset()  # memory it may share; see `Memory`
+    roots: Roots = frozenset()
     is_handle: bool = False  # a reference or resource, not numbers
 
 
@@ -188,13 +190,19 @@ class Memory:
         self.buffers: dict[int, int] = {}  # root -> number of the variable
         self.snapshots: set[int] = set()  # roots whose readers must not see later writes
 
-    def fresh(self) -> frozenset[int]:
+    def fresh(self) -> Roots:
         return self._new("fresh")
 
-    def borrowed(self) -> frozenset[int]:
+    def borrowed(self) -> Roots:
         return self._new("borrowed")
 
-    def variable(self, step: Step, buffer: int, snapshot: bool) -> frozenset[int]:
+    def borrow(self, roots: Iterable[int]) -> None:
+        """Protect fresh memory from being overwritten: it is kept for longer than its value."""
+        for root in roots:
+            if self.kinds[root] == "fresh":
+                self.kinds[root] = "borrowed"
+
+    def variable(self, step: Step, buffer: int, snapshot: bool) -> Roots:
         root = self._new("variable")
         if snapshot:
             self.snapshots |= root
@@ -210,15 +218,15 @@ class Memory:
             self.variables.append(variable)
         return number
 
-    def _new(self, kind: str) -> frozenset[int]:
+    def _new(self, kind: str) -> Roots:
         self.kinds.append(kind)
         return frozenset((len(self.kinds) - 1,))
 
-    def may_change(self, roots: frozenset[int]) -> bool:
+    def may_change(self, roots: Roots) -> bool:
         """Return True if a value shows later writes to a variable it was read from."""
         return any(self.kinds[root] == "variable" and root not in self.snapshots for root in roots)
 
-    def is_fresh(self, roots: frozenset[int]) -> bool:
+    def is_fresh(self, roots: Roots) -> bool:
         return all(
             self.kinds[root] == "fresh"
             or (self.kinds[root] == "variable" and self.readers[root].copies)

@@ -152,9 +152,7 @@ class LoopCode:
         tracer = self.tracer
         for value in tracer.values.values():
             if value.name in step.outputs:
-                for root in value.roots:
-                    if tracer.memory.kinds[root] == "fresh":
-                        tracer.memory.kinds[root] = "borrowed"
+                tracer.memory.borrow(value.roots)
 
     def _take_apart(self, ordered: Sequence[Step]) -> None:
         """Sorts steps into their parts again; new ones belong to the step after them."""

@@ -242,12 +242,9 @@ class _Scalars:
             if name in self.numbers - self.parameters:
                 code.parts["end"].append(self._boxing(name))
                 code.results[index] = f"{name}_b"
-        for tensor, value in code.tracer.values.items():
+        for value in code.tracer.values.values():
             if value.name in self.numbers:
-                for root in value.roots:  # tensors of numbers are shared
-                    if code.tracer.memory.kinds[root] == "fresh":
-                        code.tracer.memory.kinds[root] = "borrowed"
-            del tensor
+                code.tracer.memory.borrow(value.roots)  # tensors of numbers are shared
 
 
 def _number_place(op: Operation) -> int | None:

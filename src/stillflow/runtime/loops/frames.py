@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from stillflow.errors import InvalidArgumentError
+from stillflow import errors
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.schedule.dependencies import schedule
 
 
-class LateEntry(InvalidArgumentError):
+class LateEntry(errors.InvalidArgumentError):
     """Error: an input of a loop depends on its output, so the loop cannot run as one."""
 
 
@@ -87,10 +87,8 @@ def find_frames(
             frame.enters.append(op)
         elif op.card.flow == "exit":
             if frame.parent is None:
-                raise InvalidArgumentError(
-                    op.node_def, op,
-                    f"{{{{node {op.name}}}}} leaves a frame that was never entered",
-                )  # fmt: skip
+                text = f"{{{{node {op.name}}}}} leaves a frame that was never entered"
+                raise errors.invalid_argument(text, op)
             frame.exits.append(op)
         else:
             frame.ops.append(op)
@@ -145,13 +143,12 @@ def _check_back_edges(ops: Sequence[Operation], inside: dict[Operation, Frame]) 
 
 def _different_frames(
     op: Operation, one: Operation, other: Operation, one_frame: Frame, other_frame: Frame
-) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        op.node_def,
-        op,
+) -> errors.InvalidArgumentError:
+    return errors.invalid_argument(
         f"{{{{node {op.name}}}}} has inputs from different frames. The input "
         f"{{{{node {one.name}}}}} is in frame '{one_frame.name}'. The input "
         f"{{{{node {other.name}}}}} is in frame '{other_frame.name}'.",
+        op,
     )
 
 
@@ -194,8 +191,5 @@ def _members(frame: Frame, place: dict[Operation, int]) -> list[Operation | Fram
 
 def _cycle(unit: Operation | Frame) -> LateEntry:
     op = (unit.exits or unit.enters)[0] if isinstance(unit, Frame) else unit
-    return LateEntry(
-        op.node_def,
-        op,
-        f"The graph couldn't be sorted in topological order: {op.name} is part of a cycle",
-    )
+    text = f"The graph couldn't be sorted in topological order: {op.name} is part of a cycle"
+    return LateEntry(op.node_def, op, text)

@@ -43,19 +43,15 @@ class LoopTracer(Tracer):
             return  # set when values entered
         if isinstance(unit, Operation):
             if unit.card.flow == "loop condition":
-                self.hand_on(unit)
+                self.pass_on(
+                    unit._inputs[0], unit._outputs[0], self.values[unit._inputs[0]],
+                    self.guard_of(unit),
+                )  # fmt: skip
                 return
             if unit.card.flow == "next iteration":
                 self.guard_of(unit)
                 return
         super().one(unit)
-
-    def hand_on(self, op: Operation) -> None:
-        guard = self.guard_of(op)
-        source = self.values[op._inputs[0]]
-        self.set_output(op._outputs[0], Value(source.name, guard, source.roots))
-        self.facts._dims[op._outputs[0]] = self.facts.dims(op._inputs[0])
-        self.adopt_constant(op._inputs[0], op._outputs[0])
 
     # ---- entering values
 
@@ -65,7 +61,10 @@ class LoopTracer(Tracer):
         """Enter an invariant: a constant of the loop if it is one outside, else a parameter."""
         truth = dict(guard or ()).get(outer._predicates.get(value.name, ""))
         if truth is not None:  # the loop runs only if this is so
-            self.settle_truth(truth, targets)
+            known = self.facts.resources.from_array(np.asarray(truth))
+            for tensor in targets:
+                self.know(tensor, known, ())
+                self.invariant.add(self.values[tensor].name)
             return
         if value.name in outer.constants:
             name = self.name("c")
@@ -84,16 +83,6 @@ class LoopTracer(Tracer):
                 self.facts.values[tensor] = outer.facts.values[source]
             if source in outer.facts.handles:
                 self.facts.handles[tensor] = outer.facts.handles[source]
-
-    def settle_truth(self, truth: bool, targets: Any) -> None:
-        known = self.facts.resources.from_array(np.asarray(truth))
-        name = self.name("c")
-        self.constants[name] = known
-        self.invariant.add(name)
-        for tensor in targets:
-            self.values[tensor] = Value(name, (), self.memory.borrowed())
-            self.facts.values[tensor] = known
-            self.facts._dims[tensor] = ()
 
     def enter_variable(self, variable: LoopVariable, value: Value, dims: Dims) -> None:
         name = self.current[variable] = self.name("m")
@@ -151,7 +140,7 @@ def trace_loop(outer: Tracer, frame: Frame) -> None:
         outer._op_guards[op] = guard
     if guard is None:
         for op in frame.exits:
-            outer.values.setdefault(op._outputs[0], Value("dead", None))
+            outer.give_dead(op)
         return
     entered = {
         op: outer.argument(op, 0, op._inputs[0], guard)
@@ -259,7 +248,7 @@ def _add_step(
         inner = tracer.values[leaving._inputs[0]]
         tensor = leaving._outputs[0]
         if inner.guard is None:  # the loop never ends
-            outer.values.setdefault(tensor, Value("dead", None))
+            outer.give_dead(leaving)
             continue
         name = outer.name("t")
         outputs.append(name)

@@ -11,14 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stillflow.graph.operation import Operation
-from stillflow.runtime.ir.steps import Value
+from stillflow.runtime.ir.steps import Roots, Value
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode
     from stillflow.runtime.loops.loop import LoopTracer
     from stillflow.runtime.plan.trace import Tracer
-
-Roots = frozenset[int]
 
 
 def escape(

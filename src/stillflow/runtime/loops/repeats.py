@@ -41,12 +41,11 @@ class Repeats:
             if isinstance(streams[op], OpStream):
                 streams[op].move_to(self._starts[op])
             elif not _may_run_twice(op):
-                raise errors.UnimplementedError(
-                    op.node_def,
-                    op,
+                raise errors.unimplemented(
                     "This step of a partial run needs a loop that an earlier step has run. "
                     f"Stillflow would run it again: what its operation {op.type} does would be "
                     "done twice. Fetch all that is needed of the loop in one step.",
+                    op,
                 )
         before = {
             op: stream.position() for op, stream in streams.items() if isinstance(stream, OpStream)

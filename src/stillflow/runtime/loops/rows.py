@@ -23,7 +23,7 @@ from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.functions.inlining import is_call
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.ir.facts import Facts, PlanNode
-from stillflow.runtime.ir.steps import Name, Step
+from stillflow.runtime.ir.steps import Name, Step, taken_by
 from stillflow.runtime.loops.frames import has_loops
 from stillflow.runtime.loops.vectorization import turn_function
 from stillflow.runtime.passes.dead_steps import live_steps
@@ -151,11 +151,9 @@ class RowPlan:
 
     def _together(self, group: list[Step], later: Sequence[Step]) -> _Part:
         made = [name for step in group for name in step.outputs]
-        taken = dict.fromkeys(
-            str(a) for step in group for a in (*step.arguments, *step.keywords.values())
-            if isinstance(a, Name) and a not in made
-        )  # fmt: skip
-        inputs = [name for name in taken if name not in self._tracer.constants]
+        known = {*made, *self._tracer.constants}
+        taken = dict.fromkeys(name for step in group for name in taken_by(step))
+        inputs = [name for name in taken if name not in known]
         wanted = {*self._outputs, *(name for step in later for name in step.inputs)}
         outputs = [name for name in made if name in wanted]
         constants, memory = self._tracer.constants, self._tracer.memory

@@ -18,7 +18,7 @@ import torch
 
 from stillflow.ops.control_flow.stacks import StackStore
 from stillflow.ops.tensor_array.store import ArrayStore
-from stillflow.runtime.ir.steps import Memory, Name, Step, Value
+from stillflow.runtime.ir.steps import Memory, Name, Step, Value, taken_by
 from stillflow.runtime.loops.accumulators import SUMS
 from stillflow.runtime.loops.wiring import LoopVariable
 from stillflow.runtime.plan.emit import Emitter
@@ -140,7 +140,7 @@ class Batch:
     def _borders(self, code: LoopCode, pure: Sequence[Step]) -> tuple[list[str], list[str]]:
         """Return the inputs of the computation, apart from constants, and its outputs."""
         made = {name for step in pure for name in step.outputs}
-        taken = {str(a) for step in pure for a in _names(step)} - made
+        taken = {name for step in pure for name in taken_by(step)} - made
         inputs = sorted(name for name in taken if name not in self.constants)
         rows = {name for step in (*self.reads, *self.pops) for name in step.outputs}
         self.rows = [name for name in inputs if name in rows]
@@ -276,10 +276,6 @@ class Batch:
             store.check(step.op.attrs["T"], "is trying to write dtype")
             for place, value in zip(known[step.arguments[1]], values, strict=True):
                 store.write(int(place), value)
-
-
-def _names(step: Step) -> list[Name]:
-    return [a for a in (*step.arguments, *step.keywords.values()) if isinstance(a, Name)]
 
 
 def _computes(step: Step) -> bool:

@@ -76,7 +76,6 @@ class PlanCaches(Generic[Plan]):
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
         self._caches: dict[Any, PlanCache[Plan]] = {}
-        self._emptied: dict[Any, PlanCache[Plan]] = {}  # that remember shapes of former runs
 
     def find(self, key: Any, shapes: Shapes) -> Plan | None:
         """Return the plan for exactly these shapes, if there is one."""
@@ -86,16 +85,13 @@ class PlanCaches(Generic[Plan]):
     def get(self, key: Any, shapes: Shapes, make: Callable[[Shapes], Plan]) -> Plan:
         """Return the plan to run these shapes, as `PlanCache.get` does."""
         if key not in self._caches:
-            emptied = self._emptied.pop(key, None)
-            self._caches[key] = PlanCache(self._at_once) if emptied is None else emptied
+            self._caches[key] = PlanCache(self._at_once)
         return self._caches[key].get(shapes, make)
 
     def clear(self) -> None:
         """Drop the plans, since the graph changed; shapes are remembered."""
-        for cache in self._caches.values():
+        for cache in list(self._caches.values()):
             cache.clear()
-        self._emptied.update(self._caches)
-        self._caches.clear()
 
 
 @contextmanager

@@ -7,15 +7,14 @@ its results are those of the first, as TensorFlow's optimizer of graphs has it t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import prod
 from typing import TYPE_CHECKING, Any
 
+from stillflow.graph.dims import num_elements
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.ir.steps import Guard, Memory, Step, Value
+from stillflow.runtime.ir.steps import Guard, Step, Value
 
 if TYPE_CHECKING:
-    from stillflow.runtime.ir.facts import Facts
+    from stillflow.runtime.plan.trace import Tracer
 
 # A program that computes large activations again, on purpose, wants their memory free in between.
 _MOST_NUMBERS = 1 << 14
@@ -27,21 +26,12 @@ class Duplicates:
     """Common subexpressions of a plan's operations.
 
     Args:
-      facts: known shapes.
-      values: the plan's, by tensor.
-      constants: its constants, by name.
-      memory: which values share memory.
+      tracer: traces the operations, with their shapes and values.
     """
 
-    def __init__(
-        self,
-        facts: Facts,
-        values: Mapping[Tensor, Value],
-        constants: Mapping[str, Any],
-        memory: Memory,
-    ) -> None:
-        self._facts, self._values, self._constants = facts, values, constants
-        self._memory = memory
+    def __init__(self, tracer: Tracer) -> None:
+        self._facts, self._values, self._constants = tracer.facts, tracer.values, tracer.constants
+        self._memory = tracer.memory
         self._known: dict[Any, list[tuple[Operation, Step]]] = {}
 
     def key(self, op: Operation, guard: Guard) -> Any:
@@ -78,8 +68,8 @@ class Duplicates:
             return False
         if not tensor.dtype.is_floating:
             return True
-        dims = self._facts.dims(tensor)
-        return dims is not None and None not in dims and prod(dims) <= _MOST_NUMBERS  # type: ignore[arg-type]
+        size = num_elements(self._facts.dims(tensor))
+        return size is not None and size <= _MOST_NUMBERS
 
     def _same(self, name: str) -> str | tuple[str, tuple[Any, ...], str]:
         """Return a key that is equal for equal values: a name, or a small constant's value."""

@@ -98,9 +98,7 @@ def _checked(received: Tensor, array: Any) -> Array:
     if not dims.is_compatible(received._dims, array.shape):
         declared, received._dims = received._dims, None
         received.graph._edition += 1
-        raise errors.AbortedError(
-            None,
-            None,
+        raise errors.aborted(
             f"A variable that another session gave another shape: {received.op.name} is of shape "
             f"{dims.to_string(array.shape)}, where the graph says {dims.to_string(declared)}. "
             "The next run takes any shape; run it again",

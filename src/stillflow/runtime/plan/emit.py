@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,12 +111,8 @@ class Emitter:
         parts = [self.argument(a) for a in step.arguments]
         parts += [f"{key}={self.argument(value)}" for key, value in step.keywords.items()]
         call = f"{self.bind(step.function)}({', '.join(parts)})"
-        if not step.outputs:
-            self.line(step.guard, call, step.op)
-        elif len(step.outputs) == 1:
-            self.line(step.guard, f"{step.outputs[0]} = {call}", step.op)
-        else:
-            self.line(step.guard, f"{', '.join(step.outputs)} = {call}", step.op)
+        targets = ", ".join(step.outputs)
+        self.line(step.guard, f"{targets} = {call}" if targets else call, step.op)
 
     def loop(self, step: Step) -> None:
         code, *arguments = step.arguments
@@ -131,7 +128,7 @@ class Emitter:
     def read(self, step: Step) -> None:
         target, handle = step.outputs[0], step.inputs[0]
         self.line(step.guard, f"{target} = {handle}.value", step.op)
-        missing = self.bind(_raise_uninitialized(step.op), "u")
+        missing = self.bind(partial(_raise_uninitialized, step.op), "u")
         self.line(step.guard, f"if {target} is None: {missing}({handle})", step.op)
         if step.copies:
             self.line(step.guard, f"{target} = clone({target})", step.op)
@@ -171,16 +168,14 @@ class Emitter:
             self.line(step.guard, " = ".join(dead) + " = None")
 
     def results(
-        self,
-        fetches: Sequence[tuple[Tensor, Value]],
-        raw: Sequence[tuple[Tensor, Value]],
+        self, fetches: Sequence[tuple[Tensor, Value]], raw: Sequence[tuple[Tensor, Value]]
     ) -> None:
         if self._freed is not None:
             self._freed.results([value.name for _, value in (*fetches, *raw)])
         computed = [tensor for tensor, _ in fetches if tensor not in self.fed]
         for tensor, value in sorted(fetches, key=lambda fetch: fetch[0].name):
             if value.guard is None or value.guard:
-                missing = self.bind(_raise_dead(tensor, computed), "u")
+                missing = self.bind(partial(_raise_dead, tensor, computed), "u")
                 self.line((), f"if not ({_exists(value)}): {missing}()")
         parts = []
         for tensor, value in fetches:
@@ -227,19 +222,12 @@ _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
 }  # fmt: skip
 
 
-def _raise_uninitialized(op: Operation | None) -> Callable[[Any], None]:
-    def fail(handle: Any) -> None:
-        assert op is not None
-        raise uninitialized(op, handle.missing())
-
-    return fail
+def _raise_uninitialized(op: Operation, handle: Any) -> None:
+    raise uninitialized(op, handle.missing())
 
 
-def _raise_dead(tensor: Tensor, fetched: Sequence[Tensor]) -> Callable[[], None]:
-    def fail() -> None:
-        raise dead_fetch(tensor, fetched)
-
-    return fail
+def _raise_dead(tensor: Tensor, fetched: Sequence[Tensor]) -> None:
+    raise dead_fetch(tensor, fetched)
 
 
 def guard_errors(

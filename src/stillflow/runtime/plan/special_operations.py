@@ -42,9 +42,7 @@ def _switch(tracer: Tracer, op: Operation) -> None:
         if truth is None:
             name = tracer.predicate(predicate, op)
             inner = both(guard, ((name, bool(branch)),))
-        tracer.set_output(tensor, Value(source.name, inner, source.roots, source.is_handle))
-        tracer.facts._dims[tensor] = tracer.facts.dims(data)
-        tracer.adopt_constant(data, tensor)
+        tracer.pass_on(data, tensor, source, inner)
 
 
 def _merge(tracer: Tracer, op: Operation) -> None:
@@ -61,8 +59,7 @@ def _merge(tracer: Tracer, op: Operation) -> None:
             alive.append((index, value))
     tracer._op_guards[op] = None
     if not alive:
-        for tensor in op._outputs:
-            tracer.values.setdefault(tensor, Value("dead", None))
+        tracer.give_dead(op)
         return
     if len(alive) == 1:
         _merge_of_one(tracer, op, *alive[0])
@@ -103,9 +100,7 @@ def _merge_of_one(tracer: Tracer, op: Operation, index: int, value: Value) -> No
     output, chosen = op._outputs
     tracer._op_guards[op] = value.guard
     if output not in tracer.values:
-        tracer.set_output(output, value)
-        tracer.facts._dims[output] = tracer.facts.dims(op._inputs[index])
-        tracer.adopt_constant(op._inputs[index], output)
+        tracer.pass_on(op._inputs[index], output, value, value.guard)
     if chosen not in tracer.values:
         tracer.know(chosen, torch.tensor(index, dtype=torch.int32), value.guard)
 
@@ -114,7 +109,7 @@ def _read_variable(tracer: Tracer, op: Operation) -> None:
     """ReadVariableOp takes the tensor out of its handle, as reading a reference does."""
     guard = tracer.guard_of(op)
     if guard is None:
-        tracer.values.setdefault(op._outputs[0], Value("dead", None))
+        tracer.give_dead(op)
         return
     check(op, PlanNode(op, tracer.facts), tracer.facts)
     tracer.set_output(op._outputs[0], tracer.read(op, tracer.values[op._inputs[0]], guard))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.dims import num_elements
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.kernel_errors import as_op_error
@@ -66,7 +67,7 @@ class Tracer:
     def look_back(self) -> None:
         """Make operations reuse the results of earlier ones, where that saves work."""
         if self.moves is None:
-            self.duplicates = Duplicates(self.facts, self.values, self.constants, self.memory)
+            self.duplicates = Duplicates(self)
             self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
 
     def shapes(self) -> dict[str, tuple[Any, Any]]:
@@ -128,8 +129,7 @@ class Tracer:
     def plain(self, op: Operation) -> None:
         guard = self.guard_of(op)
         if guard is None:
-            for tensor in op._outputs:
-                self.values.setdefault(tensor, Value("dead", None))
+            self.give_dead(op)
             return
         node = PlanNode(op, self.facts)
         try:
@@ -151,8 +151,7 @@ class Tracer:
 
         self.failed = True
         self._op_guards[op] = None
-        for tensor in op._outputs:
-            self.values.setdefault(tensor, Value("dead", None))
+        self.give_dead(op)
         self.steps.append(Step("call", op, [], [], guard, refuse))
 
     def fold(self, op: Operation, node: PlanNode, guard: Guard) -> bool:
@@ -178,14 +177,9 @@ class Tracer:
             return False
         if self.moves is not None and any(tensor.dtype.name == "variant" for tensor in op._outputs):
             return False  # a list would hold a value made on the host
-        for index in range(len(op._outputs)):
-            dims = facts.dims(op._outputs[index])
-            if dims is None or None in dims:
-                return False
-            size = 1
-            for dim in dims:
-                size *= dim  # type: ignore[operator]
-            if size > MAX_FOLDED_ELEMENTS:
+        for tensor in op._outputs:
+            size = num_elements(facts.dims(tensor))
+            if size is None or size > MAX_FOLDED_ELEMENTS:
                 return False
         outputs = self.compute(op, node, [facts.values[tensor] for tensor in op._inputs])
         self.settle(op, outputs, guard)
@@ -342,6 +336,17 @@ class Tracer:
 
     def set_output(self, tensor: Tensor, value: Value) -> None:
         self.values.setdefault(tensor, value)
+
+    def give_dead(self, op: Operation) -> None:
+        """Make the outputs of an operation, those that are not fed, dead."""
+        for tensor in op._outputs:
+            self.values.setdefault(tensor, Value("dead", None))
+
+    def pass_on(self, source: Tensor, target: Tensor, value: Value, guard: Guard) -> None:
+        """Make the value of a tensor that of another one, under a guard."""
+        self.set_output(target, Value(value.name, guard, value.roots, value.is_handle))
+        self.facts._dims[target] = self.facts.dims(source)
+        self.adopt_constant(source, target)
 
     def adopt_constant(self, source: Tensor, target: Tensor) -> None:
         if source in self.facts.values:

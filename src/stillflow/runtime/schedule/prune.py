@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.schedule.dependencies import schedule
 
@@ -91,10 +91,8 @@ def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
     if len(result) != len(ops):
         ran = set(result)
         stuck = [op for op in ops if op not in ran]
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid_argument(
             f"Graph is invalid, contains a cycle with {len(stuck)} nodes, including: "
-            + ", ".join(op.name for op in stuck[:3]),
+            + ", ".join(op.name for op in stuck[:3])
         )
     return result

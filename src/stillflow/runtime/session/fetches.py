@@ -14,8 +14,8 @@ from stillflow.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
-# Types with their own way of being fetched: (type, expand, contract). Later entries win.
-_expansions: list[tuple[type, Callable[..., Any], Callable[..., Any]]] = []
+# Types with their own way of being fetched: (type, expand). Later entries win.
+_expansions: list[tuple[type, Callable[..., Any]]] = []
 _feed_expansions: list[tuple[type, Callable[..., Any]]] = []
 _partial_feed_expansions: list[tuple[type, Callable[[Any], list[Any]]]] = []
 
@@ -30,7 +30,7 @@ def register_expansion(
     `fetch(obj)` returns the elements to fetch and a function from their values to the result,
     `feed(obj, value)` pairs of elements and values.
     """
-    _expansions.insert(0, (kind, fetch, None))  # type: ignore[arg-type]
+    _expansions.insert(0, (kind, fetch))
     if feed is not None:
         _feed_expansions.insert(0, (kind, feed))
 
@@ -46,7 +46,7 @@ def register_session_run_conversion_functions(
     The functions are those of `register_expansion`; that for a partial run gives the elements that
     will be fed. ValueError if a base of the type was registered before.
     """
-    for kind, _, _ in _expansions:
+    for kind, _ in _expansions:
         if issubclass(tensor_type, kind):
             raise ValueError(f"{tensor_type} has already been registered so ignore it.")
     register_expansion(tensor_type, fetch_function, feed_function)
@@ -83,11 +83,7 @@ class Fetches:
                 f"Fetch argument {original!r} has invalid type {type(original)}, must be a "
                 f"string or Tensor. ({error})"
             ) from None
-        except ValueError as error:
-            raise ValueError(
-                f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({error})"
-            ) from None
-        except KeyError as error:
+        except (ValueError, KeyError) as error:
             raise ValueError(
                 f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({error})"
             ) from None
@@ -117,7 +113,7 @@ class Fetches:
             return self._sequence(fetch)
         if isinstance(fetch, collections.abc.Mapping):
             return self._mapping(fetch)
-        for kind, expand, _ in _expansions:
+        for kind, expand in _expansions:
             if isinstance(fetch, kind):
                 items, contract = expand(fetch)
                 parts = [self._element(item, fetch) for item in items]
@@ -182,7 +178,7 @@ def expand_feed_keys(key: Any) -> list[Any]:
     for kind, expand_key in _partial_feed_expansions:
         if isinstance(key, kind):
             return expand_key(key)
-    for kind, expand, _ in _expansions:
+    for kind, expand in _expansions:
         if isinstance(key, kind):
             return expand(key)[0]
     return [key]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow import errors
+from stillflow.errors import invalid_argument
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.loops.frames import inner_ops
@@ -35,9 +35,7 @@ class PartialRun:
         self, handle: str, fetches: Any, feeds: Sequence[Tensor], plans: PartialPlans, edition: int
     ) -> None:
         if not fetches.tensors and not fetches.targets:
-            raise errors.InvalidArgumentError(
-                None, None, "Must specify at least one target to fetch or execute."
-            )
+            raise invalid_argument("Must specify at least one target to fetch or execute.")
         self.handle = handle
         self._plans = plans
         self._declared = fetches
@@ -107,22 +105,26 @@ class PartialRun:
 
     def _check(self, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> None:
         if self.is_over:
-            raise _invalid("Must run 'setup' before performing partial runs!")
+            raise invalid_argument("Must run 'setup' before performing partial runs!")
         for tensor in feeds:
             if tensor not in self._feeds:
-                raise _invalid(f"The feed {tensor.name} was not specified in partial_run_setup.")
+                raise invalid_argument(
+                    f"The feed {tensor.name} was not specified in partial_run_setup."
+                )
             if tensor in self._fed:
-                raise _invalid(f"The feed {tensor.name} has already been fed.")
+                raise invalid_argument(f"The feed {tensor.name} has already been fed.")
         for item in fetches.tensors:
             if item not in self._fetches:
-                raise _invalid(f"The fetch {item.name} was not specified in partial_run_setup.")
+                raise invalid_argument(
+                    f"The fetch {item.name} was not specified in partial_run_setup."
+                )
             if item in self._done:
-                raise _invalid(f"The fetch {item.name} has already been fetched.")
+                raise invalid_argument(f"The fetch {item.name} has already been fetched.")
 
     def _check_fed(self, fetches: Any, known: set[Tensor]) -> None:
         missing = {tensor.op for tensor in self._feeds - known}
         if not missing.isdisjoint(needed_ops(fetches.tensors, [], known)):
-            raise _invalid(
+            raise invalid_argument(
                 f"Fetch {fetches.tensors[0].name} can't be computed from the feeds that have been "
                 "fed so far."
             )
@@ -181,10 +183,6 @@ def _names_state(op: Operation) -> bool:
     return bool(kinds) and all(
         kind == dtypes.resource or (kind._is_ref_dtype and not op._inputs) for kind in kinds
     )
-
-
-def _invalid(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 def _to_numpy(tensor: Tensor, value: Any) -> Any:

@@ -195,9 +195,8 @@ class BaseSession(SessionPlans):
 
         def call(*values: Any, run_metadata: Any = None) -> list[Any]:
             if len(values) != len(feeds):
-                raise errors.InvalidArgumentError(
-                    None, None, f"Expected {len(feeds)} feed values, but got {len(values)}"
-                )
+                text = f"Expected {len(feeds)} feed values, but got {len(values)}"
+                raise errors.invalid_argument(text)
             found = self.run(
                 EmptyIfDead([*fetches, *targets]),
                 dict(zip(feeds, values, strict=True)),
@@ -245,9 +244,7 @@ class BaseSession(SessionPlans):
         feeds = feeds if isinstance(feeds, (list, tuple)) else [feeds]
         tensors = [self._feed_tensor(e) for feed in feeds for e in expand_feed_keys(feed)]
         if not self._runs_alone(fetches, tensors):
-            raise errors.UnimplementedError(
-                None, None, "Stillflow cannot do a run of several tasks in steps yet"
-            )
+            raise errors.unimplemented("Stillflow cannot do a run of several tasks in steps yet")
         handler = Fetches(self._graph, fetches)
         with self._lock:
             handle = f"partial_run_{self._partial_count}"
@@ -266,9 +263,7 @@ class BaseSession(SessionPlans):
         self._check_open()
         run = self._partial_runs.get(handle)
         if run is None:
-            raise errors.InvalidArgumentError(
-                None, None, "Must run 'setup' before performing partial runs!"
-            )
+            raise errors.invalid_argument("Must run 'setup' before performing partial runs!")
         handler = self._handler(fetches)
         values = run.run(self._get_resources(), handler, self._feeds(feed_dict or {}))
         if run.is_over:

@@ -13,7 +13,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.ir.request import PlanRequest
-from stillflow.runtime.plan.cache import PlanCache
+from stillflow.runtime.plan.cache import PlanCaches
 from stillflow.runtime.plan.plan import make_plan
 from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources
@@ -99,10 +99,7 @@ def _describe(stats: Any, run: Run) -> None:
             continue
         kind, shape, size, allocator = output
         described = stats.output.add(slot=slot).tensor_description
-        described.dtype = dtypes.as_dtype(kind).as_datatype_enum
-        described.shape.SetInParent()
-        for dim in shape:
-            described.shape.dim.add(size=dim)
+        _set_type(described, kind, shape)
         described.allocation_description.requested_bytes = size
         described.allocation_description.allocated_bytes = size
         described.allocation_description.allocator_name = allocator
@@ -111,6 +108,13 @@ def _describe(stats: Any, run: Run) -> None:
         memory = stats.memory.add(allocator_name=allocator, total_bytes=size, peak_bytes=size)
         memory.live_bytes = size
         memory.allocation_records.add(alloc_bytes=size)
+
+
+def _set_type(message: Any, kind: str, shape: Sequence[int]) -> None:
+    message.dtype = dtypes.as_dtype(kind).as_datatype_enum
+    message.shape.SetInParent()
+    for dim in shape:
+        message.shape.dim.add(size=dim)
 
 
 def _made_by(run: Run) -> dict[str, int]:
@@ -174,10 +178,7 @@ def cost_graph(runs: Sequence[Run], placement: Placement) -> Any:
                 continue
             kind, shape, size, _ = output
             info.size = size
-            info.dtype = dtypes.as_dtype(kind).as_datatype_enum
-            info.shape.SetInParent()
-            for dim in shape:
-                info.shape.dim.add(size=dim)
+            _set_type(info, kind, shape)
     return message
 
 
@@ -204,7 +205,7 @@ class TracedRuns:
         options = None if config is None else config.graph_options
         self._cost_every = 0 if options is None else options.build_cost_model
         self._cost_after = 0 if options is None else options.build_cost_model_after
-        self._plans: dict[Any, PlanCache[tuple[Callable[..., Any], Recorder]]] = {}
+        self._plans: PlanCaches[tuple[Callable[..., Any], Recorder]] = PlanCaches()
         self._counts: dict[Any, int] = defaultdict(int)
         self._stats = Stats(placement)
 
@@ -252,8 +253,6 @@ class TracedRuns:
         return count >= 0 and (count + 1) % self._cost_every == 0
 
     def _traced(self, fetches: Any, feeds: dict[Tensor, Any]) -> tuple[Any, list[Run]]:
-        plans = self._plans.setdefault((fetches, *feeds), PlanCache())
-
         def make(shapes: Shapes) -> tuple[Callable[..., Any], Recorder]:
             recorder = Recorder()
             dims = dict(zip(feeds, shapes, strict=True))
@@ -262,7 +261,8 @@ class TracedRuns:
             )
             return make_plan(self._resources, request), recorder
 
-        plan, recorder = plans.get(tuple(array.shape for array in feeds.values()), make)
+        shapes = tuple(array.shape for array in feeds.values())
+        plan, recorder = self._plans.get((fetches, *feeds), shapes, make)
         try:
             return recorder.take(plan, list(feeds.values()))
         except errors.OutOfRangeError as error:
