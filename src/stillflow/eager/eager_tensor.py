@@ -16,8 +16,8 @@ from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
+from stillflow.ops.values import to_array
 from stillflow.runtime.devices.devices import gpus
-from stillflow.runtime.ir.facts import to_array
 
 _numbers = itertools.count()
 _Numbers = torch.Tensor

@@ -40,8 +40,8 @@ from stillflow.graph.dtypes import DType, as_dtype, string
 from stillflow.graph.eager_arrays import as_eager_array
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.values import from_array
 from stillflow.runtime.host.denormals import flushed
-from stillflow.runtime.ir.values import from_array
 from stillflow.runtime.plan.shape_policy import Recent
 from stillflow.runtime.resources import Resources
 from stillflow.util.interpreter_exit import MAIN_THREAD, at_work

@@ -12,7 +12,7 @@ import torch
 
 from stillflow.export.problems import ExportError
 from stillflow.graph.operation import Tensor
-from stillflow.runtime.ir.values import from_array
+from stillflow.ops.values import from_array
 
 Names = Mapping[str, Mapping[int, str]]  # of dimensions, by input and place
 

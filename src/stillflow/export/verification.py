@@ -158,7 +158,7 @@ def _random_operation(program: Program) -> str:
 
 
 def _as_torch(array: np.ndarray) -> Any:
-    from stillflow.runtime.ir.values import from_array
+    from stillflow.ops.values import from_array
 
     return from_array(array)
 

@@ -193,6 +193,6 @@ def _host(op: Operation) -> str:
 
 def resources_of_host() -> Resources:
     """State of a session without any, all of whose operations are on the host."""
-    from stillflow.runtime.ir.values import from_array
+    from stillflow.ops.values import from_array
 
     return Resources(_host, from_array)

@@ -8,7 +8,7 @@ import torch
 
 import stillflow as tf
 from stillflow.ops.queues.elements import stacked
-from stillflow.runtime.ir.values import from_array
+from stillflow.ops.values import from_array
 from stillflow.runtime.loops.rows import row_plan
 from stillflow.runtime.resources import Resources
 

@@ -12,6 +12,7 @@ from tests.runtime.hand_written import call, outputs
 
 import stillflow as tf
 from stillflow import native
+from stillflow.ops import worker_calls
 from stillflow.ops.summary import buckets
 from stillflow.ops.summary.histograms import TaggedHistograms
 from stillflow.runtime.devices.devices import gpu_count
@@ -30,7 +31,7 @@ def graph():
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
-    monkeypatch.setattr(overlap, "_processors", lambda: 2)
+    monkeypatch.setattr(overlap, "processors", lambda: 2)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_histogram_shows_what_the_program_assigned(use_resource):
 
 def test_what_no_thread_has_begun_the_plan_does(slow, threads, monkeypatch):
     calls = SimpleQueue()  # nobody takes from it
-    monkeypatch.setattr(overlap, "_helpers", lambda: calls)
+    monkeypatch.setattr(worker_calls, "_helpers", lambda: calls)
     w = large()
     twice = 2 * w
     train = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(w))

@@ -11,7 +11,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.graph import default_session
-from stillflow.runtime.ir.values import from_array
+from stillflow.ops.values import from_array
 from stillflow.runtime.plan import plan
 from stillflow.runtime.session import interpreter_lock, session_plans
 from stillflow.runtime.session.fetches import register_session_run_conversion_functions

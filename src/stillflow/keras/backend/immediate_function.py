@@ -14,8 +14,8 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.operation import Operation
 from stillflow.layers.symbolic_graph import symbolic_graph
+from stillflow.ops.values import fetch_converter
 from stillflow.runtime.functions.callables import CompiledFunction
-from stillflow.runtime.ir.values import fetch_converter
 from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.variables.base import VariableV2
 

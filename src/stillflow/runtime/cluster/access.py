@@ -10,12 +10,12 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.arrays import Array
 from stillflow.graph.operation import Tensor
+from stillflow.ops.values import fetch_converter
 from stillflow.runtime.cluster.guests import Guest, Task, task_name
 from stillflow.runtime.cluster.links import Answer, ask_when_there
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
 from stillflow.runtime.devices.devices import DeviceAttributes
-from stillflow.runtime.ir.values import fetch_converter
 
 
 class Direct:

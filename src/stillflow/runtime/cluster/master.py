@@ -14,6 +14,7 @@ from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.values import fetch_fed
 from stillflow.protos import RunOptions
 from stillflow.runtime.cluster import tasks
 from stillflow.runtime.cluster.access import Access, Direct, Remote, RemoteTask
@@ -23,7 +24,6 @@ from stillflow.runtime.cluster.runs import PartOfRun, Run, by_itself
 from stillflow.runtime.cluster.tasks import Cluster, LocalTask
 from stillflow.runtime.devices.devices import DeviceAttributes
 from stillflow.runtime.interrupts import Interrupt
-from stillflow.runtime.ir.values import fetch_fed
 from stillflow.runtime.resources import Resources
 
 

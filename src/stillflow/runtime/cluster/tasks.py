@@ -121,7 +121,7 @@ def _is_isolated(config: Any) -> bool:
 
 
 def _new_state() -> Resources:
-    from stillflow.runtime.ir.values import from_array
+    from stillflow.ops.values import from_array
 
     return Resources(lambda op: "cpu", from_array)
 

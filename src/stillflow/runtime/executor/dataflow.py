@@ -21,6 +21,7 @@ from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.traits import Flow
 from stillflow.ops.kernel_errors import as_op_error
+from stillflow.ops.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.devices.moves import carried
 from stillflow.runtime.failures import (
     dead_fetch,
@@ -36,7 +37,6 @@ from stillflow.runtime.ir.aliasing import kept_inputs
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.ir.inputs import wants_reference
 from stillflow.runtime.ir.request import PlanRequest
-from stillflow.runtime.ir.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.plan.checks import check
 from stillflow.runtime.plan.emit import own
 from stillflow.runtime.plan.trace import holds_handle

@@ -12,10 +12,10 @@ from stillflow.graph import dtypes
 from stillflow.graph.operation import Tensor
 from stillflow.ops.debug import summaries
 from stillflow.ops.debug.watches import watches_of, writers_of
+from stillflow.ops.values import fetch_converter
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.executor.dataflow import Tag
 from stillflow.runtime.ir.request import PlanRequest
-from stillflow.runtime.ir.values import fetch_converter
 from stillflow.runtime.plan.plan import make_plan
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.tracing.run_metadata import partition_graphs

@@ -17,6 +17,7 @@ from stillflow.graph.constant_value import Dims, partial_shape
 from stillflow.graph.infer import as_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.values import to_array
 from stillflow.runtime.interrupts import Waits
 from stillflow.runtime.ir.containers import Containers
 
@@ -60,29 +61,6 @@ class Facts:
         if array is None and tensor in self.values:
             array = self._arrays[tensor] = to_array(self.values[tensor])
         return array
-
-
-def to_array(value: Any) -> np.ndarray:
-    """Return a run-time value as a numpy array, sharing memory where possible."""
-    if isinstance(value, np.ndarray):
-        return value
-    try:
-        return value.numpy()
-    except (RuntimeError, TypeError):  # on a GPU, or NumPy does not know it
-        return _carried_over(value)
-
-
-def _carried_over(value: Any) -> np.ndarray:
-    if str(value.dtype) == "torch.bfloat16":
-        import ml_dtypes
-        import torch
-
-        bits: np.ndarray = value.contiguous().view(torch.int16).cpu().numpy()
-        return bits.view(ml_dtypes.bfloat16)
-    if value.is_conj() or value.is_neg():
-        value = value.resolve_conj().resolve_neg()
-    array: np.ndarray = value.cpu().numpy()
-    return array
 
 
 class _Unseen:

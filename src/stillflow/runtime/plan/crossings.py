@@ -16,11 +16,11 @@ from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.values import from_array
 from stillflow.runtime.devices.moves import HOST
 from stillflow.runtime.interrupts import Waits, current_interrupt
 from stillflow.runtime.ir.facts import PlanNode
 from stillflow.runtime.ir.steps import Name, Step, Value
-from stillflow.runtime.ir.values import from_array
 
 if TYPE_CHECKING:
     from stillflow.runtime.plan.trace import Tracer

@@ -18,12 +18,12 @@ import torch
 
 from stillflow.errors import ResourceExhaustedError
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
 from stillflow.runtime.host import python_stack
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.host.threads import with_room
 from stillflow.runtime.ir.steps import Guard, Memory, Name, Step, Value, last_uses
-from stillflow.runtime.ir.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.ir.verify import WANTED
 from stillflow.runtime.ir.verify_memory import Lifetimes
 from stillflow.runtime.schedule.overlap import waits

@@ -39,8 +39,7 @@ def reuse(
         and (num_elements(shapes.get(step.outputs[0], (None,))[0]) or 0) >= MIN_ELEMENTS
         and not step.keywords
     }  # fmt: skip
-    if large:
-        _Reuse(steps, shapes, roots, memory, kept).write_over(large)
+    _Reuse(steps, shapes, roots, memory, kept).write_over(large)
 
 
 class _Reuse:
@@ -53,10 +52,10 @@ class _Reuse:
         self._steps, self._shapes, self._roots = steps, shapes, roots
         self._memory, self._kept = memory, kept
         self._parts = self._part()
-        _, self._last = live_ranges(steps, roots)
 
     def write_over(self, numbers: Collection[int]) -> None:
         """Have the steps of these numbers write over an argument, if one is not needed any more."""
+        self._last = live_ranges(self._steps, self._roots)[1] if numbers else {}
         for number in sorted(numbers):
             step = self._steps[number]
             method, swaps = IN_PLACE[step.function]

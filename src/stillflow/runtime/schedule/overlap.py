@@ -13,97 +13,21 @@ that have one input and no other consumer, so gradients travel while others are 
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cache
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
-from queue import SimpleQueue
 from typing import Any
 
-import torch
-
-from stillflow.graph.arrays import Array
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.worker_calls import Pending, processors
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Name, Step
 from stillflow.runtime.schedule.dependencies import Group, dependencies, schedule
 from stillflow.runtime.schedule.steps import StepAccesses, has_effect
 from stillflow.runtime.schedule.variable_accesses import is_assignment
-from stillflow.util.interpreter_exit import at_work
-from stillflow.util.threads import our_thread
 
 # Operations that only put summaries together: they wait for them, so they too can be late.
 _LATE = frozenset(("MergeSummary",))
-
-
-class Pending:
-    """Call of a kernel, by a worker thread or by the consumer of its result, whichever is first."""
-
-    __slots__ = ("_arguments", "_done", "_error", "_function", "_taken", "_value")
-
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self._function, self._arguments = function, arguments
-        self._taken, self._done = threading.Lock(), threading.Lock()
-        self._done.acquire()
-        self._error: Exception | None = None
-        _helpers().put(self)
-
-    def work(self) -> None:
-        """Make the call, unless somebody else does."""
-        if self._taken.acquire(blocking=False):
-            try:
-                self._value = self._function(*self._arguments)
-            except Exception as error:
-                self._error = error
-            finally:
-                self._arguments = ()
-                self._done.release()
-
-    def part_from_memory(self) -> None:
-        """Copy the inputs of the call, so that they may be changed."""
-        if self._taken.acquire(blocking=False):
-            self._arguments = tuple(map(_copy, self._arguments))
-            self._taken.release()
-        else:
-            with self._done:
-                pass
-
-    def result(self) -> Any:
-        """Return the kernel's result; raise its error."""
-        self.work()
-        with self._done:
-            if self._error is not None:
-                raise self._error
-            return self._value
-
-
-@cache
-def _helpers() -> SimpleQueue[Pending]:
-    """Return the queue of calls, with threads that make them."""
-    calls: SimpleQueue[Pending] = SimpleQueue()
-
-    def help_out() -> None:
-        with torch.inference_mode():
-            while True:
-                call = calls.get()
-                with at_work:
-                    call.work()
-                del call  # not to hold its result until the next one comes
-
-    for _ in range(max(1, _processors() - 1)):
-        our_thread(threading.Thread(target=help_out, name="stillflow-beside", daemon=True)).start()
-    return calls
-
-
-@cache
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
 def _is_own(op: Operation) -> bool:
@@ -153,7 +77,7 @@ def overlap(graph: StepGraph) -> None:
 
     Steps under a condition stay as they are.
     """
-    if not any(_is_beside(step) for step in graph):
+    if processors() == 1 or not any(_is_beside(step) for step in graph):
         return
     late: set[int] = set()  # of steps, by `id`
     first: set[int] = set()
@@ -273,10 +197,6 @@ def _begin(step: Step, begun: Name) -> Step:
 
     own = getattr(function, "begin", begin)
     return Step("call", step.op, [begun], step.inputs, (), own, step.arguments)
-
-
-def _copy(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _part(*begun: Pending) -> None:

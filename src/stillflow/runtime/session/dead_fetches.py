@@ -10,9 +10,9 @@ import numpy as np
 from stillflow.graph.arrays import Array
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
+from stillflow.ops.values import fetch_converter, fetch_fed
 from stillflow.runtime.executor.dataflow import DEAD
 from stillflow.runtime.ir.request import PlanRequest
-from stillflow.runtime.ir.values import fetch_converter, fetch_fed
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.fetches import Fetches
 

@@ -58,7 +58,7 @@ class PartialRun:
           RuntimeError: if an operation is fetched, rather than a tensor.
           tf.errors.InvalidArgumentError: if a feed or fetch was not declared or was used before.
         """
-        from stillflow.runtime.ir.values import from_array
+        from stillflow.ops.values import from_array
 
         if fetches.targets:
             raise RuntimeError("partial_run() requires empty target_list.")
@@ -186,7 +186,7 @@ def _names_state(op: Operation) -> bool:
 
 
 def _to_numpy(tensor: Tensor, value: Any) -> Any:
-    from stillflow.runtime.ir.values import fetch_converter
+    from stillflow.ops.values import fetch_converter
 
     convert = fetch_converter(tensor, True)
     return value if convert is None else convert(value)

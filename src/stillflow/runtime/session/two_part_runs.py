@@ -17,8 +17,8 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import is_known
 from stillflow.graph.dtypes import resource, variant
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.values import fetch_converter
 from stillflow.runtime.ir.request import PlanRequest
-from stillflow.runtime.ir.values import fetch_converter
 from stillflow.runtime.plan.boolean_feeds import decided
 from stillflow.runtime.plan.cache import PlanCache
 from stillflow.runtime.plan.shape_policy import Shapes
