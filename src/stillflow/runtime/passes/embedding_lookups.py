@@ -71,12 +71,15 @@ def _integers(graph: StepGraph, step: Step, argument: int) -> list[int] | int | 
 
 def _found(graph: StepGraph, gather: Step) -> _Fused | None:
     """`x[x != ignored]` and where that stands, for integers."""
-    dense, indices = gather.arguments
-    where = graph.producer(indices)
-    if not is_call(where, "Where") or where is None or where.guard != gather.guard:
-        return None
-    unlike = graph.sole_producer(where, 0, "NotEqual")
-    if unlike is None or unlike.arguments[0] != dense or not graph.is_stable(dense):
+    dense = gather.arguments[0]
+    where = graph.shared_producer(gather, 1, "Where")
+    unlike = None if where is None else graph.sole_producer(where, 0, "NotEqual")
+    if (
+        where is None
+        or unlike is None
+        or unlike.arguments[0] != dense
+        or not graph.is_stable(dense)
+    ):
         return None
     ignored = _integers(graph, unlike, 1)
     if not isinstance(ignored, int):
@@ -148,13 +151,10 @@ def _not_negative(graph: StepGraph, gathered: Sequence[Step | None]) -> list[Ste
     first, second = gathered
     if first is None or second is None or first.arguments[1:] != second.arguments[1:]:
         return None
-    name, *axis = first.arguments[1:]
-    flat = graph.producer(name)
-    if axis != [0] or not is_call(flat, "Reshape") or flat is None:
-        return None
-    where = graph.shared_producer(flat, 0, "Where")
+    flat = graph.shared_producer(first, 1, "Reshape")
+    where = None if flat is None else graph.shared_producer(flat, 0, "Where")
     compared = None if where is None else graph.shared_producer(where, 0, "GreaterEqual")
-    if where is None or compared is None or flat.guard != first.guard:
+    if flat is None or where is None or compared is None or first.arguments[2:] != [0]:
         return None
     is_vector = flat.op is not None and flat.op._outputs[0]._rank == 1
     are_ids = compared.arguments[0] == second.arguments[0] and _integers(graph, compared, 1) == 0
@@ -184,21 +184,16 @@ def _added_up(graph: StepGraph, total: Step) -> _Fused | None:
     if len(total.arguments) != 3:
         return None  # it takes a shortcut
     values, places, _ = total.arguments
-    unique = graph.producer(places)
+    unique = graph.shared_producer(total, 1, "Unique")
     size = graph.sole_producer(total, 2, "StridedSlice")
     shape = None if size is None else graph.sole_producer(size, 0, "Shape")
-    if unique is None or size is None or shape is None or not is_call(unique, "Unique"):
+    if unique is None or size is None or shape is None:
         return None
     different, numbered = unique.outputs
     rows = unique.arguments[0]
     if shape.arguments[0] != different or numbered != places or graph.uses(numbered) != 1:
         return None
-    is_first = size.arguments[1:] == [0]
-    if (
-        not is_first
-        or not _can_wait(graph, different, total, besides=shape)
-        or any(step.guard != total.guard for step in (unique, shape, size))
-    ):
+    if size.arguments[1:] != [0] or not _can_wait(graph, different, total, besides=shape):
         return None
     if not (graph.is_stable(values) and graph.is_stable(rows)):
         return None
