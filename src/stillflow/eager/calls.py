@@ -182,12 +182,9 @@ class Kernels(Recent[Any, Kernel | _ByValue]):
 
         `key` tells the op and their kinds.
         """
-        found = self.get(key)
-        if found is None:
-            found = self.older(key)
+        found = self[key]
         if type(found) is _ByValue:
-            value = found.key(tensors)
-            return found.get(value) or found.older(value)
+            return found[found.key(tensors)]
         return found  # type: ignore[return-value]
 
     def keep(self, key: Any, tensors: Sequence[EagerTensor], kernel: Kernel) -> None:

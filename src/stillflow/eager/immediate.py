@@ -137,7 +137,7 @@ class ImmediateGraph(EagerContext):
     def number(self, value: bool | int | float, dtype: Any) -> EagerTensor:
         """Return a tensor of a number, whose run-time value is made once."""
         key = (value, type(value), dtype, value == 0 and math.copysign(1, value))
-        found = self._numbers.get(key) or self._numbers.older(key)
+        found = self._numbers[key]
         if found is None:
             array = as_eager_array(value, dtype)
             kind = as_dtype(array.dtype if dtype is None else dtype).base_dtype
@@ -219,7 +219,7 @@ class ImmediateGraph(EagerContext):
         kinds = [kind_of(value) for value in inputs]
         is_placed = self.places is not None  # which depends on more
         key = None if is_placed or None in kinds else _key(card, None, attrs, kinds)
-        found = self._arguments.get(key) or self._arguments.older(key)
+        found = self._arguments[key]
         if found is None:
             if has_symbolic(inputs) and (graph := graph_of(inputs)) is not self:
                 return add_node(graph, card, inputs, attrs, name)

@@ -17,7 +17,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation
 from stillflow.runtime.devices.devices import gpu_count, session_devices
-from stillflow.runtime.devices.kinds import computes_on_host, kinds_of, prefers_cpu
+from stillflow.runtime.devices.kinds import kinds_of, prefers_cpu
 from stillflow.runtime.devices.moves import HOST, SAYS_HOW, gives_numbers, place_of
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.functions.inlining import is_call
@@ -62,7 +62,7 @@ class Places:
         """
         if is_call(op) or op.card.metadata:
             return None
-        if "GPU" not in kinds_of(op) or computes_on_host(op):
+        if "GPU" not in kinds_of(op) or op.card.reads_on_host:
             return HOST
         for tensor in tensors:
             if tensor.dtype.name == "resource":  # where the variable is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,18 @@ from stillflow import native
 from stillflow.graph.lazy import torch
 
 _MOST = 4096  # channels: the loops keep a few rows on the stack
+
+
+class Along(ctypes.Structure):
+    """`Along` of native/patches.c and native/morphology.c: the windows along one axis of images."""
+
+    _fields_ = [(name, ctypes.c_int64)
+                for name in ("size", "count", "window", "stride", "rate", "before")]  # fmt: skip
+
+
+def int64s(values: Sequence[int]) -> Any:
+    """Return an array of int64 for a native loop."""
+    return (ctypes.c_int64 * len(values))(*values)
 
 
 def compiling() -> bool:

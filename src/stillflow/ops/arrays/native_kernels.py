@@ -117,14 +117,7 @@ def change_rows(table: Any, ids: Any, data: Any, how: str) -> bool:
 # Each function returns None without a native loop for its arguments.
 
 
-class _Along(ctypes.Structure):
-    """`Along` of native/patches.c."""
-
-    _fields_ = [(name, ctypes.c_int64)
-                for name in ("size", "count", "window", "stride", "rate", "before")]  # fmt: skip
-
-
-def extract(images: Any, along: Sequence[Sequence[int]]) -> torch.Tensor | None:
+def extract(images: Any, along: Sequence[Sequence[int]]) -> Any:
     """Return patches of images [batch, height, width, channels] as channels; None without loops.
 
     `along` holds for rows and for columns: the size of the images, how many patches there are,
@@ -133,7 +126,7 @@ def extract(images: Any, along: Sequence[Sequence[int]]) -> torch.Tensor | None:
     if len(along) != 2 or not native_calls.reach(images):
         return None
     library: Any = native.library()
-    rows, columns = (_Along(*numbers) for numbers in along)
+    rows, columns = (native_calls.Along(*numbers) for numbers in along)
     batch, channels = images.shape[0], images.shape[-1]
     sizes = (batch, rows.count, columns.count, rows.window * columns.window * channels)
     result = torch.empty(sizes, dtype=images.dtype)

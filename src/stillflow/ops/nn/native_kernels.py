@@ -196,26 +196,19 @@ def _passed(grad: Any, result: Any, out: Any) -> tuple[Any, Any]:
 # Grey-scale dilation by the loop in C.
 
 
-class _Along(ctypes.Structure):
-    """`Along` of native/morphology.c."""
-
-    _fields_ = [(name, ctypes.c_int64)
-                for name in ("size", "count", "window", "stride", "rate", "before")]  # fmt: skip
-
-
 def dilation(
     images: Any, filter: Any, along: Sequence[Sequence[int]], notes: bool
 ) -> tuple[Any, Any] | None:
     """Return the largest sums of images and filter in every window; None without a loop.
 
     Images are float32 [batch, height, width, depth], the filter [rows, columns, depth]; `along` has
-    the fields of `_Along` for rows and for columns. Returns sums [batch, rows, columns, depth], and
+    the fields of `Along` for rows and for columns. Returns sums [batch, rows, columns, depth], and
     if `notes` the filter's element that gave each, int32.
     """
     if not native_calls.take(images, filter):
         return None
     library: Any = native.library()
-    rows, columns = (_Along(*numbers) for numbers in along)
+    rows, columns = (native_calls.Along(*numbers) for numbers in along)
     shape = (images.shape[0], rows.count, columns.count, images.shape[3])
     result = torch.empty(shape)
     which = torch.empty(shape, dtype=torch.int32) if notes else None
@@ -256,7 +249,7 @@ def _windows(image: Sequence[int], geometry: PoolGeometry) -> tuple[Any, tuple[i
     counts = geometry.counts(sizes)
     before = [pad - drop for pad, drop in zip(geometry.padding, geometry.drop)]
     numbers = [*image, *counts, *geometry.window, *geometry.strides, *before]
-    return (ctypes.c_int64 * len(numbers))(*numbers), (batch, *counts, channels)
+    return native_calls.int64s(numbers), (batch, *counts, channels)
 
 
 def max_pool(image: Any, geometry: PoolGeometry, with_places: bool) -> tuple[Any, Any]:

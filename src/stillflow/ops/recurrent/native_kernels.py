@@ -12,6 +12,7 @@ import numpy as np
 from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_calls
+from stillflow.ops.native_calls import int64s
 
 # ---- losses of CTC
 
@@ -72,7 +73,7 @@ class LstmLoop:
         self._library: Any = native.library()
         self._held = (peepholes, outputs)
         self._size = rows * cells
-        self._sizes = (rows, cells, _numbers(order), _addresses(peepholes) if peepholes else None)
+        self._sizes = (rows, cells, int64s(order), _addresses(peepholes) if peepholes else None)
         self._outputs = _addresses(outputs)
         self._threads = torch.get_num_threads()
 
@@ -116,9 +117,5 @@ def takes_lstm(*tensors: Any) -> bool:
     return native_calls.take(*tensors) and all(tensor.numel() for tensor in tensors)
 
 
-def _numbers(values: Sequence[int]) -> Any:
-    return (ctypes.c_int64 * len(values))(*values)
-
-
 def _addresses(tensors: Sequence[Any]) -> Any:
-    return _numbers([tensor.data_ptr() for tensor in tensors])
+    return int64s([tensor.data_ptr() for tensor in tensors])

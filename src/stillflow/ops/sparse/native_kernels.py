@@ -6,7 +6,6 @@ caller has another implementation, with the same result, which raises the error.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_calls
+from stillflow.ops.native_calls import int64s
 
 _MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
 _FEW = 1 << 14  # numbers that are copied in less time than it takes to go another way
@@ -66,16 +66,12 @@ def take_tuples(params: Any, indices: Any) -> torch.Tensor | None:
     inner = shape[depth:]
     result = torch.empty((*indices.shape[:-1], *inner), dtype=params.dtype)
     wrong = library.take_tuples(
-        params.data_ptr(), prod(inner) * params.itemsize, _numbers(shape[:depth]), depth,
+        params.data_ptr(), prod(inner) * params.itemsize, int64s(shape[:depth]), depth,
         indices.data_ptr(), indices.itemsize, prod(indices.shape[:-1]), result.data_ptr())
     return None if wrong else result
 
 
-def _numbers(items: Sequence[int]) -> Any:
-    return (ctypes.c_int64 * len(items))(*items)
-
-
-def add_rows(data: Any, ids: Any, rows: int) -> torch.Tensor | None:
+def add_rows(data: Any, ids: Any, rows: int) -> Any:
     """Return sums, [rows, ...], of float32 rows with the same id; negative ids are left out."""
     if data.dtype is not torch.float32 or not _are_integers(ids):
         return None
@@ -207,7 +203,7 @@ def reshape_indices(
     indices = indices.contiguous()
     result = torch.empty((indices.shape[0], len(new_shape)), dtype=torch.int64)
     library.reshape_indices(
-        indices.data_ptr(), indices.shape[0], _numbers(shape), len(shape), _numbers(new_shape),
+        indices.data_ptr(), indices.shape[0], int64s(shape), len(shape), int64s(new_shape),
         len(new_shape), result.data_ptr())
     return result
 
@@ -235,7 +231,7 @@ def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
         return False
     indices = indices.contiguous()
     return bool(library.are_in_order(
-        indices.data_ptr(), indices.shape[0], len(shape), _numbers(shape)))
+        indices.data_ptr(), indices.shape[0], len(shape), int64s(shape)))
 
 
 def fill_empty_rows(
@@ -274,7 +270,7 @@ def elements_unlike(tensor: Any, ignored: int) -> tuple[Any, Any] | None:
     indices = torch.empty((tensor.numel(), rank), dtype=torch.int64)
     values = torch.empty(tensor.numel(), dtype=tensor.dtype)
     found = library.find_elements(
-        tensor.data_ptr(), tensor.itemsize, ignored, _numbers(tensor.shape), rank,
+        tensor.data_ptr(), tensor.itemsize, ignored, int64s(tensor.shape), rank,
         indices.data_ptr(), values.data_ptr())
     return indices[:found], values[:found]
 
@@ -296,7 +292,7 @@ def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, 
     most = number + rows
     empty, places = torch.empty(rows, dtype=torch.bool), torch.empty(most, dtype=torch.int32)
     segments, different = torch.empty_like(places), torch.empty(most, dtype=torch.int64)
-    room, counts = torch.empty(2 * most, dtype=torch.int64), _numbers((0, 0))
+    room, counts = torch.empty(2 * most, dtype=torch.int64), int64s((0, 0))
     wrong = library.find_lookups(
         indices.data_ptr(), indices.shape[1], ids.data_ptr(), number, rows, default,
         empty.data_ptr(), segments.data_ptr(), different.data_ptr(), places.data_ptr(),

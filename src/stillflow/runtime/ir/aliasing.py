@@ -80,10 +80,7 @@ def _own_kept(
 ) -> list[Step]:
     result: list[Step] = []
     for number, step in enumerate(steps):
-        for position in kept_inputs(step.op) if step.kind == "call" else ():
-            assert step.op is not None
-            if position >= len(step.arguments) or not isinstance(step.arguments[position], Name):
-                continue
+        for position in kept_arguments(step):
             name = step.arguments[position]
             mine = roots.get(name, frozenset())
             owned = mine and memory.is_fresh(mine) and all(last[root] <= number for root in mine)
@@ -96,6 +93,13 @@ def _own_kept(
                     step.inputs.append(name)
         result.append(step)
     return result
+
+
+def kept_arguments(step: Step) -> list[int]:
+    """Return the positions of a step's arguments whose memory its operation keeps."""
+    kept = kept_inputs(step.op) if step.kind == "call" else []
+    given = step.arguments
+    return [place for place in kept if place < len(given) and isinstance(given[place], Name)]
 
 
 def kept_inputs(op: Operation | None) -> list[int]:

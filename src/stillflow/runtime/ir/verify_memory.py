@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph.dtypes import DType, resource, variant
 from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Tensor
-from stillflow.runtime.ir.aliasing import kept_inputs
+from stillflow.runtime.ir.aliasing import kept_arguments
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Memory, Name, Step, Value, all_taken, is_plain
 from stillflow.runtime.ir.verify import fail
@@ -90,7 +90,7 @@ def verify_memory(
         for name in all_taken(step):
             if name in stale:
                 _stale(step, name, stale[name])
-        gone = [str(step.arguments[at]) for at in _kept_arguments(step)]
+        gone = [str(step.arguments[at]) for at in kept_arguments(step)]
         gone += [str(step.arguments[0])] if step.overwrites else []
         for name in gone:
             for root in roots.get(name, ()):
@@ -112,12 +112,6 @@ def _changed_roots(step: Step, memory: Memory) -> Iterator[int]:
         unknown = -1 in step.writes or number == -1
         if (unknown or number in step.writes) and not memory.readers[root].copies:
             yield root
-
-
-def _kept_arguments(step: Step) -> Iterator[int]:
-    for position in kept_inputs(step.op) if step.kind == "call" else ():
-        if position < len(step.arguments) and isinstance(step.arguments[position], Name):
-            yield position
 
 
 def _stale(step: Step | None, name: str, writer: Step) -> None:

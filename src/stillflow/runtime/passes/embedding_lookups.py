@@ -74,15 +74,10 @@ def _found(graph: StepGraph, gather: Step) -> _Fused | None:
     dense = gather.arguments[0]
     where = graph.shared_producer(gather, 1, "Where")
     unlike = None if where is None else graph.sole_producer(where, 0, "NotEqual")
-    if (
-        where is None
-        or unlike is None
-        or unlike.arguments[0] != dense
-        or not graph.is_stable(dense)
-    ):
+    if where is None or unlike is None or unlike.arguments[0] != dense:
         return None
     ignored = _integers(graph, unlike, 1)
-    if not isinstance(ignored, int):
+    if not isinstance(ignored, int) or not graph.is_stable(dense):
         return None
     parts = [unlike, where, gather]
     outputs = [*where.outputs, *gather.outputs]
@@ -100,10 +95,8 @@ def _found(graph: StepGraph, gather: Step) -> _Fused | None:
 def _prepared(graph: StepGraph, fill: Step) -> _Fused | None:
     """Find the different ids, each row's segment, and the rows without ids."""
     default, size = _integers(graph, fill, 3), fill.arguments[2]
-    column, unique = (
-        graph.sole_consumer(fill, 0, "StridedSlice"),
-        graph.sole_consumer(fill, 1, "Unique"),
-    )
+    column = graph.sole_consumer(fill, 0, "StridedSlice")
+    unique = graph.sole_consumer(fill, 1, "Unique")
     if not isinstance(default, int) or not (column and unique):
         return None
     segments = graph.sole_consumer(column, 0, "Cast")

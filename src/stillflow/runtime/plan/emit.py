@@ -222,7 +222,8 @@ _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
 }  # fmt: skip
 
 
-def _raise_uninitialized(op: Operation, handle: Any) -> None:
+def _raise_uninitialized(op: Operation | None, handle: Any) -> None:
+    assert op is not None
     raise uninitialized(op, handle.missing())
 
 

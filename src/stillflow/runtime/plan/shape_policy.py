@@ -22,15 +22,15 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
-class Recent(dict[Key, Item]):
+class Recent(dict[Key, Item | None]):
     """Bounded dict that drops the items used least recently, half of them at a time.
 
     The dict holds the items used since it was last full, so that looking one up takes as long as in
-    any dict; `older` finds those used before.
+    any dict; those used before are found when they are missing there.
 
-        found = cache.get(key)
+        found = cache[key]  # None if there is none
         if found is None:
-            found = cache.older(key)
+            cache.put(key, found := make())
 
     Args:
       most: how many items are kept.
@@ -39,10 +39,9 @@ class Recent(dict[Key, Item]):
     def __init__(self, most: int) -> None:
         super().__init__()
         self._half = max(1, most // 2)
-        self._older: dict[Key, Item] = {}
+        self._older: dict[Key, Item | None] = {}
 
-    def older(self, key: Key) -> Item | None:
-        """Return an item that was not used lately, which it now is; None if there is none."""
+    def __missing__(self, key: Key) -> Item | None:
         found = self._older.pop(key, None)
         if found is not None:
             self.put(key, found)
@@ -88,7 +87,7 @@ class SeenShapes:
         self._common = tuple(relax(a, b) for a, b in zip(known, shapes, strict=True))
         if shapes in self._exact:
             return shapes
-        count = (self._runs.get(shapes) or self._runs.older(shapes) or 0) + 1
+        count = (self._runs[shapes] or 0) + 1
         self._runs.put(shapes, count)
         if len(self._exact) < self._at_once or (len(self._exact) < MOST and count > EARNED):
             self._exact.add(shapes)

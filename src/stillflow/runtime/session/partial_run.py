@@ -156,7 +156,7 @@ class PartialPlans:
     def step(self, path: Any, make: Callable[[], Step]) -> Step:
         """Return the step at the end of a path, made if no run has gone this way before."""
         with self._lock:
-            found = self._steps.get(path) or self._steps.older(path)
+            found = self._steps[path]
             if found is None:
                 found = make()
                 self._steps.put(path, found)
