@@ -35,11 +35,10 @@ from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.ir.aliasing import kept_inputs
 from stillflow.runtime.ir.facts import Facts, PlanNode
-from stillflow.runtime.ir.inputs import wants_reference
+from stillflow.runtime.ir.inputs import is_handle, wants_reference
 from stillflow.runtime.ir.request import PlanRequest
 from stillflow.runtime.plan.checks import check
 from stillflow.runtime.plan.emit import own
-from stillflow.runtime.plan.trace import holds_handle
 from stillflow.util.interpreter_exit import at_work
 
 # Where a token is: the frames around it, each with the number of its iteration.
@@ -373,14 +372,14 @@ def _facts_of(facts: Facts, op: Operation, inputs: Sequence[Any], with_values: b
     known = Facts(facts.resources, {})
     known.begun = facts.begun
     for index, (tensor, value) in enumerate(zip(op._inputs, inputs, strict=True)):
-        if holds_handle(tensor):
+        if is_handle(tensor):
             if tensor in facts.fed and tensor.dtype._is_ref_dtype and wants_reference(op, index):
                 raise fed_for_a_reference(op, index, sorted(t.name for t in facts.fed))
             known.handles[tensor] = value
             value = getattr(value, "value", None) if tensor.dtype._is_ref_dtype else None
         if isinstance(value, (torch.Tensor, np.ndarray)):
             known._dims[tensor] = tuple(value.shape)
-            if with_values and not holds_handle(tensor):
+            if with_values and not is_handle(tensor):
                 known.values[tensor] = value
     return known
 

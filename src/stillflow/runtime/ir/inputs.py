@@ -12,7 +12,7 @@ LOWERED = "_lower_using_switch_merge"
 
 def is_handle(tensor: Tensor) -> bool:
     """Return True for references and resources, which cannot be copied between devices."""
-    return tensor.dtype._is_ref_dtype or tensor.dtype == dtypes.resource
+    return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
 
 
 def takes_handle(op: Operation, index: int) -> bool:

@@ -17,7 +17,7 @@ from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.devices.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.failures import fed_for_a_reference, no_kernel, no_scalar, truth_of
 from stillflow.runtime.ir.facts import Facts, PlanNode
-from stillflow.runtime.ir.inputs import wants_reference
+from stillflow.runtime.ir.inputs import is_handle, wants_reference
 from stillflow.runtime.ir.steps import Guard, Memory, Name, Step, Value, both
 from stillflow.runtime.loops.frames import Frame
 from stillflow.runtime.passes.simplifications import Shortcuts
@@ -312,7 +312,7 @@ class Tracer:
             name = self.name("t")
             outputs.append(name)
             roots = shared if shared else self.memory.fresh()
-            self.set_output(tensor, Value(name, guard, roots, holds_handle(tensor)))
+            self.set_output(tensor, Value(name, guard, roots, is_handle(tensor)))
             if self.moves is not None and not is_of_host(tensor):
                 self.moves.put(name, self.moves.device_of(op))
         return outputs
@@ -414,7 +414,3 @@ class Tracer:
             step.function = None if dims == () else truth_of
             self.steps.append(step)
         return self._predicates[value.name]
-
-
-def holds_handle(tensor: Tensor) -> bool:
-    return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
