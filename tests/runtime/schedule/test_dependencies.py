@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stillflow.runtime.ir.steps import ANY
 from stillflow.runtime.schedule.dependencies import (
-    ANY,
     Access,
     Group,
     Strength,

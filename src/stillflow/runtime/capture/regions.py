@@ -14,6 +14,7 @@ from stillflow.ops.variables.reference import set_value
 from stillflow.runtime.capture.graph_capture import AT_LEAST, Captured
 from stillflow.runtime.devices.moves import Moves, is_of_host
 from stillflow.runtime.ir.steps import (
+    ANY,
     Memory,
     Name,
     Step,
@@ -160,7 +161,7 @@ class Segments:
         if step.function is None or not _is_numeric(step) or any(op.card.beside for op in ops):
             return False
         if step.writes:
-            return -1 not in step.writes
+            return ANY not in step.writes
         if any(op.card.keeps for op in ops):
             return False
         return bool(step.outputs) and (_looks_up(step.op) or not has_effect(step))
@@ -184,7 +185,7 @@ def _looks_up(op: Operation) -> bool:
 def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:
     """Return an assignment that writes into a resource variable's memory, for graphs."""
     buffer = assigned_buffer(step, buffer_of)
-    if buffer is None or buffer < 0:
+    if buffer is None or buffer == ANY:
         return step
     return replace(step, function=set_value, writes=[buffer])
 

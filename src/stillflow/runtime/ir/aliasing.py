@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.ir.steps import Memory, Name, Roots, Step, Value
+from stillflow.runtime.ir.steps import Memory, Name, Roots, Step, Value, may_meet
 
 _OBJECTS = (dtypes.resource, dtypes.variant)
 
@@ -32,12 +32,10 @@ def protect(
         for root in value.roots:
             last[root] = len(steps)
     for number, step in enumerate(steps):
-        for buffer in step.writes:
-            for root in memory.snapshots:
-                reader = memory.readers[root]
-                same = buffer in (-1, memory.buffers[root]) or memory.buffers[root] == -1
-                if same and born.get(root, number) < number <= last.get(root, -1):
-                    reader.copies = True
+        for root in memory.snapshots if step.writes else ():
+            is_live = born.get(root, number) < number <= last.get(root, -1)
+            if is_live and may_meet(step.writes, (memory.buffers[root],)):
+                memory.readers[root].copies = True
     return _own_kept(steps, roots, memory, last), roots
 
 

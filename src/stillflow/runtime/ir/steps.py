@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from stillflow.ops.kernel_errors import as_op_error
 Guard = tuple[tuple[str, bool], ...] | None
 # Memory that a value may be part of; see `Memory`.
 Roots = frozenset[int]
+# A variable that is known only at run time; others are numbers from 0 on.
+ANY = -1
 # The target of a call: a type of operation, several types, or the kernel itself.
 Called = str | tuple[str, ...] | Callable[..., Any]
 
@@ -173,6 +175,13 @@ def last_uses(steps: Sequence[Step], kept: Iterable[str]) -> dict[str, int]:
         last.update(dict.fromkeys(all_taken(step), number))
     last.update(dict.fromkeys(kept, len(steps)))
     return last
+
+
+def may_meet(first: Collection[int], second: Collection[int]) -> bool:
+    """Return True if two groups of variables may have one in common."""
+    if ANY in first or ANY in second:
+        return bool(first and second)
+    return not set(first).isdisjoint(second)
 
 
 class Memory:

@@ -10,7 +10,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.ir.aliasing import kept_arguments
 from stillflow.runtime.ir.step_graph import StepGraph
-from stillflow.runtime.ir.steps import Memory, Name, Step, Value, all_taken, is_plain
+from stillflow.runtime.ir.steps import Memory, Name, Step, Value, all_taken, is_plain, may_meet
 from stillflow.runtime.ir.verify import fail
 
 _PLACED = "placing in memory"
@@ -108,9 +108,8 @@ def verify_memory(
 def _changed_roots(step: Step, memory: Memory) -> Iterator[int]:
     """Yield the memory of values that must not show what a step writes to its variables."""
     for root in memory.snapshots if step.writes else ():
-        number = memory.buffers[root]
-        unknown = -1 in step.writes or number == -1
-        if (unknown or number in step.writes) and not memory.readers[root].copies:
+        written = may_meet(step.writes, (memory.buffers[root],))
+        if written and not memory.readers[root].copies:
             yield root
 
 

@@ -17,7 +17,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import relax
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.facts import Facts
-from stillflow.runtime.ir.steps import Guard, Name, Step, Value, both
+from stillflow.runtime.ir.steps import ANY, Guard, Name, Step, Value, both
 from stillflow.runtime.loops.code import LoopCode
 from stillflow.runtime.loops.frames import Frame
 from stillflow.runtime.loops.memory import escape
@@ -267,4 +267,4 @@ def _writes(outer: Tracer, tracer: LoopTracer) -> list[int]:
     """Return the variables that the loop changes, by their numbers outside."""
     numbers: Sequence[int] = sorted({n for step in tracer.steps for n in step.writes})
     variables, number_of = tracer.memory.variables, outer.memory.number_of
-    return [number_of(variables[n]) if n >= 0 else -1 for n in numbers]
+    return [number_of(variables[n]) if n != ANY else ANY for n in numbers]

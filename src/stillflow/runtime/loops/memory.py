@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stillflow.graph.operation import Operation
-from stillflow.runtime.ir.steps import Roots, Value
+from stillflow.runtime.ir.steps import ANY, Roots, Value, may_meet
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode
@@ -51,14 +51,14 @@ def shown_variables(tracer: LoopTracer) -> set[str]:
     assert tracer.outer is not None
     memory = tracer.outer.memory
     written = {number for step in tracer.steps for number in step.writes}
-    handles = [tracer.memory.variables[number] for number in written if number >= 0]
+    handles = [tracer.memory.variables[number] for number in written if number != ANY]
     found = set()
     for name, value in tracer.parameters.items():
         for root in value.roots:
             if memory.kinds[root] != "variable" or root in memory.snapshots:
                 continue
             number = memory.buffers[root]
-            known = number >= 0 and -1 not in written
+            known = number != ANY and ANY not in written
             if written and (not known or any(memory.variables[number] is h for h in handles)):
                 found.add(name)
     return found
@@ -74,10 +74,9 @@ def _own_carried(tracer: LoopTracer, code: LoopCode) -> None:
             if tracer.memory.kinds[root] == "variable":
                 tracer.memory.readers[root].copies = True
     for root in held:
-        if tracer.memory.kinds[root] == "variable":
-            number = tracer.memory.buffers[root]
-            if number in written or -1 in written or (number == -1 and written):
-                tracer.memory.readers[root].copies = True
+        memory = tracer.memory
+        if memory.kinds[root] == "variable" and may_meet(written, (memory.buffers[root],)):
+            memory.readers[root].copies = True
 
 
 class _Borders:
@@ -123,7 +122,7 @@ class _Borders:
             memory = self.tracer.memory
             number = memory.buffers[root]
             outer = self.outer.memory
-            buffer = -1 if number < 0 else outer.number_of(memory.variables[number])
+            buffer = ANY if number == ANY else outer.number_of(memory.variables[number])
             found = outer.variable(memory.readers[root], buffer, root in memory.snapshots)
             self.variables[root] = found
         return found

@@ -10,7 +10,7 @@ import torch
 
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.ir.step_graph import StepGraph
-from stillflow.runtime.ir.steps import Name, Step, fuse
+from stillflow.runtime.ir.steps import Name, Step, fuse, may_meet
 from stillflow.runtime.passes.patterns import Call, match_argument
 
 _TYPES = (torch.float32, torch.float64)
@@ -53,14 +53,10 @@ def _is_of(graph: StepGraph, difference: Step, assignment: Step) -> bool:
         return False
     if not isinstance(value, Name) or not _same_shape(difference):
         return False
-    if any(_may_write(writer, assignment.writes) for writer in graph.writers(read, assignment)):
+    between = graph.writers(read, assignment)
+    if any(may_meet(writer.writes, assignment.writes) for writer in between):
         return False
     return _is_new(graph.producer(value)) or not graph.writers(difference, assignment)
-
-
-def _may_write(writer: Step, variables: list[int]) -> bool:
-    keeps = writer.op is not None and writer.op.card.keeps
-    return bool(keeps) or not {-1, *variables}.isdisjoint(writer.writes)
 
 
 def _replace(graph: StepGraph, parts: list[Step], rate: float) -> None:

@@ -18,7 +18,7 @@ from stillflow.runtime.devices.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.failures import fed_for_a_reference, no_kernel, no_scalar, truth_of
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.ir.inputs import is_handle, wants_reference
-from stillflow.runtime.ir.steps import Guard, Memory, Name, Step, Value, both
+from stillflow.runtime.ir.steps import ANY, Guard, Memory, Name, Step, Value, both
 from stillflow.runtime.loops.frames import Frame
 from stillflow.runtime.passes.simplifications import Shortcuts
 from stillflow.runtime.plan.checks import check, refusal
@@ -286,7 +286,7 @@ class Tracer:
         changed = [op._inputs[i] for i in card.writes if i < len(op._inputs)]
         step.writes = [self.buffer_id(given[tensor]) for tensor in changed]
         if card.calls:
-            step.writes.append(-1)  # a call may change any variable
+            step.writes.append(ANY)  # a call may change any variable
         self.steps.append(step)
 
     def shorter(self, op: Operation, own: Call) -> tuple[Call, bool]:
@@ -357,10 +357,10 @@ class Tracer:
     def buffer_id(self, value: Value) -> int:
         """Return the number of the variable behind a handle.
 
-        -1 where it is known only at run time.
+        ANY where it is known only at run time.
         """
         handle = self.constants.get(value.name)
-        return -1 if handle is None else self.memory.number_of(handle)
+        return ANY if handle is None else self.memory.number_of(handle)
 
     def argument(self, op: Operation, index: int, tensor: Tensor, guard: Guard) -> Value:
         """Return an input in the kernel's form; a reference is read unless the op takes it."""

@@ -17,7 +17,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from enum import Enum
 from typing import Any, NamedTuple
 
-ANY = -1  # a variable that is known only at run time; variables are keys that are numbers
+from stillflow.runtime.ir.steps import ANY
 
 
 class Group(Enum):

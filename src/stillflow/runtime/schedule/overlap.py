@@ -21,7 +21,7 @@ from typing import Any
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.worker_calls import Pending, processors
 from stillflow.runtime.ir.step_graph import StepGraph
-from stillflow.runtime.ir.steps import Name, Step
+from stillflow.runtime.ir.steps import Name, Step, may_meet
 from stillflow.runtime.schedule.dependencies import Group, dependencies, schedule
 from stillflow.runtime.schedule.steps import StepAccesses, has_effect
 from stillflow.runtime.schedule.variable_accesses import is_assignment
@@ -98,7 +98,7 @@ def overlap(graph: StepGraph) -> None:
         elif _is_late(step):
             late.add(id(step))
         else:
-            changed = [each for each in shown if each.is_changed(set(step.writes))]
+            changed = [each for each in shown if each.is_changed(step.writes)]
             shown = [each for each in shown if each not in changed]
             graph.replace([], *_parted(changed, step), at=step)
     steps = graph.steps
@@ -138,11 +138,9 @@ class _Shown:
         self.names = [name for name, buffers in found.items() if buffers]
         self._buffers = set().union(*found.values())
 
-    def is_changed(self, written: set[int]) -> bool:
-        """Return True if a step that changes these variables may change one of mine; -1 is any."""
-        if -1 in written or -1 in self._buffers:
-            return bool(written and self._buffers)
-        return not written.isdisjoint(self._buffers)
+    def is_changed(self, written: Collection[int]) -> bool:
+        """Return True if a step that changes these variables may change one of mine."""
+        return may_meet(written, self._buffers)
 
 
 def _parted(shown: list[_Shown], step: Step) -> list[Step]:

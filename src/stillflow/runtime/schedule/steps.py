@@ -9,8 +9,8 @@ from typing import Any
 from stillflow.graph.operation import Tensor
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.runtime.ir.aliasing import roots_by_name
-from stillflow.runtime.ir.steps import Memory, Step, Value, assigned_buffer, ops_of
-from stillflow.runtime.schedule.dependencies import ANY, Access
+from stillflow.runtime.ir.steps import ANY, Memory, Step, Value, assigned_buffer, ops_of
+from stillflow.runtime.schedule.dependencies import Access
 
 _ARRAYS = ("stack", "tensor array")
 
