@@ -16,7 +16,7 @@ from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
-from stillflow.ops.values import to_array
+from stillflow.ops.value_arrays import to_array
 from stillflow.runtime.devices.devices import gpus
 
 _numbers = itertools.count()

@@ -121,7 +121,7 @@ def _is_recordable(comparison: Comparison) -> bool:
 
 
 def _stored(name: str, value: Any) -> StoredTensor:
-    from stillflow.ops.values import to_array
+    from stillflow.ops.value_arrays import to_array
 
     return _stored_array(name, to_array(value))
 

@@ -8,14 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 
 from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
-from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Tensor
-from stillflow.ops.fed_strings import as_fed
+from stillflow.ops.value_arrays import as_fed, to_array
 
 # Plans only read the feeds, so read-only arrays are safe to share.
 warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
@@ -46,28 +46,6 @@ def from_array(array: np.ndarray, device: Any = None) -> Any:
         array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     value = torch.from_numpy(np.asarray(array))
     return value if device is None or device == "cpu" else value.to(device)
-
-
-def to_array(value: Any) -> np.ndarray:
-    """Return a run-time value as a numpy array, sharing memory where possible."""
-    if isinstance(value, np.ndarray):
-        return value
-    try:
-        return value.numpy()  # type: ignore[no-any-return]
-    except (RuntimeError, TypeError):  # on a GPU, or NumPy does not know it
-        return _carried_over(value)
-
-
-def _carried_over(value: Any) -> np.ndarray:
-    if str(value.dtype) == "torch.bfloat16":
-        import ml_dtypes
-
-        bits: np.ndarray = value.contiguous().view(torch.int16).cpu().numpy()
-        return bits.view(ml_dtypes.bfloat16)
-    if value.is_conj() or value.is_neg():
-        value = value.resolve_conj().resolve_neg()
-    array: np.ndarray = value.cpu().numpy()
-    return array
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

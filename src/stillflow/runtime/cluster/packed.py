@@ -11,7 +11,7 @@ import numpy as np
 from stillflow import errors, protos
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
-from stillflow.ops.values import to_array
+from stillflow.ops.value_arrays import to_array
 
 _HANDLES = ("resource", "variant")
 

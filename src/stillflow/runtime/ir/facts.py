@@ -17,7 +17,7 @@ from stillflow.graph.constant_value import Dims, partial_shape
 from stillflow.graph.infer import as_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.values import to_array
+from stillflow.ops.value_arrays import to_array
 from stillflow.runtime.interrupts import Waits
 from stillflow.runtime.ir.containers import Containers
 

@@ -10,9 +10,8 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
-from stillflow.ops.fed_strings import EncodedFeed
 from stillflow.ops.session_tensors import TensorHandle
-from stillflow.ops.values import to_array
+from stillflow.ops.value_arrays import EncodedFeed, to_array
 
 
 class AnyShape(np.ndarray):
