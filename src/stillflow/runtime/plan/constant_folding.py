@@ -9,7 +9,8 @@ from stillflow.errors import OpError
 from stillflow.graph import evaluate
 from stillflow.graph.constant_value import MAX_ELEMENTS, constant_value
 from stillflow.graph.operation import Operation
-from stillflow.ops.values import from_array, to_array
+from stillflow.ops.value_arrays import to_array
+from stillflow.ops.values import from_array
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.plan.checks import check
 from stillflow.runtime.plan.trace import Tracer
