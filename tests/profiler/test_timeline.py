@@ -9,9 +9,9 @@ import pytest
 from tests.first_device import cpu_alone
 
 import stillflow as tf
+from stillflow.platform.config import list_devices, list_local_devices
 from stillflow.profiler.timeline import Timeline
 from stillflow.protos import StepStats
-from stillflow.runtime.devices.devices import list_devices, list_local_devices
 
 
 @pytest.fixture(scope="module")

@@ -125,7 +125,7 @@ class StepGraph:
 
     def uses(self, name: Any) -> int:
         """Return the number of times that steps take a value and the plan returns it."""
-        return len(self.consumers(name)) + self._returned[str(name)]
+        return len(self.consumers(name)) + self._returned.get(str(name), 0)
 
     def sole_producer(self, step: Step, argument: int, called: Called) -> Step | None:
         """Return the plain call of the same guard that makes an argument for this step alone."""
@@ -152,7 +152,7 @@ class StepGraph:
 
     def is_result(self, name: Any) -> bool:
         """Return True if the plan returns a value."""
-        return bool(self._returned[str(name)])
+        return str(name) in self._returned
 
     def is_produced_before(self, name: Any, step: Step) -> bool:
         """Return True if a value exists when a step runs."""

@@ -33,6 +33,7 @@ class Duplicates:
         self._facts, self._values, self._constants = tracer.facts, tracer.values, tracer.constants
         self._memory = tracer.memory
         self._known: dict[Any, list[tuple[Operation, Step]]] = {}
+        self._keys: dict[str, Any] = {}  # of values, by name
 
     def key(self, op: Operation, guard: Guard) -> Any:
         """Return a key that is equal for operations of the same result; None if each has to run."""
@@ -73,10 +74,13 @@ class Duplicates:
 
     def _same(self, name: str) -> str | tuple[str, tuple[Any, ...], str]:
         """Return a key that is equal for equal values: a name, or a small constant's value."""
-        value = self._constants.get(name)
-        if value is None or not hasattr(value, "is_cpu") or value.numel() > _MOST_COMPARED:
-            return name
-        return str(value.dtype), tuple(value.shape), repr(value.tolist())
+        found = self._keys.get(name)
+        if found is None:
+            found, value = name, self._constants.get(name)
+            if hasattr(value, "is_cpu") and value.numel() <= _MOST_COMPARED:
+                found = value.dtype, value.shape, repr(value.tolist())
+            self._keys[name] = found
+        return found
 
 
 def _settings(op: Operation) -> dict[str, Any]:

@@ -101,7 +101,8 @@ class Tracer:
 
             trace_loop(self, unit)
             return
-        if all(tensor in self.values for tensor in unit._outputs) and unit._outputs:
+        outputs = unit._outputs
+        if outputs and outputs[0] in self.values and self.values.keys() >= set(outputs):
             return  # every output is fed
         trace = special(unit)
         if trace is not None:
@@ -114,10 +115,11 @@ class Tracer:
     def guard_of(self, op: Operation) -> Guard:
         """When `op` runs: whenever all its inputs exist and its control inputs ran."""
         guard: Guard = ()
-        for tensor in op._inputs:
-            guard = both(guard, self.values[tensor].guard)
-        for control in op._control_inputs:
-            guard = both(guard, self._op_guards.get(control, ()))
+        guards = [self.values[tensor].guard for tensor in op._inputs]
+        guards += [self._op_guards.get(control, ()) for control in op._control_inputs]
+        for each in guards:
+            if each != guard:
+                guard = both(guard, each)
         self._op_guards[op] = guard
         return guard
 
