@@ -9,7 +9,7 @@ takes their inputs; their own results have no consumers then, and they are not r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -55,16 +55,19 @@ class Shortcuts:
         # other tensors of the shape of a value that need not be kept
         self._alike: dict[str, Tensor] = {}
 
-    def find(self, op: Operation, own: Call) -> Shortcut | None:
-        """Return the one for an operation whose own kernel is `own`, if there is one."""
+    def find(
+        self, op: Operation, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> Shortcut | None:
+        """Return the one for an operation, if there is one; the rest is its own kernel."""
         rule = _RULES.get(op.type)
         if rule is None or any(tensor.dtype._is_ref_dtype for tensor in op._inputs):
             return None
+        own = tuple(arguments)
 
         def kernel(*values: Any) -> Any:
             given = dict(zip(op._inputs, values, strict=True))
-            taken = [given[a] if isinstance(a, Tensor) else a for a in own.args]
-            return taken[0] if own.function is None else own.function(*taken, **own.kwargs)
+            taken = [given[a] if isinstance(a, Tensor) else a for a in own]
+            return taken[0] if function is None else function(*taken, **keywords)
 
         return rule(self, op, kernel)
 

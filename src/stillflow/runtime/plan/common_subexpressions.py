@@ -76,7 +76,8 @@ class Duplicates:
         """Return a key that is equal for equal values: a name, or a small constant's value."""
         found = self._keys.get(name)
         if found is None:
-            found, value = name, self._constants.get(name)
+            value: Any = self._constants.get(name)
+            found = name
             if hasattr(value, "is_cpu") and value.numel() <= _MOST_COMPARED:
                 found = value.dtype, value.shape, repr(value.tolist())
             self._keys[name] = found

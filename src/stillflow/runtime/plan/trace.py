@@ -257,8 +257,11 @@ class Tracer:
         if isinstance(function, Handle):
             self.handle(op, function.state)
             return
-        card, own = op.card, Call(function, tuple(arguments), keywords)
-        (function, arguments, keywords), view = self.shorter(op, own)
+        card, view = op.card, op.card.view
+        if self.shortcuts is not None:
+            shortcut = self.shortcuts.find(op, function, arguments, keywords)
+            if shortcut is not None:
+                (function, arguments, keywords), view = shortcut.call, view or shortcut.view
         given = {}  # input tensor -> its value, references read
         for index, tensor in enumerate(op._inputs):
             given[tensor] = self.argument(op, index, tensor, guard)
@@ -271,32 +274,24 @@ class Tracer:
             if source.name in self.constants:
                 self.adopt_constant(arguments[0], op._outputs[0])
             return
-        shared: frozenset[int] = frozenset()
-        for argument in arguments:
-            if isinstance(argument, Tensor) and argument not in given:
-                given[argument] = self.values[argument]
-        if view:
-            # Only the kernel's inputs: a known shape went into it as plain numbers.
-            shared = shared.union(*(given[a].roots for a in arguments if isinstance(a, Tensor)))
+        taken = dict.fromkeys(argument for argument in arguments if isinstance(argument, Tensor))
+        for tensor in taken:
+            if tensor not in given:
+                given[tensor] = self.values[tensor]
+        # Only the kernel's inputs: a known shape went into it as plain numbers.
+        shared = frozenset[int]().union(*(given[a].roots for a in taken)) if view else frozenset()
         outputs = self.outputs(op, given, guard, shared)
         # An input whose shape was all that mattered is not waited for, nor kept alive.
-        taken = {argument for argument in arguments if isinstance(argument, Tensor)}
         inputs = [tensor for tensor in given if tensor in taken or not card.foldable]
         step = Step("call", op, outputs, [given[t].name for t in inputs], guard, function)
         step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
         step.keywords = keywords
-        changed = [op._inputs[i] for i in card.writes if i < len(op._inputs)]
-        step.writes = [self.buffer_id(given[tensor]) for tensor in changed]
+        if card.writes:
+            changed = [op._inputs[i] for i in card.writes if i < len(op._inputs)]
+            step.writes = [self.buffer_id(given[tensor]) for tensor in changed]
         if card.calls:
             step.writes.append(ANY)  # a call may change any variable
         self.steps.append(step)
-
-    def shorter(self, op: Operation, own: Call) -> tuple[Call, bool]:
-        """Return the call for an op, and True if its result may share memory with its inputs."""
-        shortcut = None if self.shortcuts is None else self.shortcuts.find(op, own)
-        if shortcut is None:
-            return own, op.card.view
-        return shortcut.call, op.card.view or shortcut.view
 
     def outputs(
         self, op: Operation, given: dict[Tensor, Value], guard: Guard, shared: frozenset[int]
