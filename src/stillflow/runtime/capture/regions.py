@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stillflow.graph.lazy import torch
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Operation
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.ops.variables.reference import set_value
 from stillflow.runtime.capture.graph_capture import AT_LEAST, Captured
-from stillflow.runtime.devices.moves import Moves, is_of_host
+from stillflow.runtime.devices.moves import is_of_host
 from stillflow.runtime.ir.steps import (
     ANY,
-    Memory,
     Name,
     Step,
     Value,
@@ -28,26 +26,24 @@ from stillflow.runtime.plan.regions import Code, Part, taken_after
 from stillflow.runtime.schedule.host_first import host_first
 from stillflow.runtime.schedule.steps import StepAccesses, has_effect, is_of_arrays
 
+if TYPE_CHECKING:
+    from stillflow.runtime.plan.trace import Tracer
+
 
 class Segments:
     """The parts of a plan that run on CUDA devices.
 
     Args:
-      moves: where the values of the plan are.
-      values: of the plan, by tensor.
-      constants: by name.
-      memory: which values may share memory.
+      tracer: has made the steps, and knows where values are.
       make: makes the code of some steps.
     """
 
-    def __init__(
-        self, moves: Moves, values: Mapping[Tensor, Value], constants: dict[str, Any],
-        memory: Memory, make: type[Code] = Code,
-    ) -> None:  # fmt: skip
-        self._moves, self._values = moves, values
-        self._constants, self._memory, self._make = constants, memory, make
+    def __init__(self, tracer: Tracer, make: type[Code] = Code) -> None:
+        assert tracer.moves is not None
+        self._moves, self._values = tracer.moves, tracer.values
+        self._constants, self._memory, self._make = tracer.constants, tracer.memory, make
         self._floats = {
-            value.name for tensor, value in values.items()
+            value.name for tensor, value in self._values.items()
             if not is_of_host(tensor) and tensor.dtype.base_dtype.is_floating
         }  # fmt: skip
         self._places: dict[str, Any] = {}

@@ -108,7 +108,7 @@ class LoopCode:
         self.owned = add_in_place(self, shapes)
         segments = None
         if tracer.moves is not None and is_wanted():
-            segments = Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory)
+            segments = Segments(tracer)
             self.parts["body"] = segments.in_order(self.parts["body"])
         zeros = zeros_of(self.steps)
         for part in PARTS:

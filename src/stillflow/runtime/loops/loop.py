@@ -43,10 +43,8 @@ class LoopTracer(Tracer):
             return  # set when values entered
         if isinstance(unit, Operation):
             if unit.card.flow == "loop condition":
-                self.pass_on(
-                    unit._inputs[0], unit._outputs[0], self.values[unit._inputs[0]],
-                    self.guard_of(unit),
-                )  # fmt: skip
+                source, guard = unit._inputs[0], self.guard_of(unit)
+                self.pass_on(source, unit._outputs[0], self.values[source], guard)
                 return
             if unit.card.flow == "next iteration":
                 self.guard_of(unit)

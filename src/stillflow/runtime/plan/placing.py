@@ -63,5 +63,4 @@ def _segments(tracer: Tracer, emitter: type[Emitter]) -> Segments | None:
     """Return the captured segments; None if nothing is captured."""
     if tracer.moves is None or not is_wanted():
         return None
-    make = emitter.captured or Code
-    return Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory, make)
+    return Segments(tracer, emitter.captured or Code)

@@ -114,7 +114,31 @@ def schedule(
     Returns:
       Fewer numbers than there are if they wait for each other in a circle.
     """
+    if keys is groups is preferred is None:
+        return _by_number(before)
     return _Scheduler(before, keys, groups, preferred).run()
+
+
+def _by_number(before: Sequence[Collection[int]]) -> list[int]:
+    """Return the numbers, the lowest first; most come after all that they wait for anyway."""
+    done: dict[int, None] = {}
+    waiting: dict[int, list[int]] = {}
+    missing: dict[int, int] = {}
+    for number, others in enumerate(before):
+        late = [other for other in others if other not in done]
+        if late:
+            missing[number] = len(late)
+        for other in late:
+            waiting.setdefault(other, []).append(number)
+        ready = [] if late else [number]
+        while ready:
+            first = heapq.heappop(ready)
+            done[first] = None
+            for follower in waiting.pop(first, ()):
+                missing[follower] -= 1
+                if not missing[follower]:
+                    heapq.heappush(ready, follower)
+    return list(done)
 
 
 class _Scheduler:
@@ -141,10 +165,6 @@ class _Scheduler:
         for number, count in enumerate(self._missing):
             if not count:
                 self._release(number)
-        if self._groups is None and not self._wished:
-            ready = self._ready.setdefault(None, [])
-            while ready:
-                self._finish(heapq.heappop(ready)[1])
         present: Any = Group.LAST
         while len(self._done) < len(self._missing):
             present = self._next_group(present)

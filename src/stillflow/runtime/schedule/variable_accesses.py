@@ -73,12 +73,12 @@ class Races:
     def _depth(self) -> dict[Operation, int]:
         """After how many others each operation can run."""
         depths: dict[Operation, int] = {}
+        after: dict[Operation, int] = {}
         for op in self._place:
-            depth = 0
-            for source in sources(op, self._fed):
-                if source in depths:  # the back edge of a loop comes later
-                    depth = max(depth, depths[source] + (source.card.latency != "none"))
+            # The back edge of a loop comes later.
+            depth = max([after.get(source, 0) for source in sources(op, self._fed)], default=0)
             depths[op] = depth + (_TURNS if op.card.flow == "exit" else 0)
+            after[op] = depths[op] + (op.card.latency != "none")
         return depths
 
     def _find_takers(self, ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:

@@ -100,12 +100,11 @@ def two_part_plan(
 
     `make` makes a plan, as `make_plan` does, that may rely on the shapes of `feeds`.
     """
-    tensors, targets = fetches.tensors, fetches.targets
-    sources = sources_of(tensors, targets, feeds)
+    sources = sources_of(fetches.tensors, fetches.targets, feeds)
     on_host = all(torch.device(resources.device_of(op)).type == "cpu" for op in sources)
     if not sources or not on_host:
         return None
-    return TwoPartPlan(make, resources, tensors, targets, feeds, sources)
+    return TwoPartPlan(make, resources, fetches, feeds, sources)
 
 
 class TwoPartPlan:
@@ -114,31 +113,25 @@ class TwoPartPlan:
     Args:
       make: makes a plan, as `make_plan` does.
       resources: the session's state.
-      tensors: the fetches.
-      targets: operations to run.
+      fetches: the fetches and targets.
       feeds: fed tensors with the shapes that the plan may rely on.
       sources: the operations that run first.
     """
 
     def __init__(
-        self,
-        make: Callable[..., Plan],
-        resources: Resources,
-        tensors: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: dict[Tensor, Dims],
-        sources: Sequence[Operation],
-    ) -> None:
+        self, make: Callable[..., Plan], resources: Resources, fetches: Fetches,
+        feeds: dict[Tensor, Dims], sources: Sequence[Operation],
+    ) -> None:  # fmt: skip
         self._make, self._resources = make, resources
         self._taken = [output for op in sources for output in op._outputs]
         self._sources = sources
         self._first = make(resources, PlanRequest([], [], feeds, raw=self._taken, own=True))
-        self._feeds, self._targets = feeds, targets
+        self._feeds, self._targets = feeds, fetches.targets
         places = {tensor: place for place, tensor in enumerate(self._taken)}
-        self._tensors = [tensor for tensor in tensors if tensor not in places]
+        self._tensors = [tensor for tensor in fetches.tensors if tensor not in places]
         self._passed = [
             (number, places[tensor], fetch_converter(tensor, False))
-            for number, tensor in enumerate(tensors) if tensor in places
+            for number, tensor in enumerate(fetches.tensors) if tensor in places
         ]  # fmt: skip
         self._plans: PlanCache[Plan] = PlanCache(at_once=1)
 
