@@ -31,6 +31,11 @@ def test_docstrings_imports_and_comments_are_no_code() -> None:
     assert code_lines(SOURCE) == 6
 
 
+def test_overloads_are_types_and_no_code() -> None:
+    overload = "@overload\ndef f(\n    x: int,\n) -> int: ...\n"
+    assert code_lines(f"{overload}{overload}def f(x):\n    return x\n") == 2
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

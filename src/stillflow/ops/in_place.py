@@ -39,9 +39,9 @@ DENSE = frozenset({torch.mm, torch.addmm, torch.bmm, torch.conv2d, *IN_PLACE})
 
 def _in_place(method: Any) -> Callable[..., Any]:
     if callable(method):
-        return method  # type: ignore[no-any-return]
+        return method
     if not method.endswith("_backward"):
-        return getattr(torch.Tensor, method)  # type: ignore[no-any-return]
+        return getattr(torch.Tensor, method)
     into = getattr(aten, method).grad_input
     return lambda grad, *others: into(grad, *others, grad_input=grad)
 

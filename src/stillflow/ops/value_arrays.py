@@ -13,7 +13,7 @@ def to_array(value: Any) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value
     try:
-        return value.numpy()  # type: ignore[no-any-return]
+        return value.numpy()
     except (RuntimeError, TypeError):  # on a GPU, or NumPy does not know it
         return _carried_over(value)
 
