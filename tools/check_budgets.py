@@ -28,8 +28,8 @@ FOLDERS = ("src", "tools", "benchmarks", "examples")
 FILE_LINES, FUNCTION_LINES, CHANGELOG_LINES = 600, 50, 150
 GENERATED = {"src/stillflow/_api.py"}
 RUNTIME = ROOT / "src" / "stillflow" / "runtime"
-APART = ("cluster/", "explain/", "ir/verify")  # of the runtime's files
-RUNTIME_LINES, FLAT_MODULES, IMPORTS, COMPLEXITY, REQUEST_ARGUMENTS = 9405, 6, 25, 15, 4
+APART = ("cluster/", "processes/", "explain/", "ir/verify")  # of the runtime's files
+RUNTIME_LINES, FLAT_MODULES, IMPORTS, COMPLEXITY, REQUEST_ARGUMENTS = 9440, 6, 25, 15, 4
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,
@@ -118,7 +118,15 @@ def runtime_faults(root: Path = RUNTIME) -> Iterator[str]:
 
 
 def _module_faults(tree: ast.Module) -> Iterator[str]:
-    imports = sum(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.walk(tree))
+    types = {  # imports for type checkers alone
+        id(inner) for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in node.body
+    }  # fmt: skip
+    imports = sum(
+        isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in types
+        for node in ast.walk(tree)
+    )
     if imports > IMPORTS:
         yield f"{imports} import statements, more than {IMPORTS}"
     for node in ast.walk(tree):

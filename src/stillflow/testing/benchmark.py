@@ -17,7 +17,7 @@ from stillflow._export import export
 from stillflow.platform import tf_logging
 
 if TYPE_CHECKING:
-    from stillflow.runtime.tracing.timeline import Timeline
+    from stillflow.profiler.timeline import Timeline
 
 
 GLOBAL_BENCHMARK_REGISTRY: set[type] = set()

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from stillflow.graph.operation import Operation
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer

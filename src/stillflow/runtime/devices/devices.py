@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from stillflow import errors
 from stillflow.graph.device import canonical_name
+from stillflow.graph.lazy import torch
 
 
 class Gpu(NamedTuple):
@@ -126,8 +127,6 @@ class DeviceAttributes:
     @property
     def torch_device(self) -> torch.device:
         """The torch device."""
-        import torch
-
         return torch.device(self.torch_name)
 
     def __repr__(self) -> str:

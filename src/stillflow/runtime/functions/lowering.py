@@ -10,7 +10,6 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.control_flow.switch import (
     enter_op,

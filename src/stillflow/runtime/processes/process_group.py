@@ -22,8 +22,8 @@ import torch
 
 from stillflow import errors
 from stillflow.graph.dtypes import as_dtype
+from stillflow.ops.values import from_array
 from stillflow.runtime.interrupts import Waits
-from stillflow.runtime.ir.values import from_array
 from stillflow.runtime.processes import rendezvous
 from stillflow.runtime.processes.coordinator import Coordinator
 from stillflow.runtime.processes.requests import Request, disagreement, shared_facts

@@ -169,7 +169,7 @@ def _is_beside(step: Step) -> bool:
     if _begins(step):
         return True
     beside = step.op.card.beside
-    return _processors() > 1 and bool(beside(step.op) if callable(beside) else beside)
+    return processors() > 1 and bool(beside(step.op) if callable(beside) else beside)
 
 
 def _begins(step: Step) -> bool:
@@ -207,7 +207,7 @@ def _help(*begun: Pending) -> None:
         call.work()
 
 
-def _result(begun: Pending) -> Array:
+def _result(begun: Pending) -> Any:
     return begun.result()
 
 
