@@ -35,6 +35,8 @@ _NO_CODE = {
     tokenize.ENDMARKER,
 }  # fmt: skip
 _DECISIONS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.match_case)
+ANY_SHARE = 0.15
+COMMENTS = {"# type: ignore": 200, "# noqa": 60, "# ruff: noqa": 5}
 
 
 def faults(name: str, text: str, tree: ast.Module) -> Iterator[str]:
@@ -81,6 +83,26 @@ def changelog_faults() -> Iterator[str]:
         )
     entries = Counter(line for line in lines if line)
     yield from (f"CHANGELOG.md: twice: {line}" for line, count in entries.items() if count > 1)
+
+
+def tally(text: str, tree: ast.Module) -> Counter[str]:
+    """Count functions, those that return a bare `Any`, and comments that silence a check."""
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    bare = [each for each in functions if each.returns and ast.unparse(each.returns) == "Any"]
+    comments = {kind: text.count(kind) for kind in COMMENTS}
+    return Counter({"functions": len(functions), "Any": len(bare), **comments})
+
+
+def typing_faults(counts: Counter[str]) -> Iterator[str]:
+    """Yield a line for each budget of types and of silenced checks that is overrun."""
+    share = counts["Any"] / counts["functions"]
+    if share > ANY_SHARE:
+        yield f"{share:.1%} of functions return a bare Any, more than {ANY_SHARE:.0%}"
+    for kind, most in COMMENTS.items():
+        if counts[kind] > most:
+            yield f"{counts[kind]} comments '{kind}', more than {most}"
 
 
 def code_lines(text: str) -> int:
@@ -146,6 +168,7 @@ def complexity(function: ast.AST) -> int:
 
 def main() -> int:
     found = [*changelog_faults(), *runtime_faults()]
+    counts: Counter[str] = Counter()
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()

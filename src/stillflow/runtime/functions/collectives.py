@@ -12,16 +12,26 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph.card import Card
+from stillflow.graph.card import op as registered
 from stillflow.graph.device import merge_over
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.collective import gathered_rows_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.math import binary, division
+from stillflow.ops.values import from_array
 from stillflow.runtime.functions.inlining import Call, Inliner
-from stillflow.runtime.ir.values import from_array
 from stillflow.runtime.processes import kernels
 from stillflow.runtime.processes.transfers import PRODUCT, SUM
 
+# Operations of a group whose other members are in other processes.
+across_card = registered(
+    "_AcrossProcesses(input: T) -> data: T\nT: type\nkind: string\ndetail: list(int)\nkey: string",
+    effect="network",
+)
+received_card = registered(
+    "_FromAnotherProcess() -> data: T\nT: type\nshape: shape\nkey: string", effect="network"
+)
+_ANY_ROOT = -1  # of a rank that receives: the one that sends tells
 _HERE = "/job:localhost/replica:0/task:0/device:CPU:0"
 _MERGES = {b"Add": binary.add_v2_op, b"Mul": binary.mul_op}
 _REDUCTIONS = {b"Add": SUM, b"Mul": PRODUCT}
@@ -40,12 +50,15 @@ def _members(call: Call) -> list[Operation]:
         if other.type in COLLECTIVES
         and (other.attrs["group_key"], other.attrs["instance_key"]) == key
     ]  # fmt: skip
-    size = op.attrs["group_size"]
-    if len(found) != size:
-        raise errors.unimplemented(
+    size, processes = op.attrs["group_size"], 1
+    if len(found) < size:
+        processes = kernels.cluster().size
+    if len(found) * processes != size:
+        raise errors.UnimplementedError(
+            op.node_def,
+            op,
             f"Stillflow cannot run {op.name}: {len(found)} of the {size} operations of its group "
             "are in this run, and those of other runs cannot be met yet",
-            op,
         )
     return found
 
@@ -53,8 +66,11 @@ def _members(call: Call) -> list[Operation]:
 def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     merge = call.op.attrs["merge_op"]
     if merge not in _MERGES:
-        text = f'merge_op must be one of {{"Add", "Mul"}} but got {merge.decode()}'
-        raise errors.invalid_argument(text, call.op)
+        raise errors.InvalidArgumentError(
+            call.op.node_def,
+            call.op,
+            f'merge_op must be one of {{"Add", "Mul"}} but got {merge.decode()}',
+        )
     members = _members(call)
     total = _input_of(inliner, call, members[0])
     for number, member in enumerate(members[1:]):
@@ -68,7 +84,53 @@ def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     return _done(inliner, call, total)
 
 
-def _gather(inliner: Inliner, call: Call) -> Any:
+def _key(call: Call) -> bytes:
+    """Return the name by which processes match a member: by its place among those of each."""
+    attrs, place = call.op.attrs, _members(call).index(call.op)
+    return f"collective {attrs['group_key']} {attrs['instance_key']} {place}".encode()
+
+
+def _across(inliner: Inliner, call: Call, own: Tensor, kind: str, detail: list[int]) -> Tensor:
+    """Return the result of all processes; this one's own where it has the whole group."""
+    if len(_members(call)) == call.op.attrs["group_size"]:
+        return own
+    op = inliner.add(
+        across_card, [own], f"{call.name}/processes", call.op, kind=kind.encode(), detail=detail,
+        key=_key(call),
+    )  # fmt: skip
+    return op._outputs[0]
+
+
+@across_card.shape
+def across_shape(node: Any) -> Any:
+    dims = node.dims(0)
+    return (None, *dims[1:]) if dims and node.kind == b"allgather" else dims
+
+
+@across_card.kernel
+def across_kernel(node: Any) -> Any:
+    kind, detail = node.kind.decode(), list(node.detail)
+    if kind == "allreduce":
+        detail = [*detail, 1.0, 1.0]
+    name = node.key.decode()
+    function = kernels.Collective(node, kernels.of_cluster, kind, detail, name)
+    return node.call(function, node.inputs[0])
+
+
+received_card.shape(lambda node: node.op.attrs["shape"]._dims)
+
+
+@received_card.kernel
+def received_kernel(node: Any) -> Any:
+    dtype, dims = node.T, node.out_dims()
+    empty = from_array(np.zeros(dims, dtype.as_numpy_dtype))
+    function = kernels.Collective(
+        node, kernels.of_cluster, "broadcast", [_ANY_ROOT], node.key.decode(), dtype.name
+    )
+    return lambda: function(empty)
+
+
+def _gather(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     members = sorted(_members(call), key=lambda op: merge_over(_HERE, op.device))
     given = [_input_of(inliner, call, member) for member in members]
     if len(given) == 1:
