@@ -293,7 +293,7 @@ TABLE = {
     "contrib.eager.in_eager_mode": "graph.eager_mode:executing_eagerly",
     "contrib.eager.inf_callback": "eager.callbacks:inf_callback",
     "contrib.eager.inf_nan_callback": "eager.callbacks:inf_nan_callback",
-    "contrib.eager.list_devices": "runtime.devices.devices:list_devices",
+    "contrib.eager.list_devices": "platform.config:list_devices",
     "contrib.eager.make_template": "variables.template:make_template_internal",
     "contrib.eager.metrics.Accuracy": "stillflow_contrib.eager.metrics:Accuracy",
     "contrib.eager.metrics.BinaryAccuracy": "stillflow_contrib.eager.metrics:BinaryAccuracy",

@@ -83,7 +83,7 @@ def get_optimizer_jit() -> bool:
 
 @export("config.optimizer.set_jit")
 def set_optimizer_jit(enabled: bool) -> None:
-    """Has graphs compiled, or not."""
+    """Turn the compilation of graphs on or off."""
     SETTINGS.jit = enabled
 
 
