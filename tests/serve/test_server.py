@@ -291,7 +291,8 @@ def test_the_command(tmp_path: Path, serve: Any) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGTERM")
 def test_a_signal_ends_a_server_that_waits_for_its_model(tmp_path: Path) -> None:
-    pytest.importorskip("grpc")
+    for package in ("grpc", "starlette", "uvicorn"):
+        pytest.importorskip(package)
     command = [
         sys.executable, "-m", "stillflow", "serve", "--port=0", "--rest_api_port=-1",
         f"--model_base_path={tmp_path}",

@@ -100,3 +100,40 @@ def test_elastic_training_says_by_name_that_it_is_not_supported(hvd) -> None:
         hvd.elastic.run(lambda state: None)
     with pytest.raises(tf.errors.UnimplementedError, match="part of the ranks"):
         hvd.init([1])
+
+
+def test_utilities_know_tensorflow_alone(hvd) -> None:
+    util = importlib.import_module("horovod.common.util")
+    util.check_extension("horovod.tensorflow", "HOROVOD_WITH_TENSORFLOW", __file__)
+    with pytest.raises(ImportError, match="Extension horovod"):
+        util.check_extension("horovod.torch", "HOROVOD_WITH_PYTORCH", __file__)
+    assert util.extension_available("tensorflow") and not util.extension_available("torch")
+    assert util.split_list(list(range(7)), 3) == [[0, 1, 2], [3, 4], [5, 6]]
+
+
+def test_synchronized_batch_norm_of_one_rank_is_batch_norm(hvd) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(4, 3) ** 2
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = hvd.SyncBatchNormalization(axis=-1)(x, training=True)
+        expected = tf.keras.layers.BatchNormalization(axis=-1, fused=False)(x, training=True)
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(*session.run([found, expected]))
+    with pytest.raises(ValueError, match="fused=True"):
+        hvd.SyncBatchNormalization(fused=True)
+
+
+def test_a_model_is_loaded_with_its_optimizer_distributed(hvd, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("h5py")
+    monkeypatch.setitem(sys.modules, "keras", None)  # as where the package is not installed
+    path = str(tmp_path / "model.h5")
+    with tf.Graph().as_default(), tf.Session():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+        model.compile(tf.keras.optimizers.SGD(0.25), "mse")
+        model.save(path)
+        expected = model.get_weights()
+    with tf.Graph().as_default(), tf.Session():
+        loaded = importlib.import_module("horovod.keras").load_model(path)
+        np.testing.assert_array_equal(loaded.get_weights()[0], expected[0])
+        names = [kind.__name__ for kind in type(loaded.optimizer).__mro__]
+        assert "SGD" in names[1:]  # below the class whose gradients are reduced
+        assert tf.keras.backend.get_value(loaded.optimizer.lr) == 0.25

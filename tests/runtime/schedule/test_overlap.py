@@ -226,7 +226,7 @@ class Begins:
 
 @pytest.mark.parametrize("processors", [1, 2])
 def test_kernels_that_begin_their_work_do_so_when_their_input_is_there(monkeypatch, processors):
-    monkeypatch.setattr(overlap, "_processors", lambda: processors)
+    monkeypatch.setattr(overlap, "processors", lambda: processors)
     steps = [
         call("Mul", "grad_2", "x_2", "dy"), call("Mul", "dx", "dy", "w_2"),
         call("Mul", "grad_1", "x_1", "dx"), call("Neg", "sent_1", "grad_1"),

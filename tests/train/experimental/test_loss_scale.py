@@ -76,7 +76,8 @@ def test_scales_are_found_by_number_or_name():
 @pytest.fixture
 def fresh(monkeypatch):
     """No session was made yet, and nothing is enabled; both are so again afterwards."""
-    monkeypatch.setattr(settings, "_settings", settings._Settings())
+    for name, value in vars(settings.Settings()).items():
+        monkeypatch.setattr(settings.SETTINGS, name, value)
     monkeypatch.setattr(state, "non_mixed_precision_session_created", False)
     yield
     state.mixed_precision_graph_rewrite_is_enabled = False

@@ -7,10 +7,12 @@ in the graph; NumPy of today asks each of them for its values, which it does not
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.facade.revive.after import after_import
-from stillflow.graph.arrays import Array
+
+if TYPE_CHECKING:
+    from stillflow.graph.arrays import Array
 
 _SYMBOLIC = "Cannot convert a symbolic Tensor"
 _MAKERS = ("array", "asarray", "asanyarray")

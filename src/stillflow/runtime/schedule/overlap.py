@@ -77,7 +77,7 @@ def overlap(graph: StepGraph) -> None:
 
     Steps under a condition stay as they are.
     """
-    if processors() == 1 or not any(_is_beside(step) for step in graph):
+    if not any(_is_beside(step) for step in graph):
         return
     late: set[int] = set()  # of steps, by `id`
     first: set[int] = set()
