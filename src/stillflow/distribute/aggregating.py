@@ -16,7 +16,6 @@ from stillflow.variables.base import VariableV2
 
 if TYPE_CHECKING:
     from stillflow.variables.base import VariableAggregation
-    from stillflow.variables.resource_variable import ResourceVariable, UnreadVariable
 
 
 def _of_shared(name: str) -> Any:
@@ -26,7 +25,7 @@ def _of_shared(name: str) -> Any:
 def _aggregated(name: str, text: str) -> Callable[..., Any]:
     """Return the method that assigns what replicas give, aggregated."""
 
-    def method(self: AggregatingVariable, *args: Any, **kwargs: Any) -> UnreadVariable:
+    def method(self: AggregatingVariable, *args: Any, **kwargs: Any) -> Any:
         return assign_in_all(
             self, lambda where: self._v, assigner(name), args, kwargs, "AggregatingVariable"
         )
@@ -77,7 +76,7 @@ class AggregatingVariable(Delegate, VariableV2):
         """Return the variable itself."""
         return self._v
 
-    def _get_as_operand(self) -> ResourceVariable:
+    def _get_as_operand(self) -> Any:
         return self._v
 
     @property

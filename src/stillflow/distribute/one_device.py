@@ -23,7 +23,6 @@ from stillflow.ops.constants import constant
 if TYPE_CHECKING:
     from stillflow.data.dataset_v1 import DatasetV1Adapter
     from stillflow.distribute.steps import MultiStepContext
-    from stillflow.variables.resource_variable import ResourceVariable
 
 
 class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
@@ -40,7 +39,7 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
 
     # ---- variables
 
-    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> ResourceVariable:
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         beside = kwargs.pop("colocate_with", None)
         if beside is None:
             with device(self._device):

@@ -65,7 +65,7 @@ class DistributedValues:
         raise NotImplementedError("This method should be overridden by sub-classes")
 
     @property
-    def primary(self) -> ResourceVariable:
+    def primary(self) -> Any:
         """The first part."""
         return self._values[0]
 

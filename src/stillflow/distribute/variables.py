@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,6 @@ from stillflow.train.saveables import (
     SaveSpec,
 )
 from stillflow.variables.base import VariableAggregation, VariableV2
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable, UnreadVariable
-
 
 _HOW_TO_AGGREGATE = (
     "You must specify an aggregation method to update a {kind} in Replica Context. You can do so "
@@ -129,7 +125,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
             return self._initializer_op
         return group(*(value.initializer for value in self._values))
 
-    def _get_closest(self) -> ResourceVariable:
+    def _get_closest(self) -> Any:
         """Return the part of this replica, of the current device, or the first one."""
         if replica_context := context.get_replica_context():
             return self._device_map.select_for_current_replica(self._values, replica_context)
@@ -327,7 +323,7 @@ class _MirroredSaveable(ResourceVariableSaveable):
         return group(*(_on_device(v, "assign", tensor) for v in self._variable.values))
 
 
-def _on_device(variable: Any, method: str, tensor: Any) -> UnreadVariable:
+def _on_device(variable: Any, method: str, tensor: Any) -> Any:
     with device(variable.device):
         return getattr(variable, method)(tensor)
 
@@ -359,7 +355,7 @@ class SyncOnReadVariable(DistributedVariable):
         """Add to this replica's part, or to each of them."""
         return self._change_all("assign_add", args, kwargs)
 
-    def assign_sub(self, *args: Any, **kwargs: Any) -> UnreadVariable:
+    def assign_sub(self, *args: Any, **kwargs: Any) -> Any:
         """Subtracts from this replica's part, or from each of them."""
         return self._change_all("assign_sub", args, kwargs)
 

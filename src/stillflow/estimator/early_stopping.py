@@ -6,7 +6,7 @@ import operator
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.files import gfile
@@ -17,10 +17,6 @@ from stillflow.summary.writer import summary_iterator
 from stillflow.train.global_step import get_global_step
 from stillflow.train.hook_timer import SecondOrStepTimer
 from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 _EVENT_FILES = "events.out.tfevents.*"
 
@@ -202,7 +198,7 @@ def stop_if_no_decrease_hook(
     )  # fmt: skip
 
 
-def _stop_variable() -> RefVariable:
+def _stop_variable() -> Any:
     """Return the variable by which the chief tells other workers to stop."""
     with tf.variable_scope("signal_early_stopping", values=[], reuse=tf.AUTO_REUSE):
         return tf.get_variable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import namedtuple
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import stillflow as tf
 from stillflow.feature_column import base
@@ -29,9 +29,6 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.train.tracking.base import AutoTrackable
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 def _combined(column: Any, cache: Any, state: Any, weights: Callable[[], Any]) -> Tensor:
@@ -89,7 +86,7 @@ class _SharedEmbeddingColumn(
     def _transform_feature(self, inputs: Any) -> Any:
         return inputs.get(self.categorical_column)
 
-    def _weights(self, state: ScopeState) -> RefVariable:
+    def _weights(self, state: ScopeState) -> Any:
         shape = (num_buckets_of(self.categorical_column), self.dimension)
         name = self.shared_embedding_collection_name
         shared = tf.get_collection(name)
@@ -162,7 +159,7 @@ class SharedEmbeddingColumnCreator(AutoTrackable):
         return SharedEmbeddingColumn(categorical_column, self, combiner, max_norm)
 
     @property
-    def embedding_weights(self) -> RefVariable:
+    def embedding_weights(self) -> Any:
         """The vectors in the current graph."""
         graph = tf.get_default_graph()
         if graph not in self._made:
@@ -229,7 +226,7 @@ class SharedEmbeddingColumn(
         """Return the transformed ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
-    def _weights(self) -> RefVariable:
+    def _weights(self) -> Any:
         return self.shared_embedding_column_creator.embedding_weights
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Tensor:

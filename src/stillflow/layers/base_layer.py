@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -54,10 +54,6 @@ from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import deprecation, tf_inspect
 from stillflow.variables.module import Module
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 _Build = TypeVar("_Build", bound=Callable[..., Any])
 _OPTIONS = {
@@ -476,7 +472,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return self(inputs, *args, **kwargs)
 
     @deprecation.deprecated(None, "Please use `layer.add_weight` method instead.")
-    def add_variable(self, *args: Any, **kwargs: Any) -> RefVariable:
+    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
         """Return the same as `add_weight`."""
         return self.add_weight(*args, **kwargs)
 

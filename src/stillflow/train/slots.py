@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.distribute.context import get_strategy
 from stillflow.graph.graph import Graph, get_default_graph
@@ -11,9 +11,6 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.train import slot_creator
 from stillflow.variables.base import Variable
 from stillflow.variables.resource_variable import is_resource_variable
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
 
 
 def graph_of(var: Any) -> Graph | None:
@@ -136,7 +133,7 @@ class Slots:
         make = slot_creator.create_slot_with_initializer
         return self._find_or_make(var, slot_name, make, initializer, shape, dtype, op_name)
 
-    def make_restored_slot(self, var: Any, slot_name: str, value: Any) -> ResourceVariable:
+    def make_restored_slot(self, var: Any, slot_name: str, value: Any) -> Any:
         """Return the slot of `var` that a checkpoint has, before the optimizer itself needs it."""
         return self._get_or_make_slot(var, value, slot_name, self._name)  # type: ignore[attr-defined]
 

@@ -35,10 +35,9 @@ from stillflow.variables import collections as variables
 
 if TYPE_CHECKING:
     from stillflow.runtime.session.session import Session
-    from stillflow.variables.ref_variable import RefVariable
 
 
-def _first_of(key: str) -> RefVariable | None:
+def _first_of(key: str) -> Any:
     """Return the first thing in a collection, or None."""
     found = get_collection(key)
     if len(found) > 1:

@@ -7,7 +7,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import get_collection_ref, graph_from_inputs
@@ -21,10 +21,6 @@ from stillflow.variables.scope import AUTO_REUSE as AUTO_REUSE
 from stillflow.variables.scope import VariableScope as VariableScope
 from stillflow.variables.scope import either
 from stillflow.variables.store import VariableStore
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 # Settings of a scope for its variables, which inner scopes inherit.
 _SETTINGS = (
@@ -176,7 +172,7 @@ def get_local_variable(
     constraint: Any = None,
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
-) -> RefVariable:
+) -> Any:
     """`get_variable` for a variable of the collection LOCAL_VARIABLES, which is not trained."""
     del trainable
     return get_variable(

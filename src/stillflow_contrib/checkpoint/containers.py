@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.train.tracking.base import is_trackable
 from stillflow.train.tracking.data_structures import TrackableDataStructure
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.checkpoint.UniqueNameTracker")
@@ -20,7 +17,7 @@ class UniqueNameTracker(TrackableDataStructure):
         super().__init__()
         self._counts: dict[str, int] = {}
 
-    def track(self, trackable: Any, base_name: str) -> RefVariable:
+    def track(self, trackable: Any, base_name: str) -> Any:
         """Make an object a part.
 
         Args:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow_contrib.constrained_optimization.projections import project_multipliers
 from stillflow_contrib.constrained_optimization.two_players import TwoPlayerOptimizer
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import UnreadVariable
 
 
 @export("contrib.constrained_optimization.AdditiveExternalRegretOptimizer")
@@ -55,7 +52,7 @@ class AdditiveExternalRegretOptimizer(TwoPlayerOptimizer):
         loss = objective + penalty
         return loss, tf.cast(constraints, multipliers.dtype)
 
-    def _projection_op(self, state: Any, name: str | None = None) -> UnreadVariable:
+    def _projection_op(self, state: Any, name: str | None = None) -> Any:
         with tf.colocate_with(state):
             if self._maximum_multiplier_radius:
                 projected = project_multipliers(state, self._maximum_multiplier_radius)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -15,9 +15,6 @@ from stillflow_contrib.constrained_optimization.projections import (
     project_stochastic_matrix,
 )
 from stillflow_contrib.constrained_optimization.two_players import TwoPlayerOptimizer
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import UnreadVariable
 
 
 class _SwapRegretOptimizer(TwoPlayerOptimizer):
@@ -66,7 +63,7 @@ class AdditiveSwapRegretOptimizer(_SwapRegretOptimizer):
     def _stochastic_matrix(self, state: Any) -> Any:
         return state
 
-    def _projection_op(self, state: Any, name: str | None = None) -> UnreadVariable:
+    def _projection_op(self, state: Any, name: str | None = None) -> Any:
         with tf.colocate_with(state):
             return tf.assign(state, project_stochastic_matrix(state), name=name)
 
@@ -120,7 +117,7 @@ class MultiplicativeSwapRegretOptimizer(_SwapRegretOptimizer):
     def _stochastic_matrix(self, state: Any) -> Tensor:
         return tf.exp(state)
 
-    def _projection_op(self, state: Any, name: str | None = None) -> UnreadVariable:
+    def _projection_op(self, state: Any, name: str | None = None) -> Any:
         with tf.colocate_with(state):
             size = state.get_shape().dims[0].value
             least = tf.log(self._minimum_multiplier_radius / tf.to_float(size))

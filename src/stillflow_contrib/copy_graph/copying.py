@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.variables.base import Variable
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 # In any scope these stay unchanged; other collections get its name in front.
 _SHARED = (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES)
@@ -30,7 +26,7 @@ def _collections(element: Any) -> list[Any]:
 
 
 @export("contrib.copy_graph.copy_variable_to_graph")
-def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") -> RefVariable:
+def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") -> Any:
     """Return a variable of the same name and collections in another graph.
 
     Args:

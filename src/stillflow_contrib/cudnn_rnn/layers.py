@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph import dtypes
@@ -28,10 +28,6 @@ from stillflow_contrib.cudnn_rnn.modes import (
     directions_of,
 )
 from stillflow_contrib.cudnn_rnn.networks import cudnn_rnn, cudnn_rnn_canonical_to_opaque_params
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 _DTYPES = (dtypes.float16, dtypes.float32, dtypes.float64)
 
@@ -160,7 +156,7 @@ class _CudnnRNN(Layer):
             self._create_saveable()
         self.built = True
 
-    def _tracking(self, getter: Any, *args: Any, **kwargs: Any) -> RefVariable:
+    def _tracking(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
         variable = getter(*args, **kwargs)
         trained = kwargs.get("trainable", True)
         mine = self._trainable_weights if trained else self._non_trainable_weights

@@ -115,7 +115,7 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
       expected_shapes: shapes, in the structure of the elements.
     """
 
-    def _check_shape(*elements: Any) -> tuple[Tensor]:
+    def _check_shape(*elements: Any) -> tuple[Tensor, ...]:
         pairs = zip(nest.flatten(expected_shapes), nest.flatten(elements), strict=False)
         return nest.pack_sequence_as(
             elements, [with_shape(shape, tensor) if shape else tensor for shape, tensor in pairs]

@@ -5,17 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.train.tracking.base import Trackable
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
-
 
 _NOT_IN_SCOPES = re.compile("[^A-Za-z0-9.]")
 
@@ -118,7 +114,7 @@ class Metric(Trackable):
 
     def add_variable(
         self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None
-    ) -> ResourceVariable:
+    ) -> Any:
         """Make a variable; for `build`.
 
         Raises:

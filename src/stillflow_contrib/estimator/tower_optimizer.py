@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -14,10 +14,6 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.losses.reduction import Reduction
 from stillflow.train.optimizer import Optimizer
 from stillflow.util.deprecation import deprecated
-
-if TYPE_CHECKING:
-    from stillflow.train.momentum import MomentumOptimizer
-
 
 towers_moved = deprecated(
     "2018-05-31", "Please use `tf.contrib.distribute.MirroredStrategy` instead."
@@ -159,7 +155,7 @@ class TowerOptimizer(Optimizer):
             summed = [(sum_on_device(grads, var.device), var) for var, grads in by_variable.items()]
         return optimizer.apply_gradients(summed, global_step=global_step, **kwargs)
 
-    def _get_optimizer(self) -> MomentumOptimizer:
+    def _get_optimizer(self) -> Any:
         if callable(self._optimizer_or_optimizer_fn):
             self._optimizer_or_optimizer_fn = self._optimizer_or_optimizer_fn()
         self._graph_state().optimizer_used = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,6 @@ import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 FULL_COVARIANCE = "full"
 DIAG_COVARIANCE = "diag"
@@ -129,19 +125,19 @@ class GmmAlgorithm:
         """Return the operation of a step."""
         return tf.group(*self._train_ops)
 
-    def is_initialized(self) -> RefVariable:
+    def is_initialized(self) -> Any:
         """Return a bool variable: whether means and covariances are set."""
         return self._initialized
 
-    def alphas(self) -> RefVariable:
+    def alphas(self) -> Any:
         """Return the variable of weights [num_classes]."""
         return self._alpha
 
-    def clusters(self) -> RefVariable:
+    def clusters(self) -> Any:
         """Return the variable of means [num_classes, 1, width]."""
         return self._means
 
-    def covariances(self) -> RefVariable:
+    def covariances(self) -> Any:
         """Return the variable of covariances [num_classes, width, width], or variances."""
         return self._covs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -14,9 +14,6 @@ from stillflow_contrib.factorization.wals_model import WALSModel
 from stillflow_contrib.learn.estimator import Estimator
 from stillflow_contrib.learn.mode_keys import ModeKeys
 from stillflow_contrib.learn.model_fn_ops import ModelFnOps
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.factorization.WALSMatrixFactorization")
@@ -169,7 +166,7 @@ class _Progress:
         return processed.initializer, train_op
 
 
-def _variable(value: Any, name: str) -> RefVariable:
+def _variable(value: Any, name: str) -> Any:
     collections = [tf.GraphKeys.GLOBAL_VARIABLES]
     return tf.Variable(value, trainable=False, name=name, collections=collections)
 

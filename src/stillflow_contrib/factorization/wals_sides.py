@@ -6,13 +6,10 @@ import dataclasses
 import numbers
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.operation import Operation, Tensor
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @dataclasses.dataclass(eq=False)
@@ -114,7 +111,7 @@ class Side:
         return shard, tf.where_v2(shard < more, ids % (size + 1), (ids - more) % size)
 
 
-def _temporary(name: str) -> RefVariable:
+def _temporary(name: str) -> Any:
     return tf.Variable(
         1.0, trainable=False, collections=[tf.GraphKeys.LOCAL_VARIABLES], validate_shape=False,
         name=name,

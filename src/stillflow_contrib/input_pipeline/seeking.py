@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow_contrib.ops.input_pipeline import obtain_next_op
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.input_pipeline.obtain_next")
@@ -67,5 +64,5 @@ def seek_next(
             return obtain_next(kept, counter)
 
 
-def _variable(name: str, value: Any, dtype: Any) -> RefVariable:
+def _variable(name: str, value: Any, dtype: Any) -> Any:
     return tf.get_variable(name=name, initializer=value, dtype=dtype, trainable=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.estimator.sdca.model import LinearModel, as_tensor, column_predictions
@@ -14,10 +14,6 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.lookup.mutable_tables import DenseHashTable
 from stillflow.ops.sdca.cards import sdca_shrink_l1_op
 from stillflow.util.deprecation import deprecated
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 _deprecated = deprecated(
     None,
@@ -116,7 +112,7 @@ class SdcaModel(LinearModel):
     def _l2(self) -> float:
         return max(super()._l2(), 1.0)  # less would not do
 
-    def _make_variable(self, initial_value: Any, name: str) -> RefVariable:
+    def _make_variable(self, initial_value: Any, name: str) -> Any:
         return tf.Variable(initial_value, name=name)
 
     def _as_double(self, values: Any) -> Tensor:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.mixed_precision.LossScaleManager")
@@ -84,7 +81,7 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         self._num_good_steps = _variable("good_steps", 0, tf.int32)
         self._num_bad_steps = _variable("bad_steps", 0, tf.int32)
 
-    def get_loss_scale(self) -> RefVariable:
+    def get_loss_scale(self) -> Any:
         """Return the scale, a float32 variable."""
         return self._loss_scale
 
@@ -128,5 +125,5 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         return tf.cond(is_due, shrink, lambda: tf.group(tf.assign_add(bad, 1), tf.assign(good, 0)))
 
 
-def _variable(name: str, start: Any, dtype: Any) -> RefVariable:
+def _variable(name: str, start: Any, dtype: Any) -> Any:
     return tf.Variable(start, name=name, dtype=dtype, trainable=False)

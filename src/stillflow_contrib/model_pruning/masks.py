@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 MASK_COLLECTION = "masks"
 THRESHOLD_COLLECTION = "thresholds"
@@ -43,7 +39,7 @@ def weight_mask_variable(var: Any, scope: Any) -> Any:
         )  # fmt: skip
 
 
-def weight_threshold_variable(var: Any, scope: Any) -> RefVariable:
+def weight_threshold_variable(var: Any, scope: Any) -> Any:
     """Return a variable `threshold`, a scalar of the type of `var`, in a variable scope."""
     with tf.variable_scope(scope):
         return tf.get_variable(

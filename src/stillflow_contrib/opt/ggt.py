@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow_contrib.optimizer_v2.optimizer import OptimizerV2
 from stillflow_contrib.optimizer_v2.state import OptimizerState
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.opt.GGTOptimizer")
@@ -66,20 +63,20 @@ class GGTOptimizer(OptimizerV2):
             state.create_non_slot(initial_value=tf.zeros(shape, dtype=dtype), name=name)
         state.create_non_slot(initial_value=tf.zeros((total,), dtype=dtype), name="flat_grad")
 
-    def _get_non_slot(self, name: str, state: OptimizerState | None = None) -> RefVariable:
+    def _get_non_slot(self, name: str, state: OptimizerState | None = None) -> Any:
         found: Any = self._get_per_graph_state() if state is None else state
         return found.get_non_slot(name)
 
-    def _get_global_step(self, state: OptimizerState | None = None) -> RefVariable:
+    def _get_global_step(self, state: OptimizerState | None = None) -> Any:
         return self._get_non_slot("global_step", state)
 
-    def _get_moment1(self, state: OptimizerState | None = None) -> RefVariable:
+    def _get_moment1(self, state: OptimizerState | None = None) -> Any:
         return self._get_non_slot("moment1", state)
 
-    def _get_grad_buffer(self, state: OptimizerState | None = None) -> RefVariable:
+    def _get_grad_buffer(self, state: OptimizerState | None = None) -> Any:
         return self._get_non_slot("grad_buffer", state)
 
-    def _get_flat_grad(self, state: OptimizerState | None = None) -> RefVariable:
+    def _get_flat_grad(self, state: OptimizerState | None = None) -> Any:
         return self._get_non_slot("flat_grad", state)
 
     def _prepare(self, state: OptimizerState) -> None:

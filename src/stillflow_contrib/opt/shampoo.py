@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,6 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow_contrib.opt.matrix_functions import matrix_inverse_pth_root, matrix_square_root
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import UnreadVariable
-
 
 # Arguments that may be functions of the step, and their names.
 PARAMETERS = (
@@ -111,13 +107,13 @@ class ShampooOptimizer(Optimizer):
     def _apply_dense(self, grad: Tensor, var: Any) -> Tensor:
         return self._apply_gradient(grad, var)
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> UnreadVariable:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         return self._apply_gradient(grad, handle)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Tensor:
         return self._apply_rows(grad.values, grad.indices, var)
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> UnreadVariable:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         return self._apply_rows(grad, indices, handle)
 
     def _apply_rows(self, rows: Tensor, indices: Tensor, var: Any) -> Any:

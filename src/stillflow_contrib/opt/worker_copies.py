@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.train.session_run_hook import SessionRunHook
 
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
-
 CENTER = "global_center_variable"
 
 
-def local_step() -> RefVariable:
+def local_step() -> Any:
     """Return the variable in which a worker counts its own steps."""
     local = [tf.GraphKeys.LOCAL_VARIABLES]
     return tf.get_variable("local_step", initializer=0, trainable=False, collections=local)

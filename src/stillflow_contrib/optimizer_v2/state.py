@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph.api import init_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -11,9 +11,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.math.cast import cast
 from stillflow.train.slots import Slots, current_graph
 from stillflow.variables.base import Variable
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 def _resolved(value: Any, name: str) -> Tensor:
@@ -80,9 +77,7 @@ class OptimizerState(Slots):
         """Return the slot of a variable, made if need be with zeros."""
         return self._zeros_slot(var, slot_name, optional_op_name or self._op_name)
 
-    def create_non_slot(
-        self, initial_value: Any, name: str, colocate_with: Any = None
-    ) -> RefVariable:
+    def create_non_slot(self, initial_value: Any, name: str, colocate_with: Any = None) -> Any:
         """Return a variable of the optimizer as a whole, made if need be.
 
         Args:

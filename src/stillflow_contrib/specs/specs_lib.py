@@ -7,14 +7,10 @@ import operator
 import re
 from collections.abc import Callable as AnyCallable
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph.export import export, export_value
 from stillflow.graph.operation import Tensor
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 QUOTED = export_value(
     "contrib.specs.QUOTED", re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
@@ -106,7 +102,7 @@ class Callable(Composable):
     def __init__(self, f: AnyCallable[[Any], Any]) -> None:
         self.f = f
 
-    def funcall(self, x: Any) -> RefVariable:
+    def funcall(self, x: Any) -> Any:
         """Return the function's result for an input."""
         return self.f(x)
 

@@ -11,7 +11,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow_contrib.timeseries.feature_keys import TrainEvalFeatures
 
 if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable, UnreadVariable
+    from stillflow.variables.resource_variable import UnreadVariable
 
 
 class Moments(NamedTuple):
@@ -41,7 +41,7 @@ class _Sums(NamedTuple):
     overall_feature_sum_of_squares: Any
 
 
-def _variable(name: str, shape: Any, dtype: Any, initializer: Any) -> ResourceVariable:
+def _variable(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
     return tf.get_variable(
         name=name, shape=shape, dtype=dtype, initializer=initializer, trainable=False
     )
@@ -148,7 +148,7 @@ class InputStatisticsFromMiniBatch:
         ) / tf.cast(tf.shape(times)[1] - 1, self._dtype)
         add = tf.assign_add
 
-        def on_its_device(assign: Callable[..., Any], variable: Any, value: Any) -> UnreadVariable:
+        def on_its_device(assign: Callable[..., Any], variable: Any, value: Any) -> Any:
             with tf.device(variable.device):
                 return assign(variable, value(variable))
 

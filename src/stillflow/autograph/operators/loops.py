@@ -210,7 +210,7 @@ def _reduced(
     if no_state:
         constant(0)  # TensorFlow leaves this node in the graph
 
-    def reduce_body(both: Any, item: Any) -> tuple[tuple[Tensor], Any]:
+    def reduce_body(both: Any, item: Any) -> Any:
         values, state = both
         if not no_state:
             set_state(state)

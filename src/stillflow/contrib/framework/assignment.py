@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.search import get_variable_full_name
@@ -12,9 +12,6 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 def _placeholder(var: Any) -> Tensor:
     return tf.placeholder(
@@ -22,7 +19,7 @@ def _placeholder(var: Any) -> Tensor:
     )
 
 
-def _variable_of(name: str) -> RefVariable:
+def _variable_of(name: str) -> Any:
     found = tf.get_collection(GraphKeys.GLOBAL_VARIABLES, name)
     if not found:
         raise ValueError(f"Variable {name} wasn't found")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.variables.variable_scope import VariableScope
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.framework.get_variables", "contrib.slim.get_variables")
@@ -87,7 +84,7 @@ def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
 
 
 @export("contrib.framework.get_unique_variable", "contrib.slim.get_unique_variable")
-def get_unique_variable(var_op_name: str) -> RefVariable:
+def get_unique_variable(var_op_name: str) -> Any:
     """Return the global variable of a full name.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
@@ -11,13 +11,10 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 def _special(
     collection: str, initial_value: Any, validate_shape: bool, name: Any, use_resource: Any
-) -> RefVariable:
+) -> Any:
     return tf.Variable(
         initial_value, trainable=False, collections=[collection], validate_shape=validate_shape,
         use_resource=use_resource, name=name,
@@ -27,7 +24,7 @@ def _special(
 @export("contrib.framework.local_variable", "contrib.slim.local_variable")
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: Any = None, use_resource: Any = None
-) -> RefVariable:
+) -> Any:
     """Make a variable that is not trained, in the collection LOCAL_VARIABLES.
 
     Args:
@@ -39,7 +36,7 @@ def local_variable(
 @export("contrib.framework.global_variable", "contrib.slim.global_variable")
 def global_variable(
     initial_value: Any, validate_shape: bool = True, name: Any = None, use_resource: Any = None
-) -> RefVariable:
+) -> Any:
     """Make a variable that is not trained, in the collection GLOBAL_VARIABLES.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
@@ -14,9 +14,6 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.layers.core import Dense
 from stillflow.variables.initializers import Zeros
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 @export("contrib.layers.fully_connected", "contrib.slim.fully_connected")
@@ -75,9 +72,7 @@ def fully_connected(
         return outputs_of(Dense, sc, inputs, given, units=num_outputs)
 
 
-def _legacy_variable(
-    name: str, shape: Any, dtype: Any, collections: Any, **options: Any
-) -> RefVariable:
+def _legacy_variable(name: str, shape: Any, dtype: Any, collections: Any, **options: Any) -> Any:
     everywhere = [*(collections or []), GraphKeys.GLOBAL_VARIABLES]
     return tf.get_variable(
         name, shape=shape, dtype=dtype, collections=list(dict.fromkeys(everywhere)), **options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -11,10 +11,6 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.layers.base import Layer
 from stillflow.layers.input_spec import InputSpec
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 _CHANNEL_AXES = {"channels_first": 1, "channels_last": -1}
 
@@ -109,7 +105,7 @@ class GDN(Layer):
         self.gamma = tf.square(_at_least(gamma, gamma_bound)) - pedestal
         self.built = True
 
-    def _root(self, name: str, shape: list[int], initializer: Any) -> RefVariable:
+    def _root(self, name: str, shape: list[int], initializer: Any) -> Any:
         return self.add_variable(
             name, shape=shape, initializer=initializer, dtype=self.dtype, trainable=True
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
@@ -14,11 +14,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.variables.initializers import Constant, Ones
 
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
-
-def _temperature(value: Any, variables_collections: Any, trainable: bool) -> RefVariable:
+def _temperature(value: Any, variables_collections: Any, trainable: bool) -> Any:
     collections = get_variable_collections(variables_collections, "temperature")
     return model_variable(
         "temperature", shape=(), dtype=tf.float32,

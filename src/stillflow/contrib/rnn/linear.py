@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.operation import Tensor
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 def _width(args: list[Any]) -> int:
@@ -73,7 +70,7 @@ class Linear:
         return tf.nn.bias_add(result, self._biases) if self._build_bias else result
 
 
-def bias_variable(outer: Any, size: int, dtype: Any, initializer: Any = None) -> RefVariable:
+def bias_variable(outer: Any, size: int, dtype: Any, initializer: Any = None) -> Any:
     """Return a bias in the scope `outer`, never split into parts."""
     with tf.variable_scope(outer) as inner:
         inner.set_partitioner(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.estimator.trees.columns import transform, transformed_features, width
@@ -13,15 +13,11 @@ from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.functional.branches import cond
 
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
-
-
 # Of an example that is in no tree yet.
 NO_NODE = -1
 
 
-def local_variable(initial_value: Any, name: str) -> ResourceVariable:
+def local_variable(initial_value: Any, name: str) -> Any:
     """Return a resource variable of any shape that is not trained."""
     return tf.Variable(
         initial_value, trainable=False, validate_shape=False, name=name, use_resource=True

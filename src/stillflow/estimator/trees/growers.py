@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.estimator.trees.resources import PruningMode, QuantileAccumulator, TreeEnsemble
@@ -18,9 +18,6 @@ from stillflow.ops.functional.branches import cond
 from stillflow.ops.math.comparison import greater_equal
 from stillflow.ops.math.reductions import reduce_mean, reduce_min
 from stillflow.ops.queues.accumulator_classes import ConditionalAccumulator
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import UnreadVariable
 
 
 class TreeSettings(NamedTuple):
@@ -87,7 +84,7 @@ class EnsembleGrower:
             with tf.control_dependencies([flush]):
                 return are_boundaries_ready.assign(True).op
 
-    def center_bias(self, needed: Any, gradients: Any, hessians: Any) -> UnreadVariable:
+    def center_bias(self, needed: Any, gradients: Any, hessians: Any) -> Any:
         """Move the first leaf to where the loss is least.
 
         Args:
@@ -106,7 +103,7 @@ class EnsembleGrower:
         """
         return self._grow(stats, nodes)
 
-    def _center(self, needed: Any, gradient: Any, hessian: Any) -> UnreadVariable:
+    def _center(self, needed: Any, gradient: Any, hessian: Any) -> Any:
         goes_on = center_bias_op(
             self._ensemble.resource_handle, gradient, hessian, self._settings.l1,
             self._settings.l2,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import stillflow as tf
 from stillflow.facade.tf0.reordered import is_scalar
 from stillflow.graph.static_value import static_value
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 def reverse(tensor: Any, dims: Any, name: str | None = None) -> Any:
@@ -47,7 +44,7 @@ def resize_images(images: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None,
-                 *args: Any, **kwargs: Any) -> RefVariable:  # fmt: skip
+                 *args: Any, **kwargs: Any) -> Any:  # fmt: skip
     """Return the variable of a name in the current scope, as `tf.get_variable` does.
 
     Without an initializer of its own or the scope's, a variable begins with the uniform unit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from stillflow.layers.names import default_counts, reset_counts
 from stillflow.layers.node import int_shape as _int_shape
 from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.variables.base import VariableV2
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
 
 
 @export("keras.backend.backend")
@@ -162,7 +159,7 @@ def _filled(fill: Any, shape: Any, dtype: Any, name: Any) -> Any:
 
 
 @export("keras.backend.zeros")
-def zeros(shape: Any, dtype: Any = None, name: Any = None) -> ResourceVariable:
+def zeros(shape: Any, dtype: Any = None, name: Any = None) -> Any:
     """Return a variable of zeros; a tensor if its shape is not known."""
     return _filled(tf.zeros, shape, dtype, name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,6 @@ from stillflow.keras.layers.embeddings import Embedding
 from stillflow.layers.node import int_shape
 from stillflow.protos import ProjectorConfig
 from stillflow.train.saver import Saver
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 CHECKPOINT = "keras_embedding.ckpt"
 
@@ -50,7 +46,7 @@ class Projections:
         self._metadata = metadata
         tf.keras.backend.get_session().run(tf.variables_initializer(list(self._kept.values())))
 
-    def _variable(self, layer: Any) -> RefVariable:
+    def _variable(self, layer: Any) -> Any:
         size = int(np.prod(int_shape(layer.output)[1:]))
         return tf.Variable(tf.zeros((len(self._data[0]), size)), name=layer.name + "_embedding")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.keras.backend.session import get_session, get_value
 from stillflow.keras.engine import datasets, generators
 from stillflow.layers.base_layer import Layer
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
 
 
 class PreprocessingLayer(Layer):
@@ -86,7 +83,7 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
 
     def _add_state_variable(
         self, name: str, shape: Any, dtype: Any, initializer: Any = None, **kwargs: Any
-    ) -> ResourceVariable:
+    ) -> Any:
         """Add a variable that `adapt` sets, with the arguments of `add_weight`."""
         variable = self.add_weight(
             name=name, shape=shape, dtype=dtype, initializer=initializer, regularizer=None,

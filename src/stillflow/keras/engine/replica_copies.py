@@ -7,14 +7,11 @@ that the model has by then, and the model gets its weights when it is done.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.keras.engine.modes import TRAIN
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.platform import tf_logging as logging
-
-if TYPE_CHECKING:
-    from stillflow.keras.engine.sequential import Sequential
 
 
 def copies_for(model: Any, mode: str) -> Any:
@@ -53,7 +50,7 @@ def take_weights(model: Any, mode: str) -> None:
         model.set_weights(_first(model, mode).get_weights())
 
 
-def _first(model: Any, mode: str) -> Sequential:
+def _first(model: Any, mode: str) -> Any:
     return model._distribution_strategy.unwrap(model._replica_copies[mode])[0]
 
 

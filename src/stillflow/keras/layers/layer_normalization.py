@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -15,9 +15,6 @@ from stillflow.layers.identifiers import (
     regularizer_of,
     serialized,
 )
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
 
 
 @export("keras.layers.LayerNormalization")
@@ -85,7 +82,7 @@ class LayerNormalization(Elementwise):
         self.beta = self._add("beta", shape) if self.center else None
         self.built = True
 
-    def _add(self, name: str, shape: list[Any]) -> ResourceVariable:
+    def _add(self, name: str, shape: list[Any]) -> Any:
         return self.add_weight(
             name=name, shape=shape, initializer=getattr(self, f"{name}_initializer"),
             regularizer=getattr(self, f"{name}_regularizer"),
@@ -100,7 +97,7 @@ class LayerNormalization(Elementwise):
         mean, variance = tf.nn.moments(inputs, self.axis, keep_dims=True)
         sizes = [shape.as_list()[i] if i in self.axis else 1 for i in range(rank)]
 
-        def fitting(v: Any) -> ResourceVariable:
+        def fitting(v: Any) -> Any:
             last = self.axis == [rank - 1]
             return v if v is None or len(v.shape) == rank or last else tf.reshape(v, sizes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow import nest
@@ -21,9 +21,6 @@ from stillflow.layers.base_layer import Layer
 from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.node import int_shape
 from stillflow.util import tf_inspect
-
-if TYPE_CHECKING:
-    from stillflow.keras.layers.recurrent.rnn import RNN
 
 
 @export("keras.layers.Wrapper")
@@ -405,7 +402,7 @@ class Bidirectional(Wrapper):
         return layer
 
 
-def _copy(layer: Any, go_backwards: bool = False) -> RNN:
+def _copy(layer: Any, go_backwards: bool = False) -> Any:
     """Return a layer with the same arguments, in the other direction if that is asked for."""
     config = layer.get_config()
     if go_backwards:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +26,6 @@ from stillflow.layers.base_layer import Layer
 from stillflow.layers.symbolic_graph import graph_of_symbolic
 from stillflow.losses.weights import broadcast_weights
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import UnreadVariable
-
 
 _OWN_MODULES = "stillflow.keras.metrics"
 
@@ -211,7 +207,7 @@ class MeanMetricWrapper(Mean):
         super().__init__(name=name, dtype=dtype)
         self._fn, self._fn_kwargs = fn, kwargs
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> UnreadVariable:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Add the function's values, each with a weight that is broadcast to them."""
         given = [tf.cast(values, self._dtype) for values in (y_true, y_pred)]
         flat, weight = ragged_assert_compatible_and_get_flat_values(given, sample_weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -10,9 +10,6 @@ from stillflow.keras.losses import functions as losses
 from stillflow.keras.losses.alignment import align_targets
 from stillflow.keras.metrics import functions
 from stillflow.keras.metrics.base import Mean, MeanMetricWrapper
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import UnreadVariable
 
 
 @export("keras.metrics.BinaryAccuracy")
@@ -224,7 +221,7 @@ class RootMeanSquaredError(Mean):
     def __init__(self, name: Any = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype=dtype)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> UnreadVariable:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Add squared differences, each with a weight that is broadcast to them."""
         y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
         y_pred, y_true = align_targets(y_pred, y_true)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
@@ -13,9 +13,6 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.keras.backend.config import epsilon as default_epsilon
 from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.keras.optimizers.schedules import LearningRateSchedule
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import UnreadVariable
 
 
 class _Moments(OptimizerV2):
@@ -282,10 +279,10 @@ class Nadam(_Moments):
             "v_denominator": 1.0 - tf.pow(beta_2, step),
         }
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> UnreadVariable:
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
         assign = partial(tf.assign, use_locking=self._use_locking)
 
-        def averaged(name: str, beta: str, power: Callable[[Any], Any]) -> UnreadVariable:
+        def averaged(name: str, beta: str, power: Callable[[Any], Any]) -> Any:
             slot = self.get_slot(variable, name)
             kept = numbers[beta] * slot
             return assign(slot, kept + numbers[f"one_minus_{beta}"] * power(grad))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device
@@ -24,10 +24,6 @@ from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.train.tracking.restoration import read_object_graph
 from stillflow.train.tracking.trackable_saver import SavedGraph, TrackableSaver
 from stillflow.variables.base import Variable
-
-if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
-
 
 _NO_SAVE_IN_FUNCTIONS = (
     "Calling tf.train.Checkpoint.save() from a function is not supported, as save() modifies "
@@ -73,7 +69,7 @@ class Checkpoint(AutoTrackable):
             self._save_counter = NoDependency(counter)
 
     @property
-    def save_counter(self) -> ResourceVariable:
+    def save_counter(self) -> Any:
         """The variable that counts how often was saved."""
         self._maybe_create_save_counter()
         return self._save_counter
@@ -180,7 +176,7 @@ def add_variable(
     dtype: Any = dtypes.float32,
     initializer: Any = None,
     trainable: bool = True,
-) -> ResourceVariable:
+) -> Any:
     """Make a resource variable that is a part of an object, of the same name.
 
     `initializer` is a value, without `shape`, or an initializer; by default as `tf.get_variable`

@@ -14,7 +14,6 @@ from stillflow.variables.base import VariableV2
 
 if TYPE_CHECKING:
     from stillflow.train.tracking.wrappers import ListWrapper
-    from stillflow.variables.ref_variable import RefVariable
 
 
 def wrap_or_unwrap(value: Any) -> Any:
@@ -255,7 +254,7 @@ class Mapping(TrackableDataStructure, MappingBase[str, Any]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Mapping:
         return type(self)(copy.deepcopy(self._storage, memo))
 
-    def __getitem__(self, key: str) -> RefVariable:
+    def __getitem__(self, key: str) -> Any:
         return self._storage[key]
 
     def __len__(self) -> int:

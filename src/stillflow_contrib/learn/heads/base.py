@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
@@ -15,10 +15,6 @@ from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.keys import MetricKey, PredictionKey
 from stillflow_contrib.learn.mode_keys import ModeKeys
 from stillflow_contrib.learn.model_fn_ops import ModelFnOps
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
-
 
 MODES = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.INFER)
 old_head = deprecated(None, "Please switch to tf.contrib.estimator.*_head.")
@@ -260,7 +256,7 @@ def _logits(logits_input: Any, logits: Any, logits_dimension: int) -> Tensor:
     return logits
 
 
-def _centered_bias(logits_dimension: int, head_name: str | None) -> RefVariable:
+def _centered_bias(logits_dimension: int, head_name: str | None) -> Any:
     bias = tf.Variable(tf.zeros([logits_dimension]), trainable=True, name="centered_bias_weight")
     for place in range(logits_dimension):
         tag = f"centered_bias/bias_{place}"

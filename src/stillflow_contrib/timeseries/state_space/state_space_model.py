@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.graph.operation import Tensor
@@ -13,9 +13,6 @@ from stillflow_contrib.timeseries.densities import log_noninformative_covariance
 from stillflow_contrib.timeseries.sequential import SequentialTimeSeriesModel
 from stillflow_contrib.timeseries.state_space import generation
 from stillflow_contrib.timeseries.state_space.kalman_filter import KalmanFilter
-
-if TYPE_CHECKING:
-    from stillflow.variables.ref_variable import RefVariable
 
 
 class _Configuration(NamedTuple):
@@ -303,7 +300,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             total = total + self._tensor(prior_fn(noise))
         return -weight * total
 
-    def _variable_observation_transition_tradeoff_log(self) -> RefVariable:
+    def _variable_observation_transition_tradeoff_log(self) -> Any:
         """Return the logarithm of the ratio of the observation's noise to the state's."""
         bias = -self._configuration.transition_covariance_initial_log_scale_bias
         return tf.get_variable(
@@ -352,7 +349,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             largest = tf.reduce_max(self._scale_variance(start_variance))
             return base * tf.maximum(largest, 1.0)
 
-    def get_prior_mean(self) -> RefVariable:
+    def get_prior_mean(self) -> Any:
         """[d], of the state that series begin with."""
         with tf.variable_scope(self._variable_scope):
             transition = self._tensor(self.get_state_transition())

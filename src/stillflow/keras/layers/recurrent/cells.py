@@ -31,7 +31,6 @@ from stillflow.platform import tf_logging as logging
 
 if TYPE_CHECKING:
     from stillflow.train.tracking.wrappers import ListWrapper
-    from stillflow.variables.resource_variable import ResourceVariable
 
 
 _ROLES = ("kernel", "recurrent", "bias")
@@ -137,7 +136,7 @@ class WithKernels(Layer):
         for (role, kind), value in given.items():
             setattr(self, f"{role}_{kind}", _RESOLVE[kind](value))
 
-    def _add(self, name: str, shape: tuple[Any, ...], initializer: Any = None) -> ResourceVariable:
+    def _add(self, name: str, shape: tuple[Any, ...], initializer: Any = None) -> Any:
         """Return a variable; its role is the first part of its name."""
         role = name.removesuffix("_kernel")
         return self.add_weight(
