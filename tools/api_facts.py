@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,8 +18,8 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
-from build_stubs import read_table
-from derived_signatures import descriptions
+from stillflow._namespace import absolute, public_names
+from stillflow.layers import descriptions
 
 _PLAIN = (type(None), bool, int, float, str, bytes)
 _DEFINED = re.compile(r"^(?: {4})?(?:async )?(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.M)
@@ -60,15 +61,10 @@ class Fact:
 
 
 class Facts:
-    """Facts about all public names of the package.
+    """Facts about all public names of the package."""
 
-    Args:
-      root: the folder `src` of the checkout whose package is imported.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self.table = read_table()
-        self._root = root
+    def __init__(self) -> None:
+        self.table = public_names()
         self._lines: dict[str, dict[str, int]] = {}
         self._texts: dict[str, str] = {}
         with warnings.catch_warnings():
@@ -112,12 +108,8 @@ class Facts:
 
     def path(self, module: str) -> Path | None:
         """Return the file of a module that the table names."""
-        for top in (self._root / "stillflow", self._root):
-            path = top.joinpath(*module.split("."))
-            for file in (path.with_suffix(".py"), path / "__init__.py"):
-                if file.is_file():
-                    return file
-        return None
+        file = getattr(sys.modules.get(absolute(module)), "__file__", None)
+        return Path(file) if file else None
 
     def _text(self, value: Any) -> str:
         """Return a default value as a program writes it."""
@@ -229,8 +221,7 @@ def docstring(value: Any) -> str:
 def _value(target: str) -> Any:
     """Return the object of an entry of the table."""
     module, _, attribute = target.partition(":")
-    home = module if module.startswith("stillflow_contrib.") else f"stillflow.{module}"
-    return getattr(importlib.import_module(home), attribute)
+    return getattr(importlib.import_module(absolute(module)), attribute)
 
 
 def _own(kind: type, public: set[int]) -> dict[str, Any]:

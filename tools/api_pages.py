@@ -11,6 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no notes about deprecated names
+
 from api_facts import Fact, Facts
 
 ROOT_PAGE = "tf"
@@ -24,10 +27,8 @@ ITEM = re.compile(r"([*`]*[\w.]+[`]?(?:(?:, | or | and )[*`]*[\w.]+[`]?)*(?: \([
 class Reference:
     """The public names by namespace, with their facts."""
 
-    def __init__(self, root: Path) -> None:
-        sys.path.insert(0, str(root / "src"))
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no notes about deprecated names
-        self.facts = Facts(root / "src")
+    def __init__(self) -> None:
+        self.facts = Facts()
         self._spaces: dict[str, list[str]] = defaultdict(list)
         for name in sorted(self.facts.table):
             self._spaces[name.rpartition(".")[0]].append(name)
@@ -174,8 +175,3 @@ def paragraphs(body: str) -> Iterator[str]:
 def marked(text: str) -> str:
     """Return a docstring as HTML, with code between backticks marked."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text, quote=False))
-
-
-def read(root: Path) -> Reference:
-    """Return the reference of a checkout."""
-    return Reference(root)

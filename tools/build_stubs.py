@@ -67,7 +67,8 @@ def stubs(table: dict[str, str]) -> dict[str, str]:
 
 def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
     lines = [HEADER]
-    if any((x := derived(target)) and x.returns == "_Tensor" for target in members.values()):
+    signatures = {leaf: derived(target) for leaf, target in members.items()}
+    if any(found and found.returns == "_Tensor" for found in signatures.values()):
         lines.append("from stillflow.graph.operation import Tensor as _Tensor\n")
     package = ".".join(filter(None, ["stillflow", space]))
     for leaf in sorted(spaces - set(members)):
@@ -78,7 +79,7 @@ def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
             lines.append(f"{leaf}: Any\n")
         else:
             home = "" if module.startswith("stillflow_contrib.") else "stillflow."
-            found = derived(target)
+            found = signatures[leaf]
             if found and found.kind == "def":
                 lines.append(f"def {leaf}({found.text()}) -> {found.returns}: ...\n")
             elif found:

@@ -2,7 +2,7 @@
 
 Layers derive theirs from others by the rules of `src/stillflow/layers/signatures.py`; functions of
 `tf.compat.v2` have theirs in a string (`handed_on`). Editors cannot follow that, so the wheel's
-stubs and the API reference say what comes out:
+stubs say what comes out:
 
     class Conv2D(_Conv2D):
         def __init__(self, filters: Any, kernel_size: Any, strides: Any = (1, 1), ...) -> None: ...
@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.util
-import inspect
 from inspect import Parameter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,20 +44,17 @@ def _load(name: str) -> Any:
 
 
 rules = _load("signatures")
-descriptions = _load("descriptions")
 
 
 class Derived(NamedTuple):
     """A class whose constructor derives from another one ("class"), or a function ("def").
 
     Attributes:
-      doc: the docstring of a function.
       returns: the type that a function returns.
     """
 
     kind: str
     parameters: list[Parameter]
-    doc: str = ""
     returns: str = "Any"
 
     def text(self) -> str:
@@ -68,13 +64,6 @@ class Derived(NamedTuple):
             text = _starred(x) + ("" if x.annotation is x.empty else f": {x.annotation}")
             texts.append(text if x.default is x.empty else f"{text} = {x.default!r}")
         return ", ".join(texts)
-
-    def call(self) -> tuple[str, ...]:
-        """Return the parameters that a caller gives, without annotations."""
-        given = self.parameters[self.kind == "class" :]
-        return tuple(
-            _starred(x) + ("" if x.default is x.empty else f"={x.default!r}") for x in given
-        )
 
 
 def _starred(parameter: Parameter) -> str:
@@ -165,8 +154,7 @@ def _handed_on(home: Source, call: ast.Call) -> Derived:
     """Return the function of a call of `handed_on`."""
     function = ast.parse(f"def f({home.value(call.args[0])}): ...").body[0]
     assert isinstance(function, ast.FunctionDef)
-    name = ast.literal_eval(call.args[2])
-    return Derived("def", _written(function.args), f"See `{name}` of TensorFlow 1.")
+    return Derived("def", _written(function.args))
 
 
 def _with_fixed(home: Source, call: ast.Call) -> Derived:
@@ -179,21 +167,20 @@ def _with_fixed(home: Source, call: ast.Call) -> Derived:
     if len(call.args) > 3:
         assert isinstance(call.args[3], ast.Dict)
         defaults = {str(ast.literal_eval(x)): _Omitted() for x in call.args[3].keys if x}
-    doc = inspect.cleandoc(home.value(call.args[2]))
-    return Derived("def", rules.changed(parameters, defaults), doc)
+    return Derived("def", rules.changed(parameters, defaults))
 
 
 def _layer_function(home: Source, call: ast.Call) -> Derived:
     """Return the function of a call of `layer_function`."""
     found = home.find(call.args[0])
     assert found, ast.unparse(call)
-    given = {str(x.arg): ast.literal_eval(x.value) for x in call.keywords}
-    options = {name: given.pop(name) for name in ("call", "reuse", "after") if name in given}
-    example = given.pop("example", "")
+    options = {
+        str(x.arg): ast.literal_eval(x.value)
+        for x in call.keywords
+        if x.arg in ("call", "reuse", "after")
+    }
     parameters = rules.functional(_constructor(*found)[0], options.pop("call", {}), **options)
-    summary = ast.literal_eval(call.args[1])
-    doc = descriptions.docstring(summary, [x.name for x in parameters], given, example)
-    return Derived("def", parameters, inspect.cleandoc(doc), "_Tensor")
+    return Derived("def", parameters, "_Tensor")
 
 
 def _constructor(home: Source, node: ast.ClassDef) -> tuple[list[Parameter], bool]:

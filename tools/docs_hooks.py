@@ -48,7 +48,7 @@ def on_files(files: Files, config: Any) -> Files:
     for source, target in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, target, content=in_site(text, source, config)))
-    reference = api_pages.read(ROOT)
+    reference = api_pages.Reference()
     for space, page in reference.pages().items():
         inclusion = InclusionLevel.NOT_IN_NAV  # api.md lists them
         path = f"api/{space}.md"

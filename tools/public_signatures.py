@@ -9,9 +9,10 @@ or all that namespaces hold:
 
     python tools/public_signatures.py layers,keras.layers tests/facts/layer_signatures.json
 
-or all public names of the package, from its table:
+or all public names, from the packages' tables:
 
-    python tools/public_signatures.py src/stillflow/_api.py tests/facts/public_signatures.json
+    python tools/public_signatures.py src/stillflow/_api.py,src/stillflow_contrib/_api.py \
+        tests/facts/public_signatures.json
 
 It runs on Python 3.7 too.
 """
@@ -177,7 +178,7 @@ def record_table(path: str, root: types.ModuleType) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "usage", help="the record of the symbols that programs use, namespaces, or _api.py"
+        "usage", help="the record of the symbols that programs use, namespaces, or tables"
     )
     parser.add_argument("out")
     arguments = parser.parse_args()
@@ -186,7 +187,9 @@ def main() -> None:
         with open(arguments.usage, encoding="utf-8") as file:
             rows = record(json.load(file), tensorflow)
     elif arguments.usage.endswith(".py"):
-        rows = record_table(arguments.usage, tensorflow)
+        rows = {}
+        for path in arguments.usage.split(","):
+            rows.update(record_table(path, tensorflow))
     else:
         rows = record_namespaces(arguments.usage.split(","), tensorflow)
     lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(rows.items())]

@@ -24,6 +24,8 @@ import stillflow as tf
 from stillflow import errors
 from stillflow.runtime.devices import devices
 from stillflow.serve import messages
+from stillflow.serve.metrics import Metrics
+from stillflow.serve.workers import Workers
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 MEGABYTES = 64
@@ -184,6 +186,19 @@ def test_other_models_reach_all_workers(tmp_path: Path, command: Any) -> None:
         status = call(messages.ReloadConfigRequest(config=config), timeout=60).status
         assert status.error_code == errors.INVALID_ARGUMENT and "absolute" in status.error_message
     until(lambda: predicted(server) == 4.5)
+
+
+def test_nothing_waits_in_a_worker_that_has_died() -> None:
+    metrics = Metrics()
+    metrics.requests.add("m", "OK")
+    metrics.queue_length.read = lambda: 5
+    died = SimpleNamespace(
+        questions=[], counts=metrics.counts(), has_ended=lambda: True, close=lambda: None
+    )
+    first: Any = SimpleNamespace(_ended=Metrics())
+    assert Workers._is_over(first, died)  # type: ignore[arg-type]
+    assert first._ended.requests.value("m", "OK") == 1
+    assert first._ended.queue_length.counts() == [((), 0)]
 
 
 def test_settings_that_workers_cannot_have(tmp_path: Path, monkeypatch: Any) -> None:

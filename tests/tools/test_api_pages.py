@@ -28,7 +28,7 @@ def api_pages() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def reference(api_pages: ModuleType) -> Any:
-    return api_pages.read(ROOT)
+    return api_pages.Reference()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stillflow import native
+from stillflow._home import is_our_module
 from stillflow.export.literals import UnwritableError
 from stillflow.export.simplify import simplified
 from stillflow.graph.dtypes import DType
@@ -158,8 +159,7 @@ class Resolver(ast.NodeTransformer):
         function = self.known(node.func)
         inner = getattr(function, "__wrapped__", function)
         is_written = isinstance(inner, types.FunctionType) and (
-            (inner.__module__ or "").startswith(("stillflow.", "stillflow_contrib."))
-            and not inner.__module__.startswith("stillflow.errors")
+            is_our_module(inner.__module__) and not inner.__module__.startswith("stillflow.errors")
         )
         if not is_written:
             return self.generic_visit(node)

@@ -1,8 +1,4 @@
-"""Docstrings of the functions of `tf.layers`, from descriptions of their arguments.
-
-This module imports the standard library only: tools/derived_signatures.py loads it for the API
-reference.
-"""
+"""Docstrings of the functions of `tf.layers`, from descriptions of their arguments."""
 
 from __future__ import annotations
 

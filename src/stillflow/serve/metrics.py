@@ -20,7 +20,7 @@ class _Metric:
 
     kind = ""
 
-    def __init__(self, name: str, labels: Sequence[str]) -> None:
+    def __init__(self, name: str, labels: Sequence[str] = ()) -> None:
         self.name = re.sub(r"[^a-zA-Z0-9_:]", "_", name.replace("/", ":"))
         self.labels = tuple(labels)
         self._lock = threading.Lock()
@@ -66,9 +66,6 @@ class Counter(_Metric):
 
     kind = "counter"
 
-    def __init__(self, name: str, labels: Sequence[str] = ()) -> None:
-        super().__init__(name, labels)
-
     def add(self, *labels: str, count: int = 1) -> None:
         """Count events under these values of the labels."""
         with self._lock:
@@ -92,8 +89,8 @@ class Gauge(_Metric):
 
     kind = "gauge"
 
-    def __init__(self, name: str, labels: Sequence[str] = ()) -> None:
-        super().__init__(name, labels)
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self.read: Callable[[], float] = lambda: 0
 
     def counts(self) -> list[tuple[tuple[str, ...], Any]]:

@@ -8,6 +8,7 @@ own (SO_REUSEPORT), and the one socket of REST.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gc
 import json
@@ -18,7 +19,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
@@ -145,7 +146,7 @@ class Workers:
         fresh: list[_Worker] = []
         try:
             while len(fresh) < self.settings.workers:
-                fresh.append(self._fork())
+                fresh.append(self._fork(fresh))
         except BaseException:
             for worker in fresh:
                 worker.end()
@@ -165,7 +166,8 @@ class Workers:
             worker.end()
         self._leaving += before
 
-    def _fork(self) -> _Worker:
+    def _fork(self, beside: Sequence[_Worker] = ()) -> _Worker:
+        """Fork a worker; `beside` are those that were forked for the same set."""
         pipes = [Pipe() for _ in range(3)]
         theirs, mine = [list(ends) for ends in zip(*pipes)]
         gc.collect()
@@ -178,7 +180,8 @@ class Workers:
         except OSError as error:
             raise errors.resource_exhausted(f"Workers cannot be forked: {error}") from None
         if pid == 0:
-            self._become(mine, theirs)
+            others = (pipe for each in (*self._all(), *beside) for pipe in each.pipes)
+            self._become(mine, [*theirs, *others])
         gc.unfreeze()
         for pipe in mine:
             pipe.close()
@@ -206,13 +209,17 @@ class Workers:
             raise errors.unavailable(f"Worker {worker.pid} does not serve: {told['error']}")
 
     def _become(self, mine: list[Connection], theirs: list[Connection]) -> None:
-        """Be a worker, in the process that was forked; does not return."""
+        """Be a worker, in the process that was forked; does not return.
+
+        Args:
+          mine: the worker's ends of its pipes.
+          theirs: ends of the first process, of all workers: none gets an end of file while another
+            worker holds them.
+        """
         status = 1
         try:
-            signal.signal(
-                signal.SIGINT, signal.SIG_IGN
-            )  # Ctrl-C reaches all; the first one ends us
-            for pipe in [*theirs, *(pipe for each in self._all() for pipe in each.pipes)]:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the first ends us
+            for pipe in theirs:
                 pipe.close()
             settings = dataclasses.replace(self.settings, port=self.grpc_port)
             status = _serve(self._server, settings, mine, self._listener)
@@ -229,7 +236,8 @@ class Workers:
                 self._answer(worker, pipe)
         if not worker.has_ended():
             return False
-        self._ended.merge(worker.counts)
+        # Its counts stay, but nothing waits in its queue any more.
+        self._ended.merge({**worker.counts, self._ended.queue_length.name: []})
         worker.close()
         return True
 
@@ -450,7 +458,8 @@ def _serve(
     first.tell({"ready": True})
     ending.wait()
     server.stop()
-    first.tell({"counts": server.metrics.counts()})
+    with contextlib.suppress(OSError):  # the first process may be gone
+        first.tell({"counts": server.metrics.counts()})
     return 0
 
 

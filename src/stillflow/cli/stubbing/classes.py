@@ -8,13 +8,13 @@ import functools
 import inspect
 import keyword
 import textwrap
-import types as kinds
 from collections.abc import Iterator
 from typing import Any
 
 from stillflow.cli.stubbing.annotations import Annotations, source_of
 from stillflow.cli.stubbing.signatures import (
     doc_literal,
+    docstring_text,
     function_text,
     module_of,
     parameters_text,
@@ -44,7 +44,6 @@ def class_text(name: str, kind: type, types: Annotations) -> str:
     bases, members = _gathered(kind, types)
     for field in fields or ():
         members.pop(field, None)
-    members.pop("__hash__", None)
     lines = [_member_text(key, value, owner, types) for key, (value, owner) in members.items()]
     known = set(members)
     for field, annotation in _annotated(kind, types):
@@ -137,12 +136,10 @@ def _member_text(name: str, value: Any, owner: type, types: Annotations) -> str:
         return _method_text(name, value, types)
     if isinstance(value, type) or not callable(value):
         annotation = inspect.get_annotations(owner).get(name)
-        is_slot = isinstance(value, kinds.MemberDescriptorType)
-        plain = isinstance(value, (bool, int, float, str))
-        if annotation is None and not plain:
-            return f"{name}: _t.Any\n"
-        text = types.type_of(value) if annotation is None else types.returned(annotation, module)
-        return f"{name}: {text if not is_slot or annotation else '_t.Any'}\n"
+        if annotation is not None:
+            return f"{name}: {types.returned(annotation, module)}\n"
+        if isinstance(value, (bool, int, float, str)):
+            return f"{name}: {types.type_of(value)}\n"
     return f"{name}: _t.Any\n"
 
 
@@ -162,8 +159,7 @@ def _property_text(name: str, value: property, module: str, types: Annotations) 
     read = value.fget
     annotation = getattr(read, "__annotations__", {}).get("return", inspect.Parameter.empty)
     text = types.returned(annotation, module_of(read) or module)
-    doc = inspect.getdoc(value)
-    body = "\n" + textwrap.indent(doc_literal(doc), "    ") if doc and doc.strip() else " ..."
+    body = docstring_text(value)
     lines = f"@{types.builtin('property')}\ndef {name}(self) -> {text}:{body}\n"
     if value.fset is not None:
         lines += f"@{name}.setter\ndef {name}(self, value: _t.Any) -> None: ...\n"

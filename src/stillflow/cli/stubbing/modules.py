@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from stillflow import _namespace
+from stillflow._home import is_our_module
 from stillflow.cli.stubbing.annotations import Annotations
 from stillflow.cli.stubbing.classes import class_text, value_text
 from stillflow.cli.stubbing.signatures import function_text
@@ -123,7 +124,7 @@ def _own(module: str) -> dict[str, Any]:
         for name, value in ({} if found is None else _namespace.held(found)).items()
         if not name.startswith("_")
         and _is_defined(value)
-        and str(getattr(value, "__module__", "")).partition(".")[0].startswith("stillflow")
+        and is_our_module(str(getattr(value, "__module__", "")))
     }
 
 

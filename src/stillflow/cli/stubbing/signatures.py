@@ -64,12 +64,13 @@ def function_text(name: str, function: Any, types: Annotations, decorators: str 
     if any(keyword.iskeyword(x.name) for x in parameters):
         parameters = list(_ANYTHING)
     text = parameters_text(parameters, module, types)
-    doc = _doc(function)
+    doc = docstring_text(function)
     return f"{decorators}def {name}({text}) -> {_returned(function, module, types)}:{doc}\n"
 
 
-def _doc(function: Any) -> str:
-    text = inspect.getdoc(function) or ""
+def docstring_text(value: Any) -> str:
+    """Return the end of a definition: the docstring as its body, or an ellipsis."""
+    text = inspect.getdoc(value) or ""
     if not isinstance(text, str) or not text.strip():
         return " ..."
     return "\n" + textwrap.indent(doc_literal(text), "    ")

@@ -8,6 +8,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
+from stillflow.graph.trust import functions_in
 
 MOST_CALLS = 1 << 16  # of one run, those inside of others included
 DEEPEST = 100  # calls, one inside the other
@@ -54,9 +55,4 @@ def _named(graph: Graph, definition: Any) -> Iterator[str]:
     for node in definition.node_def:
         if graph._get_function(node.op) is not None:
             yield node.op
-        for value in node.attr.values():
-            kind = value.WhichOneof("value")
-            if kind == "func":
-                yield value.func.name
-            elif kind == "list":
-                yield from (each.name for each in value.list.func)
+        yield from (function.name for function in functions_in(node))
