@@ -93,19 +93,13 @@ _NAMESPACES = _prefixes([*TABLE, *(f"{name}." for name in (*_DYNAMIC, *_ALIASES)
 
 
 @cache
-def _all_names() -> dict[str, str]:
-    """Return the table of public names, with those of contrib."""
-    return {**TABLE, **contrib_names.value}
-
-
-@cache
 def _all_namespaces() -> set[str]:
     return _NAMESPACES | _prefixes(contrib_names.value)
 
 
 def _names(path: str) -> dict[str, str]:
     """Return the table in which a public name stands, or its namespace's names."""
-    return _all_names() if path.startswith(_CONTRIB) else TABLE
+    return contrib_names.value if path.startswith(_CONTRIB) else TABLE
 
 
 # The present content of a module, nothing more.
@@ -223,7 +217,7 @@ def attach(name: str) -> None:
 
 def public_names() -> dict[str, str]:
     """Every public name ("nn.relu") and where it is defined ("ops.activations:relu")."""
-    return dict(sorted(_all_names().items()))
+    return dict(sorted({**TABLE, **contrib_names.value}.items()))
 
 
 def namespaces() -> set[str]:

@@ -5,27 +5,24 @@ Importing any of them gives tensors their operators.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
+import sys
 
 from stillflow.graph.card import load_families
 from stillflow.ops import conversions as conversions
 from stillflow.ops import operators as operators
 
-_SOURCES = f"{__name__}.torch_sources"
-_loaded = False
+_SOURCES = f"{__name__}.torch_sources"  # they add to cards, for exporters alone
 
 
-def load_all() -> None:
-    """Import every module of cards below this package."""
-    global _loaded
-    if _loaded:
-        return
-    for module in pkgutil.walk_packages(__path__, __name__ + "."):
-        if module.name.startswith(_SOURCES):  # they add to cards, for exporters alone
-            continue
-        importlib.import_module(module.name)
-    _loaded = True
+@functools.cache
+def import_below(package: str) -> None:
+    """Import every module of cards below a package, once."""
+    for module in pkgutil.walk_packages(sys.modules[package].__path__, f"{package}."):
+        if not module.name.startswith(_SOURCES):
+            importlib.import_module(module.name)
 
 
-load_families.provide(load_all)
+load_families.provide(functools.partial(import_below, __name__))

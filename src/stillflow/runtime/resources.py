@@ -178,7 +178,7 @@ class Resources:
 
     def close(self) -> None:
         """Stop running loops, close all that can be closed and forget everything."""
-        self.interrupt.leave(errors.CancelledError(None, None, "Session has been closed."))
+        self.interrupt.leave(errors.cancelled("Session has been closed."))
         for thing in list(self._objects.values()):
             close = getattr(thing, "close_session", None)
             if close is not None:

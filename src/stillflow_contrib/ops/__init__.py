@@ -6,22 +6,9 @@ that no module imported so far has.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import functools
 
 from stillflow.graph.card import load_contrib_families
+from stillflow.ops import import_below
 
-_loaded = False
-
-
-def load_all() -> None:
-    """Import every module of cards below this package."""
-    global _loaded
-    if _loaded:
-        return
-    for module in pkgutil.walk_packages(__path__, __name__ + "."):
-        importlib.import_module(module.name)
-    _loaded = True
-
-
-load_contrib_families.provide(load_all)
+load_contrib_families.provide(functools.partial(import_below, __name__))

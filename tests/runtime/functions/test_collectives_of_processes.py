@@ -12,20 +12,25 @@ import tensorflow as tf
 from tensorflow.python.ops import collective_ops
 
 rank = int(os.environ["RANK"])
+
+def handed_on(value, key):
+    if rank == 1:
+        return collective_ops.broadcast_send(value, value.shape, value.dtype, 2, 1, key)
+    return collective_ops.broadcast_recv([2], tf.float32, 2, 1, key)
+
 with tf.device("/cpu:0"):
     x = tf.identity(tf.constant([1.0, 2.0 + rank]))
     total = collective_ops.all_reduce(x, 2, 1, 1, "Add", "Id")
     mean = collective_ops.all_reduce(total, 2, 1, 2, "Add", "Div")
     product = collective_ops.all_reduce(x, 2, 1, 3, "Mul", "Id")
     rows = collective_ops.all_gather(tf.reshape(x, [1, 2]), 2, 1, 4)
-    if rank == 1:
-        sent = collective_ops.broadcast_send(x, x.shape, x.dtype, 2, 1, 5)
-    else:
-        sent = collective_ops.broadcast_recv(x.shape, x.dtype, 2, 1, 5)
+    sent = handed_on(x, 5)
+    late = handed_on(mean, 7)
     alone = collective_ops.all_reduce(x, 3, 2, 6, "Add", "Id")
 with tf.Session() as session:
     for _ in range(2):
-        print([value.tolist() for value in session.run([total, mean, product, rows, sent])])
+        values = session.run([total, mean, product, rows, sent, late])
+        print([value.tolist() for value in values])
     try:
         session.run(alone)
     except tf.errors.UnimplementedError as error:
@@ -35,7 +40,8 @@ with tf.Session() as session:
 
 def test_members_of_several_processes_compute_together(tmp_path: Path) -> None:
     outputs = Ranks(tmp_path).run(_PROGRAM)
-    values = "[[2.0, 5.0], [2.0, 5.0], [1.0, 6.0], [[1.0, 2.0], [1.0, 3.0]], [1.0, 3.0]]"
+    values = "[[2.0, 5.0], [2.0, 5.0], [1.0, 6.0], [[1.0, 2.0], [1.0, 3.0]], "
+    values += "[1.0, 3.0], [2.0, 5.0]]"
     for output in outputs:
         first, second, error = output.splitlines()[:3]
         assert first == second == values

@@ -16,8 +16,6 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.processes.kernels import Collective
-from stillflow.runtime.processes.process_group import Begun
-from stillflow.runtime.processes.requests import Request
 
 _NUMBERS = "T: {int32, int64, half, float, double}"
 _PLAIN = "T: {uint8, int8, uint16, int16, int32, int64, half, float, double, bool}"
@@ -107,16 +105,16 @@ broadcast_op.kernel(_kernel("broadcast", lambda node: [node.root_rank]))
 
 @grouped_allreduce_op.kernel
 def grouped_allreduce_kernel(node: Node) -> Any:
-    detail, name, dtype = _factors(node), _name(node), node.dtype(0).name
-    waits = None if node.is_eager else node.waits()
+    count, name = len(node.inputs), _name(node)
+    parts = [
+        Collective(
+            node, basics.group_of_kernels, "allreduce", _factors(node), f"{name}_{number}of{count}"
+        )
+        for number in range(1, count + 1)
+    ]
 
     def reduce(*tensors: Any) -> Any:
-        group, count = basics.group_of_kernels(), len(tensors)
-        begun: list[Begun] = []
-        for number, tensor in enumerate(tensors):
-            own = f"{name}_{number + 1}of{count}"
-            request = Request(own, "allreduce", dtype, list(tensor.shape), detail)
-            begun.append(group.submit(request, tensor, waits))
+        begun = [part.begin(tensor) for part, tensor in zip(parts, tensors, strict=True)]
         results = [each.result() for each in begun]
         return results if len(results) > 1 else results[0]
 

@@ -10,6 +10,7 @@ from stillflow.facade.horovod import basics
 from stillflow.facade.horovod.aggregation import LocalGradientAggregationHelper
 from stillflow.facade.horovod.compression import Compression
 from stillflow.facade.horovod.reductions import allreduce, grouped_allreduce, in_one_function
+from stillflow.facade.horovod.utilities import split_list
 from stillflow.graph.eager_mode import executing_eagerly
 
 
@@ -18,6 +19,7 @@ def make_allreduce_grads(
     op: int, gradient_predivide_factor: float = 1.0, groups: Any = None,
 ) -> Callable[..., list[Any]]:  # fmt: skip
     """Return a function that reduces gradients, given with their variables; None stays None."""
+    groups = _checked_groups(groups)
     factor = gradient_predivide_factor if op == basics.Average else 1.0
     options = {
         "device_dense": device_dense, "device_sparse": device_sparse, "compression": compression,
@@ -52,11 +54,7 @@ def _groups(groups: Any, grads: Sequence[Any], variables: Sequence[Any]) -> list
     if groups is None:
         return [[place] for place in present]
     if isinstance(groups, int):
-        size, rest = divmod(len(present), groups) if groups > 0 else (len(present), 0)
-        counts = [size + (number < rest) for number in range(groups)] if groups > 0 else [size]
-        starts = [sum(counts[:number]) for number in range(len(counts))]
-        parts = [present[at : at + n] for at, n in zip(starts, counts, strict=True)]
-        return [part for part in parts if part]
+        return [part for part in split_list(present, groups) if part]
     place_of = {variables[place].name: place for place in present}
     found = [
         [place_of.pop(each.name) for each in group if each.name in place_of] for group in groups
@@ -273,7 +271,7 @@ def DistributedGradientTape(
         raise ValueError("gradient_predivide_factor not supported with op != Average")
     reduce = make_allreduce_grads(
         "DistributedGradientTape", device_dense, device_sparse, compression, sparse_as_dense, op,
-        gradient_predivide_factor, _checked_groups(num_groups or groups),
+        gradient_predivide_factor, num_groups or groups,
     )  # fmt: skip
     kind = type(gradtape)
 

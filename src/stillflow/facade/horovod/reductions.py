@@ -74,8 +74,7 @@ def allreduce(
     if isinstance(tensor, tf.IndexedSlices):
         with tf.device(device_sparse):
             return _gathered_slices(tensor, op)
-    if op == basics.Adasum and not check_num_rank_power_of_2(basics.size()):
-        raise NotImplementedError("Running Adasum with non-power of 2 ranks is not supported yet.")
+    _check_ranks(op)
     with tf.device(device_dense):
         sent, context = compression.compress(convert_to_tensor(tensor))
         total = allreduce_of(
@@ -95,13 +94,14 @@ def grouped_allreduce(
         return []
     op = handle_average_backwards_compatibility(op, average)
     if any(isinstance(each, tf.IndexedSlices) for each in tensors):
-        with tf.device(device_sparse):
-            return [
-                _gathered_slices(each, op)
-                if isinstance(each, tf.IndexedSlices)
-                else allreduce(each, device_dense=device_dense, compression=compression, op=op)
-                for each in tensors
-            ]
+        return [
+            allreduce(
+                each, None, device_dense, device_sparse, compression, op, prescale_factor,
+                postscale_factor,
+            )
+            for each in tensors
+        ]  # fmt: skip
+    _check_ranks(op)
     with tf.device(device_dense):
         sent = [compression.compress(convert_to_tensor(each)) for each in tensors]
         totals = grouped_allreduce_of(
@@ -110,6 +110,11 @@ def grouped_allreduce(
         )  # fmt: skip
         pairs = zip(totals, sent, strict=True)
         return [compression.decompress(total, context) for total, (_, context) in pairs]
+
+
+def _check_ranks(op: int) -> None:
+    if op == basics.Adasum and not check_num_rank_power_of_2(basics.size()):
+        raise NotImplementedError("Running Adasum with non-power of 2 ranks is not supported yet.")
 
 
 def _gathered_slices(slices: Any, op: int) -> Any:

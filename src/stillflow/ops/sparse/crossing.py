@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.kernels import index_tensor
 from stillflow.ops.math.cast import cast
+from stillflow.ops.native_calls import int64s
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.farmhash import fingerprint_cat, fingerprints
@@ -253,13 +254,13 @@ def _hashed_natively(
     features = np.empty((2, count, rows), np.int64)  # of each row: the first one, and how many
     starts, counts, widest = address_of(features), address_of(features[1]), ctypes.c_int64()
     total = library.count_crosses(
-        _addresses(rows_at), (ctypes.c_int64 * count)(*sizes), count, rows, starts, counts,
+        int64s(rows_at), int64s(sizes), count, rows, starts, counts,
         ctypes.byref(widest))  # fmt: skip
     if total < 0:
         return None
     places, hashes = np.empty((total, 2), np.int64), np.empty(total, np.int64)
     library.hash_crosses(
-        _addresses(map(address_of, words)), count, rows, starts, counts, key, limit,
+        int64s([address_of(each) for each in words]), count, rows, starts, counts, key, limit,
         (ctypes.c_int64 * (2 * count + 1))(), address_of(places), address_of(hashes))  # fmt: skip
     shape = index_tensor([rows, widest.value], dtypes.int64)
     return torch.from_numpy(places), torch.from_numpy(hashes), shape
@@ -268,11 +269,6 @@ def _hashed_natively(
 def _words(values: np.ndarray) -> np.ndarray:
     """Return the fingerprints of features, of which whole numbers are their own."""
     return fingerprints(values) if values.dtype == object else np.ascontiguousarray(values)
-
-
-def _addresses(addresses: Iterable[int]) -> Any:
-    items = list(addresses)
-    return (ctypes.c_void_p * len(items))(*items)
 
 
 @sparse_cross_op.samples

@@ -314,7 +314,7 @@ class Placer:
             # TensorFlow finds no operation in such a message, but for the place of its creation.
             text = f"{begin}{_not_there(op, wanted, self._names)}\n\t [[{op.name}]]"
             told = errors.InvalidArgumentError(None, op, text).message
-            return errors.InvalidArgumentError(None, None, told)
+            return errors.invalid_argument(told)
         return _at(op, begin + text)
 
 

@@ -17,8 +17,8 @@ from stillflow.graph.device import merge_over
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.collective import gathered_rows_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
+from stillflow.ops.kernels import zeros
 from stillflow.ops.math import binary, division
-from stillflow.ops.values import from_array
 from stillflow.runtime.functions.inlining import Call, Inliner
 from stillflow.runtime.processes import kernels
 from stillflow.runtime.processes.transfers import PRODUCT, SUM
@@ -54,11 +54,10 @@ def _members(call: Call) -> list[Operation]:
     if len(found) < size:
         processes = kernels.cluster().size
     if len(found) * processes != size:
-        raise errors.UnimplementedError(
-            op.node_def,
-            op,
+        raise errors.unimplemented(
             f"Stillflow cannot run {op.name}: {len(found)} of the {size} operations of its group "
             "are in this run, and those of other runs cannot be met yet",
+            op,
         )
     return found
 
@@ -66,17 +65,14 @@ def _members(call: Call) -> list[Operation]:
 def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     merge = call.op.attrs["merge_op"]
     if merge not in _MERGES:
-        raise errors.InvalidArgumentError(
-            call.op.node_def,
-            call.op,
-            f'merge_op must be one of {{"Add", "Mul"}} but got {merge.decode()}',
-        )
+        text = f'merge_op must be one of {{"Add", "Mul"}} but got {merge.decode()}'
+        raise errors.invalid_argument(text, call.op)
     members = _members(call)
     total = _input_of(inliner, call, members[0])
     for number, member in enumerate(members[1:]):
         given = [total, _input_of(inliner, call, member)]
         total = _made(inliner, call, _MERGES[merge], given, f"merge_{number}")
-    total = _across(inliner, call, total, "allreduce", [_REDUCTIONS[merge]])
+    total = _across(inliner, call, members, total, "allreduce", [_REDUCTIONS[merge]])
     if call.op.attrs["final_op"] == b"Div":
         size = np.asarray(call.op.attrs["group_size"], total.dtype.as_numpy_dtype)
         divisor = inliner.constant(size, total.dtype, f"{call.name}/size", call.op, [])
@@ -84,19 +80,24 @@ def _reduce(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     return _done(inliner, call, total)
 
 
-def _key(call: Call) -> bytes:
+def _key(call: Call, members: Sequence[Operation]) -> bytes:
     """Return the name by which processes match a member: by its place among those of each."""
-    attrs, place = call.op.attrs, _members(call).index(call.op)
+    attrs, place = call.op.attrs, members.index(call.op)
     return f"collective {attrs['group_key']} {attrs['instance_key']} {place}".encode()
 
 
-def _across(inliner: Inliner, call: Call, own: Tensor, kind: str, detail: list[int]) -> Tensor:
+def _across(
+    inliner: Inliner, call: Call, members: Sequence[Operation], own: Tensor, kind: str,
+    detail: Sequence[int] = (),
+) -> Tensor:  # fmt: skip
     """Return the result of all processes; this one's own where it has the whole group."""
-    if len(_members(call)) == call.op.attrs["group_size"]:
+    if len(members) == call.op.attrs["group_size"]:
         return own
+    if kind == "broadcast":
+        detail = [kernels.cluster().rank]
     op = inliner.add(
-        across_card, [own], f"{call.name}/processes", call.op, kind=kind.encode(), detail=detail,
-        key=_key(call),
+        across_card, [own], f"{call.name}/processes", call.op, kind=kind.encode(),
+        detail=list(detail), key=_key(call, members),
     )  # fmt: skip
     return op._outputs[0]
 
@@ -113,7 +114,7 @@ def across_kernel(node: Any) -> Any:
     if kind == "allreduce":
         detail = [*detail, 1.0, 1.0]
     name = node.key.decode()
-    function = kernels.Collective(node, kernels.of_cluster, kind, detail, name)
+    function = kernels.Collective(node, kernels.of_cluster(), kind, detail, name)
     return node.call(function, node.inputs[0])
 
 
@@ -123,24 +124,23 @@ received_card.shape(lambda node: node.op.attrs["shape"]._dims)
 @received_card.kernel
 def received_kernel(node: Any) -> Any:
     dtype, dims = node.T, node.out_dims()
-    empty = from_array(np.zeros(dims, dtype.as_numpy_dtype))
     function = kernels.Collective(
-        node, kernels.of_cluster, "broadcast", [_ANY_ROOT], node.key.decode(), dtype.name
+        node, kernels.of_cluster(), "broadcast", [_ANY_ROOT], node.key.decode(), dtype.name
     )
-    return lambda: function(empty)
+    return node.call(function, zeros(dims, dtype))
 
 
 def _gather(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
-    members = sorted(_members(call), key=lambda op: merge_over(_HERE, op.device))
-    given = [_input_of(inliner, call, member) for member in members]
-    if len(given) == 1:
-        return _done(inliner, call, _across(inliner, call, given[0], "allgather", []))
-    rows = inliner.add(
-        gathered_rows_op, given, f"{call.name}/rows", call.op, N=len(given),
-        instance_key=call.op.attrs["instance_key"],
-        devices=[merge_over(_HERE, member.device).encode() for member in members],
-    )  # fmt: skip
-    return _done(inliner, call, _across(inliner, call, rows._outputs[0], "allgather", []))
+    members = _members(call)
+    by_device = sorted(members, key=lambda op: merge_over(_HERE, op.device))
+    rows, *others = given = [_input_of(inliner, call, member) for member in by_device]
+    if others:
+        rows = inliner.add(
+            gathered_rows_op, given, f"{call.name}/rows", call.op, N=len(given),
+            instance_key=call.op.attrs["instance_key"],
+            devices=[merge_over(_HERE, member.device).encode() for member in by_device],
+        )._outputs[0]  # fmt: skip
+    return _done(inliner, call, _across(inliner, call, members, rows, "allgather"))
 
 
 def _broadcast(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
@@ -148,11 +148,11 @@ def _broadcast(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     senders = [op for op in members if op.type == "CollectiveBcastSend"]
     if senders:
         sent = _input_of(inliner, call, senders[0])
-        root = kernels.cluster().rank
-        return _done(inliner, call, _across(inliner, call, sent, "broadcast", [root]))
+        return _done(inliner, call, _across(inliner, call, members, sent, "broadcast"))
+    attrs = {**call.op.attrs, "key": _key(call, members)}
     op = inliner.make(
-        received_card, [], {**call.op.attrs, "key": _key(call)}, [call.op._outputs[0].dtype],
-        f"{call.name}/processes", call.controls, call.op,
+        received_card, [], attrs, [call.op._outputs[0].dtype], f"{call.name}/processes",
+        call.controls, call.op,
     )  # fmt: skip
     op._outputs[0]._dims = call.op.attrs["shape"]._dims
     return _done(inliner, call, op._outputs[0])

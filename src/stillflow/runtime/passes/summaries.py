@@ -21,7 +21,7 @@ from stillflow.ops.summary.fused import histogram_messages, messages_of_counts, 
 from stillflow.ops.summary.histograms import counts_fast
 from stillflow.ops.summary.kernels import string
 from stillflow.protos import Summary
-from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.step_graph import StepGraph, has_write
 from stillflow.runtime.ir.steps import Name, Step, fuse, is_call
 
 _There = tuple[Step, Any]  # the move of a value to the host, and the device that it comes from
@@ -157,7 +157,7 @@ def _brought(graph: StepGraph) -> dict[str, _There]:
 
 def _ends(step: Step, waiting: Sequence[Step]) -> bool:
     """Return True if a step may change what histograms show, or takes one of them."""
-    if step.writes or (step.op is not None and step.op.card.keeps):
+    if has_write(step):
         return True
     taken = {*step.inputs, *(name for name, _ in step.guard or ())}
     return any(name in taken for other in waiting for name in other.outputs)

@@ -10,7 +10,7 @@ from typing import Any
 from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.send_recv import CROSSINGS
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.ir.step_graph import StepGraph
+from stillflow.runtime.ir.step_graph import StepGraph, has_write
 from stillflow.runtime.ir.steps import Name, Step, fuse
 
 
@@ -94,8 +94,7 @@ def _changes_variables(step: Step) -> bool:
 
     Other tasks see what was done before a message.
     """
-    op = step.op
-    return bool(step.writes) or (op is not None and (bool(op.card.keeps) or op.type in CROSSINGS))
+    return has_write(step) or (step.op is not None and step.op.type in CROSSINGS)
 
 
 def pair_gradients(graph: StepGraph) -> None:

@@ -13,7 +13,7 @@ from stillflow.util.raised import is_deliberate
 def refusal(op: Operation, error: Exception) -> BaseException:
     """Return the error of a check or kernel as the error of a run."""
     if type(error) is ValueError and is_deliberate(error):
-        return as_op_error(errors.InvalidArgumentError(None, None, str(error)), op)
+        return as_op_error(errors.invalid_argument(str(error)), op)
     return as_op_error(error, op)
 
 

@@ -102,7 +102,7 @@ class Tracer:
             trace_loop(self, unit)
             return
         outputs = unit._outputs
-        if outputs and outputs[0] in self.values and self.values.keys() >= set(outputs):
+        if outputs and all(map(self.values.__contains__, outputs)):
             return  # every output is fed
         trace = special(unit)
         if trace is not None:

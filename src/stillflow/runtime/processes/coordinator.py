@@ -49,7 +49,6 @@ class Coordinator:
         self._members, self._settings, self._timeline = members, settings, timeline
         self._size = len(members)
         self._pending: dict[str, _Pending] = {}
-        self._ready: list[Request] = []
         self._complete: dict[str, dict[int, Request]] = {}
         self._joined: dict[int, None] = {}
         self._gone: dict[int, str] = {}
@@ -104,24 +103,23 @@ class Coordinator:
         requests = self._pending[name].requests
         if len(requests.keys() | self._joined.keys()) < self._size:
             return
-        del self._pending[name]
-        self._timeline.end(name)
         text = disagreement(requests)
         kind = next(iter(requests.values())).kind
         if text is None and len(requests) < self._size and kind != "allreduce":
             text = f"{name}: {kind} is not supported after a rank has joined"
         if text is not None:
-            self._tell(["fail", [name], "FailedPreconditionError", text], self._members)
+            self._fail(name, "FailedPreconditionError", text)
             return
+        del self._pending[name]
+        self._timeline.end(name)
         self._complete[name] = requests
-        self._ready.append(next(iter(requests.values())))
 
     def _dispatch(self) -> None:
-        if self._busy or not self._ready:
+        if self._busy or not self._complete:
             return
-        batch = next_batch(self._ready, self._settings.fusion_bytes)
+        ready = [next(iter(requests.values())) for requests in self._complete.values()]
+        batch = next_batch(ready, self._settings.fusion_bytes)
         names = [each.name for each in batch]
-        self._ready = [each for each in self._ready if each.name not in set(names)]
         requests = [self._complete.pop(name) for name in names]
         facts = shared_facts(requests[0])
         self._busy = True
@@ -149,21 +147,15 @@ class Coordinator:
         for name in names:
             requests = self._pending[name].requests
             missing = [rank for rank in self._gone if rank not in requests]
-            if missing:
-                rank = missing[0]
-                text = f"rank {rank} {self._gone[rank]}, and has not come to {name}"
-                del self._pending[name]
-                self._timeline.end(name)
-                self._tell(["fail", [name], "UnknownError", text], requests)
-            else:
-                self._advance_without(name)
+            rank = missing[0] if missing else next(iter(self._gone))
+            end = f", and has not come to {name}" if missing else f" before {name} was run"
+            self._fail(name, "UnknownError", f"rank {rank} {self._gone[rank]}{end}")
 
-    def _advance_without(self, name: str) -> None:
-        """Fail an operation that gone ranks had come to, as they cannot run it any more."""
+    def _fail(self, name: str, kind: str, text: str) -> None:
+        """Tell the ranks that have come to an operation that it cannot be run."""
         requests = self._pending.pop(name).requests
-        rank, how = next(iter(self._gone.items()))
-        text = f"rank {rank} {how} before {name} was run"
-        self._tell(["fail", [name], "UnknownError", text], requests)
+        self._timeline.end(name)
+        self._tell(["fail", [name], kind, text], requests)
 
     def _look_for_stalls(self) -> None:
         warn, fail = self._settings.warn_seconds, self._settings.fail_seconds
@@ -173,9 +165,8 @@ class Coordinator:
         for name, pending in list(self._pending.items()):
             waited = now - pending.begun
             if fail and waited > fail:
-                del self._pending[name]
                 text = f"{name}: {self._missing(pending)} did not come within {fail:g} seconds"
-                self._tell(["fail", [name], "DeadlineExceededError", text], pending.requests)
+                self._fail(name, "DeadlineExceededError", text)
             elif warn and waited > warn and not pending.told:
                 pending.told = True
                 logging.warning(

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stillflow.runtime.processes import process_group, settings, world
-from stillflow.runtime.processes.process_group import Begun, ProcessGroup
+from stillflow.runtime.processes import settings, world
 from stillflow.runtime.processes.requests import Request
+from stillflow.runtime.processes.settings import Settings
 from stillflow.runtime.processes.world import World
+
+if TYPE_CHECKING:
+    from stillflow.runtime.processes.process_group import Begun, ProcessGroup
+
+
+def _group(ranks: World, limits: Settings) -> ProcessGroup:
+    # Plans of every program import this module; few of them have ranks.
+    from stillflow.runtime.processes import process_group
+
+    return process_group.of_world(ranks, limits)
 
 
 def of_launcher() -> ProcessGroup:
     """Return the group of all processes that the launcher started with this one."""
-    return process_group.of_world(world.from_environment(), settings.from_environment())
+    return _group(world.from_environment(), settings.from_environment())
 
 
 def cluster() -> World:
@@ -22,9 +33,10 @@ def cluster() -> World:
     return world.from_tf_config() or world.from_environment()
 
 
-def of_cluster() -> ProcessGroup:
-    """Return the group of the workers of `cluster()`."""
-    return process_group.of_world(cluster(), settings.from_environment())
+def of_cluster() -> Callable[[], ProcessGroup]:
+    """Return the function that gives the group of the workers of `cluster()`, as they are now."""
+    ranks, limits = cluster(), settings.from_environment()
+    return lambda: _group(ranks, limits)
 
 
 class Collective:

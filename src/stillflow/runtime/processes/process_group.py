@@ -17,12 +17,11 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
-import numpy as np
 import torch
 
 from stillflow import errors
 from stillflow.graph.dtypes import as_dtype
-from stillflow.ops.values import from_array
+from stillflow.ops.kernels import zeros
 from stillflow.runtime.interrupts import Waits
 from stillflow.runtime.processes import rendezvous
 from stillflow.runtime.processes.coordinator import Coordinator
@@ -112,7 +111,7 @@ class ProcessGroup:
     """
 
     def __init__(self, world: World, settings: Settings) -> None:
-        self.world, self.settings = world, settings
+        self.world = world
         self.timeline = Timeline(settings.timeline if world.rank == 0 else "")
         self._lock = threading.Lock()
         self._begun: dict[str, Begun] = {}
@@ -132,7 +131,6 @@ class ProcessGroup:
         group, on_cuda = rendezvous.join_group(world, store)
         self._transfers = Transfers(group, world.rank, world.size, on_cuda)
         self._coordinator, members = rendezvous.connect(world, store, settings.start_seconds)
-        self._coordinates = bool(members)
         if members:
             coordinator = Coordinator(members, settings, self.timeline)
             self._start(coordinator.run, "coordinator")
@@ -257,7 +255,9 @@ class ProcessGroup:
                 begun = self._begun.pop(name, None)
                 if begun is None:
                     request = absent[name]
-                    begun = Begun(self, request, _zeros(request))
+                    begun = Begun(
+                        self, request, zeros(tuple(request.shape), as_dtype(request.dtype))
+                    )
                 batch.append(begun)
             self._running += batch
         self._batches.put((batch, facts))
@@ -271,7 +271,7 @@ class ProcessGroup:
                 self.timeline.ran([each.request.name for each in batch])
                 with self._lock:
                     self._running = [each for each in self._running if each not in batch]
-                    if self._coordinates:
+                    if self.world.rank == 0:
                         self._say(["done"])
                 del batch
 
@@ -320,12 +320,6 @@ class ProcessGroup:
             begun.append(self._joined)
         for each in begun:
             each.finish(None, error)
-
-
-def _zeros(request: Request) -> torch.Tensor:
-    array = np.zeros(request.shape, as_dtype(request.dtype).as_numpy_dtype)
-    zeros: torch.Tensor = from_array(array)
-    return zeros
 
 
 class _Started:

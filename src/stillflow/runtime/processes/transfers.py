@@ -40,9 +40,7 @@ class Transfers:
             return [self._gather(tensor, facts)]
         if kind == "broadcast":
             return [self._broadcast(tensor, facts[0])]
-        if kind == "alltoall":
-            return [self._all_to_all(tensor, facts)]
-        return [tensor.clone()]  # a barrier: all have come
+        return [self._all_to_all(tensor, facts)]
 
     def _all_reduce(
         self, tensors: Sequence[torch.Tensor], reduction: int, before: float, after: float

@@ -98,7 +98,7 @@ def overlap(graph: StepGraph) -> None:
         elif _is_late(step):
             late.add(id(step))
         else:
-            changed = [each for each in shown if each.is_changed(step.writes)]
+            changed = [each for each in shown if may_meet(step.writes, each.buffers)]
             shown = [each for each in shown if each not in changed]
             graph.replace([], *_parted(changed, step), at=step)
     steps = graph.steps
@@ -136,11 +136,7 @@ class _Shown:
         self.begun = begun
         found = {name: accesses.variables_of(name) for name in step.inputs}
         self.names = [name for name, buffers in found.items() if buffers]
-        self._buffers = set().union(*found.values())
-
-    def is_changed(self, written: Collection[int]) -> bool:
-        """Return True if a step that changes these variables may change one of mine."""
-        return may_meet(written, self._buffers)
+        self.buffers = set().union(*found.values())
 
 
 def _parted(shown: list[_Shown], step: Step) -> list[Step]:

@@ -157,9 +157,9 @@ class SessionPlans:
 
     def _check_alive(self) -> None:
         if self._cancelled:  # while another thread was about to run
-            raise errors.CancelledError(None, None, "Session has been closed.")
+            raise errors.cancelled("Session has been closed.")
         if self._aborted:
-            raise errors.AbortedError(None, None, f"Session {id(self):x} is not found.")
+            raise errors.aborted(f"Session {id(self):x} is not found.")
 
     def _get_resources(self) -> Resources:
         self._check_alive()
