@@ -119,6 +119,7 @@ CONTRIB = (
     Row("checkpoint training", "train"),
     Row("framework", "nest"),
     Row("image resampler", "../stillflow_contrib/ops/image"),
+    Row("layers", "../stillflow_contrib/layers"),
     Row("memory_stats", "../stillflow_contrib/ops/memory_stats.py"),
     Row("periodic_resample", "../stillflow_contrib/ops/periodic_resample.py"),
     Row("rnn", "nn"),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.real_valued import _RealValuedColumn
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow_contrib.kernel_methods.dense_kernel_mapper import DenseKernelMapper
+from stillflow_contrib.layers.feature_columns.real_valued import _RealValuedColumn
 from stillflow_contrib.learn.canned.wide import linear_model_fn
 from stillflow_contrib.learn.estimator import Estimator
 from stillflow_contrib.learn.heads.classification import multi_class_head

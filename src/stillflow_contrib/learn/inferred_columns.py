@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stillflow.contrib.layers.feature_columns.transforming import infer_real_valued_columns
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.util.deprecation import deprecated
+from stillflow_contrib.layers.feature_columns.transforming import infer_real_valued_columns
 from stillflow_contrib.learn.estimator_inputs import array_input
 
 _SAY_COLUMNS = deprecated(None, "Please specify feature columns explicitly.")

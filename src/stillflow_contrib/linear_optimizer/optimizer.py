@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.bucketized import _BucketizedColumn
-from stillflow.contrib.layers.feature_columns.crossed import _CrossedColumn
-from stillflow.contrib.layers.feature_columns.real_valued import _RealValuedColumn
-from stillflow.contrib.layers.feature_columns.sparse import _SparseColumn
-from stillflow.contrib.layers.feature_columns.weighted import _WeightedSparseColumn
 from stillflow.estimator.sdca.sparse_features import distinct_features
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow_contrib.layers.feature_columns.bucketized import _BucketizedColumn
+from stillflow_contrib.layers.feature_columns.crossed import _CrossedColumn
+from stillflow_contrib.layers.feature_columns.real_valued import _RealValuedColumn
+from stillflow_contrib.layers.feature_columns.sparse import _SparseColumn
+from stillflow_contrib.layers.feature_columns.weighted import _WeightedSparseColumn
 from stillflow_contrib.linear_optimizer.model import SdcaModel, SparseFeatureColumn
 
 

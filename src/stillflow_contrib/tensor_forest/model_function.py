@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.transforming import (
-    transform_features as transform_old_features,
-)
 from stillflow.feature_column.transforming import transform_features
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
@@ -16,6 +13,9 @@ from stillflow.losses.reduction import Reduction
 from stillflow.ops.variables.resource import destroy_resource_op
 from stillflow.saved_model.export_outputs import PredictOutput
 from stillflow.train.global_step import get_global_step
+from stillflow_contrib.layers.feature_columns.transforming import (
+    transform_features as transform_old_features,
+)
 from stillflow_contrib.learn.heads.classification import multi_class_head
 from stillflow_contrib.learn.heads.regression import regression_head
 from stillflow_contrib.learn.keys import ProblemType

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.base import _FeatureColumn
-from stillflow.contrib.layers.feature_columns.embedding import _EmbeddingColumn
 from stillflow.graph.operation import Tensor
 from stillflow.variables.partitioned import min_max_variable_partitioner
+from stillflow_contrib.layers.feature_columns.base import _FeatureColumn
+from stillflow_contrib.layers.feature_columns.embedding import _EmbeddingColumn
 from stillflow_contrib.learn.mode_keys import ModeKeys
 
 if TYPE_CHECKING:

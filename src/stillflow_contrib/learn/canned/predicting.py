@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stillflow.contrib.layers.feature_columns.transforming import (
-    parse_feature_columns_from_examples,
-)
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.util.deprecation import deprecated, deprecated_arg_values
+from stillflow_contrib.layers.feature_columns.transforming import (
+    parse_feature_columns_from_examples,
+)
 from stillflow_contrib.learn.bundle_export import (
     classification_signature_fn_with_prob,
     regression_signature_fn,

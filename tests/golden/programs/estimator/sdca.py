@@ -7,8 +7,8 @@ import shutil
 import tempfile
 
 import numpy as np
-from tests.golden.programs.contrib.layers.feature_columns import with_named_tables
 from tests.golden.programs.ops.sdca import FLOAT
+from tests.golden.programs.stillflow_contrib.layers.feature_columns import with_named_tables
 from tests.golden.registry import Run, internal_module, program, raised
 
 ROUNDED = {"rtol": 1e-4, "atol": 1e-5, "reason": FLOAT}

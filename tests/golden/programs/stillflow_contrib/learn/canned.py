@@ -7,7 +7,6 @@ import shutil
 import tempfile
 
 import numpy as np
-from tests.golden.programs.contrib.layers.feature_columns import with_named_tables
 from tests.golden.programs.estimator.canned import (
     AGE,
     BINARY,
@@ -20,6 +19,7 @@ from tests.golden.programs.estimator.canned import (
     X,
 )
 from tests.golden.programs.feature_column.columns import WORDS as WORDS_FILE
+from tests.golden.programs.stillflow_contrib.layers.feature_columns import with_named_tables
 from tests.golden.registry import Run, program, raised
 
 

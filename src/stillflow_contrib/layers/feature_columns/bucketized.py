@@ -7,16 +7,16 @@ from collections import namedtuple
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.base import (
-    _FeatureColumn,
-    _LinearEmbeddingLookupArguments,
-)
-from stillflow.contrib.layers.feature_columns.real_valued import _RealValuedColumn
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn, _DenseColumn
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.math.counting import bucketize
+from stillflow_contrib.layers.feature_columns.base import (
+    _FeatureColumn,
+    _LinearEmbeddingLookupArguments,
+)
+from stillflow_contrib.layers.feature_columns.real_valued import _RealValuedColumn
 
 
 class _BucketizedColumn(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.base import config_of
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
+from stillflow_contrib.layers.feature_columns.base import config_of
 
 
 @export("contrib.layers.create_feature_spec_for_parsing")

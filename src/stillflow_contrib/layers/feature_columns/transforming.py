@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.parsing import (
-    create_feature_spec_for_parsing,
-    sequence_feature_spec,
-)
-from stillflow.contrib.layers.feature_columns.real_valued import real_valued_column
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.platform import tf_logging as logging
+from stillflow_contrib.layers.feature_columns.parsing import (
+    create_feature_spec_for_parsing,
+    sequence_feature_spec,
+)
+from stillflow_contrib.layers.feature_columns.real_valued import real_valued_column
 
 
 def in_order(feature_columns: Any) -> list[Any]:

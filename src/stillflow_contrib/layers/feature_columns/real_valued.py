@@ -7,12 +7,12 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.experimental import experimental
-from stillflow.contrib.layers.feature_columns.base import _FeatureColumn
-from stillflow.contrib.layers.feature_columns.reshaping import with_rank
 from stillflow.feature_column.base import _DenseColumn
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow_contrib.layers.feature_columns.base import _FeatureColumn
+from stillflow_contrib.layers.feature_columns.reshaping import with_rank
 
 
 class _Numbers(_FeatureColumn):

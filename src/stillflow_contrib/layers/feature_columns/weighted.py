@@ -6,15 +6,15 @@ from collections import namedtuple
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.base import (
-    _FeatureColumn,
-    _LinearEmbeddingLookupArguments,
-    config_of,
-)
 from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow_contrib.layers.feature_columns.base import (
+    _FeatureColumn,
+    _LinearEmbeddingLookupArguments,
+    config_of,
+)
 
 
 class _WeightedSparseColumn(

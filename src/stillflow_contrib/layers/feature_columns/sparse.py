@@ -7,16 +7,16 @@ from collections import namedtuple
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.base import (
-    _FeatureColumn,
-    _LinearEmbeddingLookupArguments,
-)
-from stillflow.contrib.layers.feature_columns.reshaping import with_rank
 from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.platform import tf_logging as logging
+from stillflow_contrib.layers.feature_columns.base import (
+    _FeatureColumn,
+    _LinearEmbeddingLookupArguments,
+)
+from stillflow_contrib.layers.feature_columns.reshaping import with_rank
 
 
 class _SparseIdLookupConfig(

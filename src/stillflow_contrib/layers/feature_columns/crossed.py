@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.base import (
-    _FeatureColumn,
-    _LinearEmbeddingLookupArguments,
-    config_of,
-)
-from stillflow.contrib.layers.feature_columns.bucketized import _BucketizedColumn
-from stillflow.contrib.layers.feature_columns.sparse import _SparseColumn
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.feature_column.checks import check_checkpoint
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.sparse.feature_crossing import sparse_feature_cross
+from stillflow_contrib.layers.feature_columns.base import (
+    _FeatureColumn,
+    _LinearEmbeddingLookupArguments,
+    config_of,
+)
+from stillflow_contrib.layers.feature_columns.bucketized import _BucketizedColumn
+from stillflow_contrib.layers.feature_columns.sparse import _SparseColumn
 
 
 class _CrossedColumn(

@@ -7,11 +7,11 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.layers.core import inner_flatten
-from stillflow.contrib.layers.feature_columns.base import _FeatureColumn, config_of
 from stillflow.feature_column.base import _DenseColumn
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow_contrib.layers.feature_columns.base import _FeatureColumn, config_of
 
 
 class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "sparse_id_column")):

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
 from stillflow.contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
-from stillflow.contrib.layers.feature_columns.input_layers import with_global_variables
-from stillflow.contrib.layers.feature_columns.reshaping import transformed_with_rank
-from stillflow.contrib.layers.feature_columns.transforming import (
-    _Transformer,
-    check_feature_columns,
-    in_order,
-)
-from stillflow.contrib.layers.feature_columns.vectors import parts_of, restore
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.partitioned import PartitionedVariable
+from stillflow_contrib.layers.feature_columns.input_layers import with_global_variables
+from stillflow_contrib.layers.feature_columns.reshaping import transformed_with_rank
+from stillflow_contrib.layers.feature_columns.transforming import (
+    _Transformer,
+    check_feature_columns,
+    in_order,
+)
+from stillflow_contrib.layers.feature_columns.vectors import parts_of, restore
 
 if TYPE_CHECKING:
     from stillflow.variables.ref_variable import RefVariable

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.feature_columns.base import (
-    _DeepEmbeddingLookupArguments,
-    _FeatureColumn,
-    config_of,
-)
-from stillflow.contrib.layers.feature_columns.sparse import _SparseColumn
-from stillflow.contrib.layers.feature_columns.vectors import embed
-from stillflow.contrib.layers.feature_columns.weighted import _WeightedSparseColumn
 from stillflow.feature_column.base import _DenseColumn
 from stillflow.feature_column.checks import check_checkpoint
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.platform import tf_logging as logging
+from stillflow_contrib.layers.feature_columns.base import (
+    _DeepEmbeddingLookupArguments,
+    _FeatureColumn,
+    config_of,
+)
+from stillflow_contrib.layers.feature_columns.sparse import _SparseColumn
+from stillflow_contrib.layers.feature_columns.vectors import embed
+from stillflow_contrib.layers.feature_columns.weighted import _WeightedSparseColumn
 
 
 class _Vectors(_FeatureColumn, _DenseColumn):

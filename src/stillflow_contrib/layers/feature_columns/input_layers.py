@@ -8,28 +8,28 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.contrib.framework.experimental import experimental
-from stillflow.contrib.layers.feature_columns.bucketized import _BucketizedColumn
-from stillflow.contrib.layers.feature_columns.crossed import _CrossedColumn
-from stillflow.contrib.layers.feature_columns.embedding import (
+from stillflow.graph.export import export
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
+from stillflow_contrib.layers.feature_columns.bucketized import _BucketizedColumn
+from stillflow_contrib.layers.feature_columns.crossed import _CrossedColumn
+from stillflow_contrib.layers.feature_columns.embedding import (
     _EmbeddingColumn,
     _ScatteredEmbeddingColumn,
 )
-from stillflow.contrib.layers.feature_columns.one_hot import _OneHotColumn
-from stillflow.contrib.layers.feature_columns.real_valued import (
+from stillflow_contrib.layers.feature_columns.one_hot import _OneHotColumn
+from stillflow_contrib.layers.feature_columns.real_valued import (
     _RealValuedColumn,
     _RealValuedVarLenColumn,
 )
-from stillflow.contrib.layers.feature_columns.reshaping import transformed_with_rank
-from stillflow.contrib.layers.feature_columns.transforming import (
+from stillflow_contrib.layers.feature_columns.reshaping import transformed_with_rank
+from stillflow_contrib.layers.feature_columns.transforming import (
     _Transformer,
     check_feature_columns,
     in_order,
 )
-from stillflow.contrib.layers.feature_columns.vectors import embed
-from stillflow.contrib.layers.feature_columns.weighted import _WeightedSparseColumn
-from stillflow.graph.export import export
-from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Tensor
+from stillflow_contrib.layers.feature_columns.vectors import embed
+from stillflow_contrib.layers.feature_columns.weighted import _WeightedSparseColumn
 
 _OF_SEQUENCES = (_OneHotColumn, _EmbeddingColumn, _RealValuedColumn, _RealValuedVarLenColumn)
 _NOT_OF_SEQUENCES = (_ScatteredEmbeddingColumn, _BucketizedColumn, _CrossedColumn)

@@ -1,0 +1,1 @@
+"""Parts of `tf.contrib.layers` that few programs use: its own feature columns."""
