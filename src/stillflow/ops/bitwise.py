@@ -17,7 +17,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.kernels import NUMPY_TYPES, element_wise, through_numpy
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _INTEGERS = "{int8, int16, int32, int64, uint8, uint16, uint32, uint64}"
 
@@ -33,9 +33,13 @@ def _binary(name: str, torch_name: str, in_numpy: Callable[..., Any]) -> Card:
     return card
 
 
-def _samples() -> None:
-    yield Sample(np.int32([5, -3, 0]), np.int32([[3], [-1]]))
-    yield Bad(np.int32([1, 2]), np.int32([1, 2, 3]), match="must be equal|Incompatible shapes")
+def _samples() -> Samples:
+    yield Sample(np.array([5, -3, 0], np.int32), np.array([[3], [-1]], np.int32))
+    yield Bad(
+        np.array([1, 2], np.int32),
+        np.array([1, 2, 3], np.int32),
+        match="must be equal|Incompatible shapes",
+    )
 
 
 bitwise_and_op = _binary("BitwiseAnd", "bitwise_and", np.bitwise_and)
@@ -71,8 +75,8 @@ def population_count_kernel(node: Node) -> Kernel:
 
 @invert_op.samples
 @population_count_op.samples
-def one_input_samples() -> None:
-    yield Sample(np.int32([[0, 1], [255, -1]]))
+def one_input_samples() -> Samples:
+    yield Sample(np.array([[0, 1], [255, -1]], np.int32))
 
 
 # ---- shifts
@@ -105,8 +109,8 @@ def right_shift_kernel(node: Node) -> Kernel:
 
 @left_shift_op.samples
 @right_shift_op.samples
-def shift_samples() -> None:
-    yield Sample(np.int32([5, -3, 1]), np.int32([1, 2, 40]))
+def shift_samples() -> Samples:
+    yield Sample(np.array([5, -3, 1], np.int32), np.array([1, 2, 40], np.int32))
 
 
 # ---- public functions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 
 @dataclass
@@ -43,3 +44,7 @@ class Bad:
 
     def __init__(self, *args: Any, match: str, **attrs: Any) -> None:
         self.args, self.match, self.attrs = args, match, attrs
+
+
+# Arguments from the part `samples` of a card.
+Samples: TypeAlias = Iterator[Sample | Bad]

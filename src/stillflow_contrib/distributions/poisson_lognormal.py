@@ -175,12 +175,12 @@ class PoissonLogNormalQuadratureCompound(Distribution):
         size: Any = self.batch_shape.num_elements()
         if size is None:
             size = tf.reduce_prod(self.batch_shape_tensor())
-        choice, none = self.mixture_distribution, np.int32([])
+        choice, none = self.mixture_distribution, np.array([], np.int32)
         points = choice.sample(
             sample_shape=joined_vectors([n], pick_vector(choice.is_scalar_batch(), [size], none)),
             seed=gen_new_seed(seed, "poisson_lognormal_quadrature_compound"),
         )
-        rest = pick_vector(self.is_scalar_batch(), none, np.int32([-1]))
+        rest = pick_vector(self.is_scalar_batch(), none, np.array([-1], np.int32))
         points = tf.reshape(points, shape=joined_vectors([n], rest))
         count = self._quadrature_size
         points += tf.range(start=0, limit=size * count, delta=count, dtype=points.dtype)

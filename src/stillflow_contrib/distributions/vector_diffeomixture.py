@@ -175,7 +175,7 @@ class VectorDiffeomixture(Distribution):
 
     def _sample_weights(self, n: Any, seed: Any) -> Tensor:
         """Return each sample's weight of the first end, [n] or [n, batch]."""
-        choice, none = self.mixture_distribution, np.int32([])
+        choice, none = self.mixture_distribution, np.array([], np.int32)
         size: Any = self.batch_shape.num_elements()
         if size is None:
             size = tf.reduce_prod(self.batch_shape_tensor())
@@ -187,7 +187,7 @@ class VectorDiffeomixture(Distribution):
             sample_shape=joined_vectors([n], rest),
             seed=gen_new_seed(seed, "vector_diffeomixture"),
         )
-        rest = pick_vector(self.is_scalar_batch(), none, np.int32([-1]))
+        rest = pick_vector(self.is_scalar_batch(), none, np.array([-1], np.int32))
         points = tf.reshape(points, shape=joined_vectors([n], rest))
         # Points are numbered through all distributions of the batch.
         stride: Any = self.grid.shape.with_rank_at_least(2)[-2:].num_elements()

@@ -97,8 +97,8 @@ def _nearest(points: Any, centers: Any, norms: Any, count: int) -> tuple[Any, An
 
 @nearest_neighbors_op.samples
 def nearest_neighbors_samples() -> Iterator[Any]:
-    points = np.float32([[0, 0], [1, 2], [5, 5]])
-    centers = np.float32([[1, 1], [4, 4]])
+    points = np.array([[0, 0], [1, 2], [5, 5]], np.float32)
+    centers = np.array([[1, 1], [4, 4]], np.float32)
     yield Sample(points, centers, np.int64(1))
     yield Sample(points, centers, np.int64(5))
     yield Bad(points[:0], centers, np.int64(1), match="Expected points.rows")
@@ -174,7 +174,7 @@ def _draw(sums: np.ndarray | None, chosen: list[int], count: int, words: Words) 
 
 @kmeans_plus_plus_initialization_op.samples
 def kmeans_plus_plus_initialization_samples() -> Iterator[Any]:
-    points = np.float32([[0, 0], [1, 2], [5, 5], [9, 1]])
+    points = np.array([[0, 0], [1, 2], [5, 5], [9, 1]], np.float32)
     one, seed, no = np.int64(1), np.int64(7), np.int64(0)
     yield Sample(points, np.int64(3), seed, np.int64(2))
     yield Sample(points, np.int64(4), seed, np.int64(-1))
@@ -222,7 +222,7 @@ def kmc2_chain_initialization_kernel(node: Node) -> Kernel:
 
 @kmc2_chain_initialization_op.samples
 def kmc2_chain_initialization_samples() -> Iterator[Any]:
-    yield Sample(np.float32([1, 4, 0, 2]), np.int64(5))
+    yield Sample(np.array([1, 4, 0, 2], np.float32), np.int64(5))
     yield Bad(np.zeros(0, np.float32), np.int64(5), match="distances_tensor.size")
 
 

@@ -126,14 +126,18 @@ def _normal_equations(
     return lhs, rhs
 
 
-_FACTORS = np.float32([[0.5, 1], [2, -1], [1, 1]])
-_PLACES = np.int64([[0, 0], [1, 2], [0, 2]])
+_FACTORS = np.array([[0.5, 1], [2, -1], [1, 1]], np.float32)
+_PLACES = np.array([[0, 0], [1, 2], [0, 2]], np.int64)
 _NONE = np.zeros(0, np.float32)
 
 
 @wals_compute_partial_lhs_and_rhs_op.samples
 def wals_compute_partial_lhs_and_rhs_samples() -> Iterator[Any]:
-    values, by_row, by_column = np.float32([1, 2, 3]), np.float32([1, 0.5]), np.float32([1, 2, 3])
+    values, by_row, by_column = (
+        np.array([1, 2, 3], np.float32),
+        np.array([1, 0.5], np.float32),
+        np.array([1, 2, 3], np.float32),
+    )
     low, two, no, yes = np.float32(0.1), np.int64(2), np.bool_(False), np.bool_(True)
     yield Sample(_FACTORS, by_column, low, by_row, _PLACES, values, _NONE, two, no, grad=False)
     turned = _PLACES[:, ::-1].copy()

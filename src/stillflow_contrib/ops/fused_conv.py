@@ -152,7 +152,7 @@ _SIDE = np.zeros(0, np.float32)
 @fused_conv2d_bias_activation_op.samples
 def fused_conv2d_bias_activation_samples() -> Iterator[Any]:
     image, filter = quantized(dtypes.qint8, 1, 4, 4, 3), quantized(dtypes.qint8, 2, 2, 3, 2)
-    bias, none, moved = np.float32([3, -5]), quantized(dtypes.qint8, 0), [1, 1, 1, 1]
+    bias, none, moved = np.array([3, -5], np.float32), quantized(dtypes.qint8, 0), [1, 1, 1, 1]
     yield Sample(image, filter, bias, none, *_SCALES, strides=moved, padding="SAME")
     side = quantized(dtypes.qint8, 1, 2, 2, 2)
     half = np.float32(0.5)

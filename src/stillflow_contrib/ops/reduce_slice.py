@@ -99,12 +99,19 @@ _ROWS = np.array([[1, 2], [40, 50], [700, 800], [1000, 2000]], np.float32)
 def _samples() -> Iterator[Any]:
     # Only of these does TensorFlow say the shape right.
     axis = np.int64(0)
-    yield Sample(_ROWS, np.int32([[0, 1], [1, 1], [0, 2], [3, 9]]), axis, grad=False, fixed=(2,))
-    yield Sample(_ROWS[:, 0], np.int64([0, 1, 4]), axis, grad=False, fixed=(2,))
-    yield Sample(_ROWS[:, 0], np.int64([2]), axis, grad=False, fixed=(2,))
-    yield Bad(_ROWS, np.int64([[0, 1]]), np.int64(2), match=r"axis must be in \[0, 2\)|dim_index 2")
-    yield Bad(_ROWS, np.int64([[-1, 1]]), axis, match="begin at 0")
-    yield Bad(_ROWS, np.int64([[0, 1, 2]]), axis, match="must be equal|of shape")
+    yield Sample(
+        _ROWS, np.array([[0, 1], [1, 1], [0, 2], [3, 9]], np.int32), axis, grad=False, fixed=(2,)
+    )
+    yield Sample(_ROWS[:, 0], np.array([0, 1, 4], np.int64), axis, grad=False, fixed=(2,))
+    yield Sample(_ROWS[:, 0], np.array([2], np.int64), axis, grad=False, fixed=(2,))
+    yield Bad(
+        _ROWS,
+        np.array([[0, 1]], np.int64),
+        np.int64(2),
+        match=r"axis must be in \[0, 2\)|dim_index 2",
+    )
+    yield Bad(_ROWS, np.array([[-1, 1]], np.int64), axis, match="begin at 0")
+    yield Bad(_ROWS, np.array([[0, 1, 2]], np.int64), axis, match="must be equal|of shape")
 
 
 def _op(name: str, combine_of: Callable[[Node], Any]) -> Card:

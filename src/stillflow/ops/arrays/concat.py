@@ -292,7 +292,9 @@ def concat_offset_samples() -> Iterator[Any]:
     shapes = [np.array([2, 2], np.int32), np.array([2, 3], np.int32)]
     yield Sample(np.int32(1), shapes)
     yield Bad(np.int32(0), shapes, match="All dimensions except 0 must match")
-    yield Bad(np.int32([1]), shapes, match=r"should be a scalar integer, but got shape \[1\]")
+    yield Bad(
+        np.array([1], np.int32), shapes, match=r"should be a scalar integer, but got shape \[1\]"
+    )
 
 
 # ---- ParallelConcat

@@ -249,7 +249,7 @@ def _stitch_samples() -> Iterator[Any]:
     yield Sample([first, second], [x, y], fixed=(0,), grad=False)
     yield Sample([first, second[:1]], [x, y[:1]], fixed=(0,))
     yield Sample([np.array(0, np.int32)], [np.array(b"a", object)])
-    yield Bad([np.int32([-1, 2])], [x], match=r"indices\[0\] is out of range")
+    yield Bad([np.array([-1, 2], np.int32)], [x], match=r"indices\[0\] is out of range")
     yield Bad([second], [x], match=r"start with indices\[0\].shape = \[2,1\]|must be equal")
     yield Bad([first, second], [x, y[..., :2]], match=r"Need data\[0\].shape|must be equal")
 

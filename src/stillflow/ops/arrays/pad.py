@@ -211,7 +211,7 @@ def pad_samples() -> Iterator[Any]:
 def pad_v2_samples() -> Iterator[Any]:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, [[0, 1], [2, 0]], np.float32(7), fixed=(1,), grad=False)
-    yield Bad(x, [[0, 1], [2, 0]], np.float32([7]), match="must be a scalar. Found: .1.")
+    yield Bad(x, [[0, 1], [2, 0]], np.array([7], np.float32), match="must be a scalar. Found: .1.")
 
 
 # ---- MirrorPad

@@ -340,7 +340,7 @@ def roll_samples() -> Iterator[Any]:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, 1, -1)
     yield Sample(x, [1, -4], [0, 1])
-    yield Sample(x, np.int32([]), np.int32([]))
+    yield Sample(x, np.array([], np.int32), np.array([], np.int32))
     yield Bad(x, [1], [2], match="axis 2 is out of range")
 
 

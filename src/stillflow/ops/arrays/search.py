@@ -190,7 +190,7 @@ def unravel_index_kernel(node: Node) -> Kernel:
 def unravel_index_samples() -> Iterator[Any]:
     yield Sample(np.array([7, 2], np.int32), np.array([3, 3], np.int32))
     yield Sample(np.array(7), np.array([3, 3]))
-    yield Sample(np.int32([]), np.int32([]))
+    yield Sample(np.array([], np.int32), np.array([], np.int32))
     yield Bad(np.array([1]), np.array([3, 0]), match="dims cannot contain a dim of zero")
 
 

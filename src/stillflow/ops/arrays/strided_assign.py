@@ -127,7 +127,7 @@ def tensor_strided_slice_update_samples() -> Iterator[Any]:
     yield Sample(
         x, [0, 3], [2, 0], [1, -2], np.ones((2, 2), np.float32), fixed=(1, 2, 3), grad=False
     )
-    none = np.int32([])
+    none = np.array([], np.int32)
     yield Sample(x, none, none, none, x + 1, ellipsis_mask=1, fixed=(1, 2, 3), grad=False)
     yield Bad(x, [0], [2, 0], [1, -2], x, match=r"got shapes \[1\], \[2\], and \[2\] instead")
     yield Bad(x, [[0]], [[2]], [[1]], x, match="1D equal size tensors")

@@ -211,10 +211,10 @@ def _summarized(values: Any, weights: Any, error: float) -> Array:
 
 @make_quantile_summaries_op.samples
 def make_quantile_summaries_samples() -> Iterator[Any]:
-    values = [np.float32([3, 1, 2, 1]), np.float32([0.5, 0.5, 0.5, 0.5])]
-    yield Sample(values, np.float32([1, 2, 1, 0]), np.float32(0.1))
-    yield Sample(values, np.float32([1]), np.float32(0.1))
-    yield Bad(values, np.float32([1, 2]), np.float32(0.1), match="single value")
+    values = [np.array([3, 1, 2, 1], np.float32), np.array([0.5, 0.5, 0.5, 0.5], np.float32)]
+    yield Sample(values, np.array([1, 2, 1, 0], np.float32), np.float32(0.1))
+    yield Sample(values, np.array([1], np.float32), np.float32(0.1))
+    yield Bad(values, np.array([1, 2], np.float32), np.float32(0.1), match="single value")
 
 
 # ---- streams
@@ -377,8 +377,8 @@ def _buckets(values: Any, limits: Any) -> torch.Tensor:
 
 @bucketize_op.samples
 def bucketize_samples() -> Iterator[Any]:
-    values = [np.float32([0.5, 3, 7]), np.float32([1, 2, 3])]
-    yield Sample(values, [np.float32([1, 3, 5]), np.zeros(0, np.float32)])
-    yield Sample(values, [np.float32([1, 100, 5]), np.zeros((0, 2), np.float32)])
-    yield Sample(values[:1], [np.float32([1, 5])])
+    values = [np.array([0.5, 3, 7], np.float32), np.array([1, 2, 3], np.float32)]
+    yield Sample(values, [np.array([1, 3, 5], np.float32), np.zeros(0, np.float32)])
+    yield Sample(values, [np.array([1, 100, 5], np.float32), np.zeros((0, 2), np.float32)])
+    yield Sample(values[:1], [np.array([1, 5], np.float32)])
     yield Bad(values, [np.zeros((0, 2), np.float32)] * 2, match="should be flat vectors")

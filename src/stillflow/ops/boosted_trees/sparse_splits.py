@@ -157,8 +157,8 @@ def _best_split(
 
 @sparse_calculate_best_feature_split_op.samples
 def sparse_calculate_best_feature_split_samples() -> Iterator[Any]:
-    indices = np.int32([[1, 0, 0, 0], [1, 0, 0, 1], [1, 0, 2, 0], [1, 0, 2, 1]])
+    indices = np.array([[1, 0, 0, 0], [1, 0, 0, 1], [1, 0, 2, 0], [1, 0, 2, 1]], np.int32)
     zero = np.float32(0)
-    yield Sample(np.int32([1, 2]), indices, np.float32([0.3, 0.2, -0.4, 0.3]),
-                 np.int32([3, 1, 4, 2]), zero, np.float32(0.1), zero, zero,
+    yield Sample(np.array([1, 2], np.int32), indices, np.array([0.3, 0.2, -0.4, 0.3], np.float32),
+                 np.array([3, 1, 4, 2], np.int32), zero, np.float32(0.1), zero, zero,
                  logits_dimension=1)  # fmt: skip

@@ -166,14 +166,25 @@ def _best_of_features(
 
 @calculate_best_gains_per_feature_op.samples
 def calculate_best_gains_per_feature_samples() -> Iterator[Any]:
-    stats = np.float32([[[0, 0], [0.08, 0.09]], [[0.3, 0.5], [-0.1, 0.4]], [[0, 0], [0, 0]]])
+    stats = np.array(
+        [[[0, 0], [0.08, 0.09]], [[0.3, 0.5], [-0.1, 0.4]], [[0, 0], [0, 0]]], np.float32
+    )
     zero = np.float32(0)
-    yield Sample(np.int32([1, 2]), [stats, stats[:, ::-1]], zero, np.float32(0.1), zero, zero,
-                 max_splits=3)  # fmt: skip
-    yield Sample(np.int32([1, -1]), [stats], zero, zero, zero, zero, max_splits=3)  # no node
+    yield Sample(
+        np.array([1, 2], np.int32),
+        [stats, stats[:, ::-1]],
+        zero,
+        np.float32(0.1),
+        zero,
+        zero,
+        max_splits=3,
+    )
+    yield Sample(
+        np.array([1, -1], np.int32), [stats], zero, zero, zero, zero, max_splits=3
+    )  # no node
     nowhere = np.full_like(stats, np.inf)
-    yield Sample(np.int32([0, 2]), [nowhere], zero, zero, zero, zero, max_splits=3)  # NaN
-    yield Bad(np.int32([1]), [stats], zero, zero, zero, zero, max_splits=3,
+    yield Sample(np.array([0, 2], np.int32), [nowhere], zero, zero, zero, zero, max_splits=3)  # NaN
+    yield Bad(np.array([1], np.int32), [stats], zero, zero, zero, zero, max_splits=3,
               match="must be equal|2 entries")  # fmt: skip
 
 
@@ -305,7 +316,15 @@ def calculate_best_feature_split_samples() -> Iterator[Any]:
     stats[..., 1] = abs(stats[..., 1]) + 0.5
     zero = np.float32(0)
     for split_type in ("inequality", "equality"):
-        yield Sample(np.int32([0, 2]), stats, zero, np.float32(0.1), zero, zero,
+        yield Sample(np.array([0, 2], np.int32), stats, zero, np.float32(0.1), zero, zero,
                      logits_dimension=1, split_type=split_type)  # fmt: skip
-    yield Bad(np.int32([0, 2]), stats, np.float32(-1), zero, zero, zero, logits_dimension=1,
-              match="should be >= 0")  # fmt: skip
+    yield Bad(
+        np.array([0, 2], np.int32),
+        stats,
+        np.float32(-1),
+        zero,
+        zero,
+        zero,
+        logits_dimension=1,
+        match="should be >= 0",
+    )

@@ -147,11 +147,11 @@ def _keys(nodes: Any, feature: Any, index: int, splits: int, buckets: int) -> Ar
 
 @make_stats_summary_op.samples
 def make_stats_summary_samples() -> Iterator[Any]:
-    nodes, ones = np.int32([1, 0, 1]), np.float32([[0.1], [0.2], [0.3]])
-    features = [np.int32([0, 1, 1]), np.int32([1, 1, 0])]
+    nodes, ones = np.array([1, 0, 1], np.int32), np.array([[0.1], [0.2], [0.3]], np.float32)
+    features = [np.array([0, 1, 1], np.int32), np.array([1, 1, 0], np.int32)]
     yield Sample(nodes, ones, ones * 2, features, max_splits=2, num_buckets=2)
-    yield Sample(nodes, ones, ones, [np.int32([2, 2, 9])], max_splits=2, num_buckets=2)
-    yield Bad(nodes, ones, ones, [np.int32([0, -9, 1])], max_splits=2, num_buckets=2,
+    yield Sample(nodes, ones, ones, [np.array([2, 2, 9], np.int32)], max_splits=2, num_buckets=2)
+    yield Bad(nodes, ones, ones, [np.array([0, -9, 1], np.int32)], max_splits=2, num_buckets=2,
               match="should be >= 0")  # fmt: skip
     yield Bad(nodes[:2], ones, ones, features, max_splits=2, num_buckets=2, match="must be equal")
 
@@ -199,8 +199,8 @@ def aggregate_stats_kernel(node: Node) -> Kernel:
 
 @aggregate_stats_op.samples
 def aggregate_stats_samples() -> Iterator[Any]:
-    nodes, ones = np.int32([1, 0, 1]), np.float32([[0.1], [0.2], [0.3]])
-    features = np.int32([[0, 1], [-1, 0], [1, 1]])
+    nodes, ones = np.array([1, 0, 1], np.int32), np.array([[0.1], [0.2], [0.3]], np.float32)
+    features = np.array([[0, 1], [-1, 0], [1, 1]], np.int32)
     yield Sample(nodes, ones, ones * 2, features, max_splits=2, num_buckets=2)
     yield Bad(nodes - 1, ones, ones, features, max_splits=2, num_buckets=2, match="should be >=0")
 
@@ -279,9 +279,18 @@ def _dense_buckets(feature: Any, examples: int, buckets: int) -> Array:
 
 @sparse_aggregate_stats_op.samples
 def sparse_aggregate_stats_samples() -> Iterator[Any]:
-    nodes, ones = np.int32([1, 0, 1]), np.float32([[0.1], [0.2], [0.3]])
-    indices, shape = np.int32([[0, 0], [1, 1], [2, 1]]), np.int32([3, 2])
-    yield Sample(nodes, ones, ones, indices, np.int32([0, 1, 1]), shape, max_splits=2,
+    nodes, ones = np.array([1, 0, 1], np.int32), np.array([[0.1], [0.2], [0.3]], np.float32)
+    indices, shape = np.array([[0, 0], [1, 1], [2, 1]], np.int32), np.array([3, 2], np.int32)
+    yield Sample(nodes, ones, ones, indices, np.array([0, 1, 1], np.int32), shape, max_splits=2,
                  num_buckets=2)  # fmt: skip
-    yield Bad(nodes, ones, ones, indices[::-1].copy(), np.int32([0, 1, 1]), shape, max_splits=2,
-              num_buckets=2, match="should be increasing")  # fmt: skip
+    yield Bad(
+        nodes,
+        ones,
+        ones,
+        indices[::-1].copy(),
+        np.array([0, 1, 1], np.int32),
+        shape,
+        max_splits=2,
+        num_buckets=2,
+        match="should be increasing",
+    )

@@ -121,7 +121,7 @@ def scale_and_translate_gradient(node: Node, grad: Tensor) -> Gradients:
 @scale_and_translate_op.samples
 def scale_and_translate_samples() -> Iterator[Any]:
     image = np.sin(np.arange(60, dtype=np.float32)).reshape(1, 6, 5, 2)
-    scale, move = np.float32([0.7, 1.6]), np.float32([0.3, -1.2])
+    scale, move = np.array([0.7, 1.6], np.float32), np.array([0.3, -1.2], np.float32)
     for kernel in KERNELS:
         yield Sample(image, [4, 7], scale, move, kernel_type=kernel, fixed=(1,), grad=False)
     yield Sample(image, [2, 2], scale / 4, move, antialias=False, fixed=(1,), grad=False)
@@ -134,4 +134,6 @@ def scale_and_translate_samples() -> Iterator[Any]:
 def scale_and_translate_grad_samples() -> Iterator[Any]:
     grad = np.cos(np.arange(56, dtype=np.float32)).reshape(1, 4, 7, 2)
     image = np.zeros([1, 6, 5, 2], np.float32)
-    yield Sample(grad, image, np.float32([0.7, 1.6]), np.float32([0.3, -1.2]), grad=False)
+    yield Sample(
+        grad, image, np.array([0.7, 1.6], np.float32), np.array([0.3, -1.2], np.float32), grad=False
+    )

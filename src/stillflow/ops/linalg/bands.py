@@ -15,7 +15,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import moving
 from stillflow.ops.linalg.operands import scalar_words
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 matrix_band_part_op = op(
     """
@@ -87,7 +87,7 @@ def matrix_band_part_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @matrix_band_part_op.samples
-def matrix_band_part_samples() -> None:
+def matrix_band_part_samples() -> Samples:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     for lower, upper in ((0, 0), (1, 0), (-1, 1), (-1, -1), (0, -1)):
         yield Sample(x, lower, upper, fixed=(1, 2))

@@ -28,7 +28,7 @@ from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.linalg.operands import one_matrix, square_factors, square_matrix
 from stillflow.ops.math.complex import real
 from stillflow.ops.math.unary import reciprocal
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _FIELD = "T: {double, float, half, complex64, complex128}"
 
@@ -142,7 +142,7 @@ def cholesky_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @cholesky_op.samples
-def cholesky_samples() -> None:
+def cholesky_samples() -> Samples:
     yield Sample(_spd(), grad=False)
     yield _BAD
 
@@ -185,7 +185,7 @@ def matrix_determinant_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @matrix_determinant_op.samples
-def matrix_determinant_samples() -> None:
+def matrix_determinant_samples() -> Samples:
     yield Sample(_SQUARE)
     yield _BAD
 
@@ -222,7 +222,7 @@ def log_matrix_determinant_gradient(node: Node, _: Any, grad: Any) -> Gradients:
 
 
 @log_matrix_determinant_op.samples
-def log_matrix_determinant_samples() -> None:
+def log_matrix_determinant_samples() -> Samples:
     yield Sample(_SQUARE, grad=False)
 
 
@@ -269,7 +269,7 @@ def matrix_inverse_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @matrix_inverse_op.samples
-def matrix_inverse_samples() -> None:
+def matrix_inverse_samples() -> Samples:
     yield Sample(_SQUARE)
     yield Sample(_SQUARE, adjoint=True, grad=False)
     yield _BAD
@@ -326,7 +326,7 @@ def qr_gradient(node: Node, dq: Any, dr: Any) -> Gradients:
 
 
 @qr_op.samples
-def qr_samples() -> None:
+def qr_samples() -> Samples:
     yield Sample(_SQUARE, grad=False)
     yield Sample(_SQUARE[:, :2], full_matrices=True, grad=False)
 
@@ -408,7 +408,7 @@ def self_adjoint_eig_v2_gradient(node: Node, grad_e: Any, grad_v: Any) -> Gradie
 
 
 @self_adjoint_eig_v2_op.samples
-def self_adjoint_eig_v2_samples() -> None:
+def self_adjoint_eig_v2_samples() -> Samples:
     yield Sample(_spd(), grad=False)
     yield Sample(_spd(), compute_v=False, grad=False)
 
@@ -464,7 +464,7 @@ def svd_gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Gradients
 
 
 @svd_op.samples
-def svd_samples() -> None:
+def svd_samples() -> Samples:
     yield Sample(_SQUARE[:, :2], grad=False)
     yield Sample(_SQUARE[:, :2], full_matrices=True, grad=False)
     yield Sample(_SQUARE, compute_uv=False, grad=False)
@@ -504,7 +504,7 @@ def lu_kernel(node: Node) -> Kernel:
 
 
 @lu_op.samples
-def lu_samples() -> None:
+def lu_samples() -> Samples:
     yield Sample(_SQUARE, grad=False)
     yield Sample(np.zeros([2, 0, 0], np.float32), grad=False)
 

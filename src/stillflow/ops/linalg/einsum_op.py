@@ -12,7 +12,7 @@ from stillflow.graph.dims import Dims
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 einsum_op = op("""
     Einsum(inputs: N*T) -> output: T
@@ -107,7 +107,7 @@ def einsum_kernel(node: Node) -> Kernel:
 
 
 @einsum_op.samples
-def einsum_samples() -> None:
+def einsum_samples() -> Samples:
     a = np.array([[1.0, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample([a, a], equation=b"ij,kj->ik")
     yield Sample([np.stack([a, a]), a], equation=b"...ij,kj->...ki")

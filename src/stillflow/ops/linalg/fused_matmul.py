@@ -18,7 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel
 from stillflow.graph.traits import Cost
 from stillflow.ops.linalg.matmul import mat_mul_shape
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 fused_mat_mul_op = op(
     """
@@ -87,10 +87,10 @@ def fused_mat_mul_kernel(node: Node) -> Kernel:
 
 
 @fused_mat_mul_op.samples
-def fused_mat_mul_samples() -> None:
+def fused_mat_mul_samples() -> Samples:
     random = np.random.RandomState(3)
     a, b = random.randn(3, 4).astype(np.float32), random.randn(4, 2).astype(np.float32)
-    bias = np.float32([0.5, -1.0])
+    bias = np.array([0.5, -1.0], np.float32)
     for activation in ([], [b"Relu"], [b"Relu6"], [b"Elu"]):
         yield Sample(a, b, [bias], fused_ops=[b"BiasAdd", *activation], grad=False)
     yield Sample(a.T, b.T, [bias], fused_ops=[b"BiasAdd"], transpose_a=True, transpose_b=True,

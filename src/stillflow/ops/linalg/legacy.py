@@ -28,7 +28,7 @@ from stillflow.ops.linalg.solvers import (
     matrix_solve_op,
     matrix_triangular_solve_op,
 )
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 _REAL = "T: {double, float}"
 _COMPLEX = "T: {float, double, complex64, complex128}"
@@ -88,7 +88,7 @@ def _old_card(text: str, today: Card) -> Card:
 
 
 def _without_gradients(card: Card) -> Callable[[], Any]:
-    def samples() -> None:
+    def samples() -> Samples:
         assert card.samples_part is not None
         for sample in card.samples_part():
             if isinstance(sample, Sample):
@@ -114,7 +114,7 @@ def _cholesky_gradient(factor: Any, grad: Any) -> torch.Tensor:
     return (0.5 * (result + result.mT)).contiguous()
 
 
-def _cholesky_gradient_samples() -> None:
+def _cholesky_gradient_samples() -> Samples:
     factor = np.array([[2.0, 0.0], [0.5, 1.0]])
     yield Sample(factor, np.array([[1.0, 0.0], [2.0, -1.0]]), grad=False)
 
@@ -145,7 +145,7 @@ def _stacked_shape(node: Node) -> Any:
     return (*matrix[:-2], dims.add(matrix[-2], 1), matrix[-1])
 
 
-def _symmetric_samples() -> None:
+def _symmetric_samples() -> Samples:
     yield Sample(np.array([[2.0, 1.0], [1.0, 5.0]]), grad=False)
 
 

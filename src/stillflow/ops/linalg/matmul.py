@@ -22,7 +22,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import NUMBER, element_wise
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 diagonals: Any = LazyModule("stillflow.ops.linalg.diagonal")
 reductions: Any = LazyModule("stillflow.ops.math.reductions")
@@ -183,7 +183,7 @@ _B = np.array([[0.5, 1.0], [-1.0, 2.0], [0.0, 3.0]], np.float32)
 
 @mat_mul_op.samples
 @sparse_mat_mul_op.samples
-def mat_mul_samples() -> None:
+def mat_mul_samples() -> Samples:
     yield Sample(_A, _B)
     yield Sample(_A, _A, transpose_b=True)
     yield Sample(_A, _A, transpose_a=True)
@@ -342,7 +342,7 @@ def batch_mat_mul_v2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @batch_mat_mul_op.samples
 @batch_mat_mul_v2_op.samples
-def batch_mat_mul_samples() -> None:
+def batch_mat_mul_samples() -> Samples:
     x = np.stack([_A, _A + 1.0])
     y = np.stack([_B, _B - 1.0])
     yield Sample(x, y)
@@ -392,8 +392,8 @@ def cross_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @cross_op.samples
-def cross_samples() -> None:
-    yield Sample(_A, _A + np.float32([1.0, 0.0, 2.0]))
+def cross_samples() -> Samples:
+    yield Sample(_A, _A + np.array([1.0, 0.0, 2.0], np.float32))
     yield Bad(_B, _B, match="must be 3")
 
 

@@ -393,8 +393,8 @@ def matrix_diag_part_v2_samples() -> Iterator[Any]:
     yield Sample(x, np.int32(-1), np.float32(0), fixed=(1, 2))
     yield Sample(x, np.array([-1, 1], np.int32), np.float32(7), fixed=(1, 2))
     yield Bad(x, np.int32(4), np.float32(0), match="out of bound")
-    yield Bad(x, np.int32(1), np.float32([0]), match="must be rank 0")
-    yield Bad(x, np.int32([0, 1, 1]), np.float32(0), match="It has 3 elements|received 3")
+    yield Bad(x, np.int32(1), np.array([0], np.float32), match="must be rank 0")
+    yield Bad(x, np.array([0, 1, 1], np.int32), np.float32(0), match="It has 3 elements|received 3")
 
 
 @matrix_set_diag_op.samples

@@ -25,7 +25,7 @@ from stillflow.ops.linalg.decompositions import (
 )
 from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.linalg.operands import scalar_words, square_system, system
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _FIELD = "T: {double, float, half, complex64, complex128}"
 _A = np.array([[[2.0, 0.0], [1.0, 3.0]]] * 2)
@@ -83,7 +83,7 @@ def matrix_solve_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @matrix_solve_op.samples
-def matrix_solve_samples() -> None:
+def matrix_solve_samples() -> Samples:
     yield Sample(_A, _B)
     yield Sample(_A, _B, adjoint=True)
     yield Bad(_A, _B[:, :1], match="Dimensions must be equal")
@@ -128,7 +128,7 @@ def matrix_triangular_solve_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @matrix_triangular_solve_op.samples
-def matrix_triangular_solve_samples() -> None:
+def matrix_triangular_solve_samples() -> Samples:
     for adjoint in (False, True):
         yield Sample(_A, _B, adjoint=adjoint)
         yield Sample(_A, _B, lower=False, adjoint=adjoint)
@@ -200,7 +200,7 @@ def _by_normal_equations(matrix: Any, rhs: Any, l2: Any) -> torch.Tensor:
 
 
 @matrix_solve_ls_op.samples
-def matrix_solve_ls_samples() -> None:
+def matrix_solve_ls_samples() -> Samples:
     yield Sample(_A, _B, 0.5, grad=False)
     yield Sample(_A, _B, 0.0, fast=False, grad=False)
     yield Bad(_A, _B, -0.5, match="l2_regularizer must be >= 0.")

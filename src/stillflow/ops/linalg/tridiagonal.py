@@ -18,7 +18,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.linalg.operands import diagonals_product, diagonals_system
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _RHS = np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 1.5]])
 _DIAGONALS = np.array([[1.0, 2.0, 0.0], [4.0, 5.0, 6.0], [0.0, 1.0, -1.0]])
@@ -147,7 +147,7 @@ def _three_diagonals_of_product(x: Any, y: Any) -> Any:
 
 
 @tridiagonal_solve_op.samples
-def tridiagonal_solve_samples() -> None:
+def tridiagonal_solve_samples() -> Samples:
     yield Sample(_DIAGONALS, _RHS, grad=False)
     yield Sample(_DIAGONALS, _RHS, partial_pivoting=False, grad=False)
     yield Bad(_DIAGONALS[:2], _RHS, match="must be 3")
@@ -218,7 +218,7 @@ def tridiagonal_mat_mul_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @tridiagonal_mat_mul_op.samples
-def tridiagonal_mat_mul_samples() -> None:
+def tridiagonal_mat_mul_samples() -> Samples:
     upper, main, lower = _DIAGONALS[:, None]
     yield Sample(upper, main, lower, _RHS, grad=False)
 

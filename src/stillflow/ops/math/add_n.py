@@ -23,7 +23,7 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _FEW = 8  # scalars that are added as fast one by one
 
@@ -109,7 +109,7 @@ def add_n_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @add_n_op.samples
-def add_n_samples() -> None:
+def add_n_samples() -> Samples:
     x = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     for count in (1, 2, 5):
         yield Sample([x * (i + 1) for i in range(count)])
@@ -141,7 +141,7 @@ def accumulate_nv2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @accumulate_nv2_op.samples
-def accumulate_nv2_samples() -> None:
+def accumulate_nv2_samples() -> Samples:
     x = np.array([1.0, 2.0], np.float32)
     yield Sample([x, x, x], shape=TensorShape([2]))
 

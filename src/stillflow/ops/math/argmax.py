@@ -16,7 +16,7 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.math.reduction_kernels import arg_extreme
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 _SIGNATURE = f"""(input: T, dimension: Tidx) -> output: output_type
@@ -82,7 +82,7 @@ def arg_extreme_gradient(node: Node, grad: Any) -> Gradients:
 
 @arg_max_op.samples
 @arg_min_op.samples
-def arg_extreme_samples() -> None:
+def arg_extreme_samples() -> Samples:
     x = np.array([[1.0, 4.0, 4.0], [0.5, -4.0, -1.5]], np.float32)
     yield Sample(x, np.int32(1), fixed=(1,), grad=False)
     yield Sample(x, np.int64(-2), fixed=(1,), grad=False, output_type=dtypes.int32)

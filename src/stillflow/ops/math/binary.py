@@ -38,7 +38,7 @@ from stillflow.ops.math.kernels import (
     is_finite,
     on_strings,
 )
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
@@ -59,7 +59,7 @@ def broadcasting_op(text: str, in_numpy: Callable[..., Any] | None = None, **opt
     return card
 
 
-def _pairs() -> None:
+def _pairs() -> Samples:
     """Yield samples for functions of any two numbers."""
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, x + 1.0)
@@ -392,16 +392,16 @@ def minimum_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @pow_op.samples
-def pow_samples() -> None:
+def pow_samples() -> Samples:
     x = np.array([[0.5, 2.0, 3.0], [1.5, 1.0, 0.25]], np.float32)
     yield Sample(x, np.array([2.0, -1.0, 0.5], np.float32))
     yield Sample(x, x)
-    yield Bad(np.int32([2]), np.int32([-1]), match="negative integer powers")
+    yield Bad(np.array([2], np.int32), np.array([-1], np.int32), match="negative integer powers")
 
 
 @maximum_op.samples
 @minimum_op.samples
-def distinct_samples() -> None:
+def distinct_samples() -> Samples:
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
     yield Sample(x, np.float32(1.0))

@@ -11,7 +11,7 @@ from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.math.kernels import through_numpy
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 compare_and_bitpack_op = op("""
     CompareAndBitpack(input: T, threshold: T) -> output: uint8
@@ -51,7 +51,7 @@ def compare_and_bitpack_kernel(node: Node) -> Kernel:
 
 
 @compare_and_bitpack_op.samples
-def compare_and_bitpack_samples() -> None:
+def compare_and_bitpack_samples() -> Samples:
     x = np.arange(16, dtype=np.float32).reshape(2, 8) % 5
     yield Sample(x, np.float32(2.0))
     yield Bad(x[:, :3], np.float32(2.0), match="divisible by 8")

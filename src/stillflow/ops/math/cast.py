@@ -24,7 +24,7 @@ from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # Classes of variables that `cast` hands back as they are; the variables' module sets it.
 resource_variable_types: tuple[Any, ...] = ()
@@ -132,7 +132,7 @@ def cast_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @cast_op.samples
-def cast_samples() -> None:
+def cast_samples() -> Samples:
     x = np.array([[1.5, -2.5], [0.25, 7.0]], np.float32)
     yield Sample(x, DstT=dtypes.float64)
     yield Sample(x, DstT=dtypes.int32)
@@ -185,7 +185,7 @@ def bitcast_kernel(node: Node) -> Kernel:
 
 
 @bitcast_op.samples
-def bitcast_samples() -> None:
+def bitcast_samples() -> Samples:
     x = np.array([[1, 2], [3, 4]], np.int32)
     yield Sample(x, type=dtypes.float32)
     yield Sample(x, type=dtypes.uint8)

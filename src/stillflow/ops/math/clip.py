@@ -27,7 +27,7 @@ from stillflow.ops.math.comparison import is_finite
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.unary import rsqrt, sqrt
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 joins: Any = LazyModule("stillflow.ops.arrays.stack")
@@ -76,7 +76,7 @@ def clip_by_value_kernel(node: Node) -> Kernel:
 
 
 @clip_by_value_op.samples
-def clip_by_value_samples() -> None:
+def clip_by_value_samples() -> Samples:
     x = np.array([[-3.0, 0.5], [2.0, 9.0]], np.float32)
     yield Sample(x, np.float32(-1.0), np.float32(3.0), grad=False)
     yield Sample(x, x - 1.0, x + 1.0, grad=False)

@@ -25,7 +25,7 @@ from stillflow.ops.math.kernels import (
     broadcasting_call,
     element_wise,
 )
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def _comparison(name: str, torch_name: str, in_numpy: Callable[..., Any], scalar: str) -> Card:
@@ -43,7 +43,7 @@ def _comparison(name: str, torch_name: str, in_numpy: Callable[..., Any], scalar
     return card
 
 
-def _pairs() -> None:
+def _pairs() -> Samples:
     x = np.array([[1.0, 2.0, 3.0], [-1.0, 0.0, 2.0]], np.float32)
     yield Sample(x, np.array([1.0, 1.0, 3.0], np.float32))
     yield Sample(x, np.float32(2.0))
@@ -177,7 +177,7 @@ def approximate_equal_kernel(node: Node) -> Kernel:
 
 
 @approximate_equal_op.samples
-def approximate_equal_samples() -> None:
+def approximate_equal_samples() -> Samples:
     x = np.array([1.0, 2.0, 3.0], np.float32)
     yield Sample(x, x + np.array([0.0, 0.05, 0.5], np.float32), tolerance=0.1)
     yield Bad(x, np.zeros([2], np.float32), match="must be equal")
@@ -227,12 +227,12 @@ def logical_not_kernel(node: Node) -> Kernel:
 
 @logical_and_op.samples
 @logical_or_op.samples
-def logic_samples() -> None:
+def logic_samples() -> Samples:
     yield Sample(np.array([[True], [False]]), np.array([True, False]))
 
 
 @logical_not_op.samples
-def logical_not_samples() -> None:
+def logical_not_samples() -> Samples:
     yield Sample(np.array([True, False]))
 
 

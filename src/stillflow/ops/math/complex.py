@@ -22,7 +22,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.broadcasting import broadcast_shape, summing_targets
 from stillflow.ops.math.kernels import broadcasting_call, invalid
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 division: Any = LazyModule("stillflow.ops.math.division")
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
@@ -63,7 +63,7 @@ def complex_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @complex_op.samples
-def complex_samples() -> None:
+def complex_samples() -> Samples:
     x = np.array([[1.5, -2.0], [0.5, 3.0]], np.float32)
     yield Sample(x, x + 1.0, grad=False)
     yield Sample(x, np.array([1.0, 2.0], np.float32), grad=False)
@@ -167,7 +167,7 @@ def conj_gradient(node: Node, grad: Tensor) -> Gradients:
 @angle_op.samples
 @complex_abs_op.samples
 @conj_op.samples
-def part_samples() -> None:
+def part_samples() -> Samples:
     yield Sample(np.array([[1 + 2j, -0.5 + 0.25j], [3 - 1j, -2 - 1j]], np.complex64), grad=False)
 
 

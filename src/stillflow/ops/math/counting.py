@@ -27,7 +27,7 @@ from stillflow.ops.math.kernels import invalid
 from stillflow.ops.math.reductions import reduce_max, reduce_prod
 from stillflow.ops.math.segment import unsorted_segment_sum_op
 from stillflow.ops.math.unary import floor
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
@@ -79,10 +79,19 @@ def bincount_kernel(node: Node) -> Kernel:
 
 
 @bincount_op.samples
-def bincount_samples() -> None:
-    yield Sample(np.int32([1, 1, 3, 7]), np.int32(4), np.float32([]), fixed=(1,))
-    yield Sample(np.int32([1, 1, 3]), np.int32(4), np.float32([0.5, 2, 3]), fixed=(1,))
-    yield Bad(np.int32([-1]), np.int32(4), np.float32([]), match="must be non-negative")
+def bincount_samples() -> Samples:
+    yield Sample(
+        np.array([1, 1, 3, 7], np.int32), np.int32(4), np.array([], np.float32), fixed=(1,)
+    )
+    yield Sample(
+        np.array([1, 1, 3], np.int32), np.int32(4), np.array([0.5, 2, 3], np.float32), fixed=(1,)
+    )
+    yield Bad(
+        np.array([-1], np.int32),
+        np.int32(4),
+        np.array([], np.float32),
+        match="must be non-negative",
+    )
 
 
 @export("math.bincount", "bincount")
@@ -180,10 +189,10 @@ def histogram_fixed_width_kernel(node: Node) -> Kernel:
 
 
 @histogram_fixed_width_op.samples
-def histogram_fixed_width_samples() -> None:
-    x = np.float32([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0])
-    yield Sample(x, np.float32([0.0, 5.0]), np.int32(5), fixed=(2,))
-    yield Bad(x, np.float32([5.0, 0.0]), np.int32(5), match="value_range should satisfy")
+def histogram_fixed_width_samples() -> Samples:
+    x = np.array([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], np.float32)
+    yield Sample(x, np.array([0.0, 5.0], np.float32), np.int32(5), fixed=(2,))
+    yield Bad(x, np.array([5.0, 0.0], np.float32), np.int32(5), match="value_range should satisfy")
 
 
 @export("histogram_fixed_width")
@@ -261,8 +270,8 @@ def bucketize_kernel(node: Node) -> Kernel:
 
 
 @bucketize_op.samples
-def bucketize_samples() -> None:
-    x = np.float32([[-1.0, 0.0], [1.5, 9.0]])
+def bucketize_samples() -> Samples:
+    x = np.array([[-1.0, 0.0], [1.5, 9.0]], np.float32)
     yield Sample(x, boundaries=[0.0, 2.0, 5.0], grad=False)
     yield Bad(x, boundaries=[3.0, 2.0], match="Expected sorted boundaries")
 

@@ -23,7 +23,7 @@ from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.comparison import greater, less
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.math.unary import exp, log
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 selects: Any = LazyModule("stillflow.ops.arrays.select")
 
@@ -42,7 +42,7 @@ def _scan_op(name: str, kinds: str = ANY_NUMBER) -> Card:
     return card
 
 
-def _samples() -> None:
+def _samples() -> Samples:
     x = np.array([[1.0, -2.0, 3.5], [0.5, 4.0, -1.5]], np.float32)
     for exclusive in (False, True):
         for reverse in (False, True):

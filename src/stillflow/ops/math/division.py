@@ -31,7 +31,7 @@ from stillflow.ops.math.kernels import (
     no_kernel,
     through_numpy,
 )
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
 unary: Any = LazyModule("stillflow.ops.math.unary")
@@ -272,7 +272,7 @@ def xdivy_gradient(node: Node, grad: Any) -> Gradients:
 @real_div_op.samples
 @div_no_nan_op.samples
 @xdivy_op.samples
-def quotient_samples() -> None:
+def quotient_samples() -> Samples:
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
     yield Sample(np.array([[2.0], [3.0]], np.float32), x)
@@ -280,14 +280,14 @@ def quotient_samples() -> None:
 
 @floor_div_op.samples
 @truncate_div_op.samples
-def whole_quotient_samples() -> None:
+def whole_quotient_samples() -> Samples:
     yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
     yield Sample(np.array([-7.5, 7.5], np.float32), np.array([2.0, -2.0], np.float32))
-    yield Bad(np.int32([1]), np.int32([0]), match=_BY_ZERO)
+    yield Bad(np.array([1], np.int32), np.array([0], np.int32), match=_BY_ZERO)
 
 
 @xlogy_op.samples
-def xlogy_samples() -> None:
+def xlogy_samples() -> Samples:
     yield Sample(np.array([0.5, -2.0], np.float32), np.array([[2.0], [0.5]], np.float32))
 
 
@@ -335,10 +335,10 @@ def floor_mod_gradient(node: Node, grad: Any) -> Gradients:
 @floor_mod_op.samples
 @truncate_mod_op.samples
 @mod_op.samples
-def remainder_samples() -> None:
+def remainder_samples() -> Samples:
     yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
     yield Sample(np.array([-7.5, 7.25], np.float32), np.array([[2.0], [-2.0]], np.float32))
-    yield Bad(np.int32([1]), np.int32([0]), match=_BY_ZERO)
+    yield Bad(np.array([1], np.int32), np.array([0], np.int32), match=_BY_ZERO)
 
 
 # ---- public functions

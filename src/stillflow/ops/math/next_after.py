@@ -16,7 +16,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.broadcasting import summing_targets
 from stillflow.ops.math.kernels import broadcasting_call
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 
@@ -42,7 +42,7 @@ def next_after_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @next_after_op.samples
-def next_after_samples() -> None:
+def next_after_samples() -> Samples:
     yield Sample(np.array([1.0, -1.0, 0.0]), np.array([2.0, -2.0, 1.0]), grad=False)
 
 

@@ -34,7 +34,7 @@ from stillflow.ops.math.complex import conj
 from stillflow.ops.math.division import divide, truediv
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.math.unary import exp_op, log_op, sqrt_op, square_op
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 binary: Any = LazyModule("stillflow.ops.math.binary")
@@ -69,15 +69,15 @@ def _reduction_op(
     return card
 
 
-def _samples() -> None:
+def _samples() -> Samples:
     x = np.array([[1.0, -2.0, 3.5], [0.5, 4.0, -1.5]], np.float32)
     for axes in ([0], [1], [-1], [0, 1]):
         yield Sample(x, np.int32(axes), fixed=(1,))
     # TF cannot differentiate a product along axes given as int64.
     yield Sample(x, np.int64(1), fixed=(1,), grad=False, keep_dims=True)
     yield Sample(x, np.int32(1), fixed=(1,), keep_dims=True)
-    yield Sample(x, np.int32([]), fixed=(1,))
-    yield Bad(x, np.int32([2]), match="Invalid reduction dimension")
+    yield Sample(x, np.array([], np.int32), fixed=(1,))
+    yield Bad(x, np.array([2], np.int32), match="Invalid reduction dimension")
 
 
 def _extreme(largest: bool) -> Callable[..., Any]:
@@ -128,7 +128,7 @@ def any_kernel(node: Node) -> Kernel:
 
 @all_op.samples
 @any_op.samples
-def logic_samples() -> None:
+def logic_samples() -> Samples:
     x = np.array([[True, False, True], [True, True, True]])
     for axes in ([0], [1], [0, 1]):
         yield Sample(x, np.int32(axes), fixed=(1,))

@@ -27,7 +27,7 @@ from stillflow.ops.math.comparison import equal, greater, greater_equal, logical
 from stillflow.ops.math.division import divide
 from stillflow.ops.math.kernels import ANY_NUMBER, REAL_NUMBER
 from stillflow.ops.math.unary import sqrt_op
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")
@@ -61,11 +61,11 @@ def _segment_op(name: str, kinds: str, combine_of: Callable[[DType], Any], **tra
     return card
 
 
-def _segment_samples() -> None:
-    yield Sample(_X, np.int32([0, 0, 2, 2]))
-    yield Sample(_X[:, 0], np.int64([0, 1, 1, 1]))
-    yield Bad(_X, np.int32([1, 0, 2, 2]), match="segment ids are not increasing")
-    yield Bad(_X, np.int32([0, 0, 1]), match="same size as dimension 0")
+def _segment_samples() -> Samples:
+    yield Sample(_X, np.array([0, 0, 2, 2], np.int32))
+    yield Sample(_X[:, 0], np.array([0, 1, 1, 1], np.int64))
+    yield Bad(_X, np.array([1, 0, 2, 2], np.int32), match="segment ids are not increasing")
+    yield Bad(_X, np.array([0, 0, 1], np.int32), match="same size as dimension 0")
 
 
 segment_sum_op = _segment_op("SegmentSum", ANY_NUMBER, kernels.sums)
@@ -167,12 +167,14 @@ def _unsorted_op(name: str, kinds: str, combine_of: Callable[[DType], Any], **tr
     return card
 
 
-def _unsorted_samples() -> None:
-    yield Sample(_X, np.int32([1, 0, -1, 1]), np.int32(2), fixed=(2,))
-    yield Sample(_X, np.int32([1, 0, -1, 1]), np.int32(4), fixed=(2,), grad=False)
-    yield Sample(_X, np.int32([[0, 2], [1, 1], [2, 0], [0, 0]]), np.int32(3), fixed=(2,))
-    yield Bad(_X, np.int32([1, 0, 5, 1]), np.int32(3), match="is out of range")
-    yield Bad(_X, np.int32([1, 0]), np.int32(3), match="does not start with|must be equal")
+def _unsorted_samples() -> Samples:
+    yield Sample(_X, np.array([1, 0, -1, 1], np.int32), np.int32(2), fixed=(2,))
+    yield Sample(_X, np.array([1, 0, -1, 1], np.int32), np.int32(4), fixed=(2,), grad=False)
+    yield Sample(_X, np.array([[0, 2], [1, 1], [2, 0], [0, 0]], np.int32), np.int32(3), fixed=(2,))
+    yield Bad(_X, np.array([1, 0, 5, 1], np.int32), np.int32(3), match="is out of range")
+    yield Bad(
+        _X, np.array([1, 0], np.int32), np.int32(3), match="does not start with|must be equal"
+    )
 
 
 unsorted_segment_sum_op = _unsorted_op("UnsortedSegmentSum", ANY_NUMBER, kernels.sums)

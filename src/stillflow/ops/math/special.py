@@ -36,7 +36,7 @@ from stillflow.ops.math.unary import (
     unary_function,
     unary_op,
 )
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 selects: Any = LazyModule("stillflow.ops.arrays.select")
@@ -61,7 +61,7 @@ def digamma_kernel(node: Node) -> Kernel:
 
 
 @digamma_op.samples
-def digamma_samples() -> None:
+def digamma_samples() -> Samples:
     yield Sample(POSITIVE)
 
 
@@ -246,17 +246,17 @@ def polygamma_gradient(node: Node, grad: Tensor) -> Gradients:
 @igamma_op.samples
 @igammac_op.samples
 @igamma_grad_a_op.samples
-def igamma_samples() -> None:
+def igamma_samples() -> Samples:
     yield Sample(np.array([0.5, 2.0, 7.5]), np.array([[0.25], [3.0], [12.0]]))
 
 
 @zeta_op.samples
-def zeta_samples() -> None:
+def zeta_samples() -> Samples:
     yield Sample(np.array([1.5, 2.0, 7.5]), np.array([[0.25], [3.0]]))
 
 
 @polygamma_op.samples
-def polygamma_samples() -> None:
+def polygamma_samples() -> Samples:
     yield Sample(np.array([0.0, 1.0, 3.0]), np.array([[0.25], [3.0]]))
 
 
@@ -341,7 +341,7 @@ def betainc_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @betainc_op.samples
-def betainc_samples() -> None:
+def betainc_samples() -> Samples:
     x = np.array([0.1, 0.5, 0.9])
     yield Sample(np.array([0.5, 2.0, 7.5]), np.array([1.5, 3.0, 0.25]), x)
     yield Sample(np.float64(2.0), np.float64(3.0), x)

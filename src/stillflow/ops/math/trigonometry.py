@@ -26,7 +26,7 @@ from stillflow.ops.math.unary import (
     unary_function,
     unary_op,
 )
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 _WITHIN_ONE = np.array([[-0.75, -0.2], [0.3, 0.6]], np.float32)
 _ABOVE_ONE = np.array([[1.25, 2.0], [3.0, 7.5]], np.float32)
@@ -168,7 +168,7 @@ def atan2_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @atan2_op.samples
-def atan2_samples() -> None:
+def atan2_samples() -> Samples:
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, x + 1.25)
     # TF does not sum the gradient of an input that was broadcast.

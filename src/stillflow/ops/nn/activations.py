@@ -53,12 +53,15 @@ def activation_grad_shape(node: Node) -> tuple[int | None, ...] | None:
 
 def activation_samples() -> Iterator[Any]:
     # Away from 0 and 6, where the derivatives jump.
-    yield Sample(np.float32([[-2.5, -0.5, 0.25], [1.5, 5.5, 7.0]]))
+    yield Sample(np.array([[-2.5, -0.5, 0.25], [1.5, 5.5, 7.0]], np.float32))
     yield Sample(np.zeros((0, 3), np.float32))
 
 
 def activation_grad_samples() -> Iterator[Any]:
-    yield Sample(np.float32([[1, 2, 3], [-1, 0.5, 4]]), np.float32([[-2, -0.5, 0.2], [1, 5, 7]]))
+    yield Sample(
+        np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32),
+        np.array([[-2, -0.5, 0.2], [1, 5, 7]], np.float32),
+    )
     yield Bad(np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32), match="must be equal")
 
 

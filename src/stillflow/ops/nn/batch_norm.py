@@ -244,8 +244,12 @@ def _numbers(*shape: int) -> np.ndarray:
 
 
 def fused_batch_norm_samples() -> Iterator[Any]:
-    x, scale, offset = _numbers(2, 3, 2, 3), np.float32([1, 2, 0.5]), np.float32([0, 1, -1])
-    none, given = np.zeros(0, np.float32), np.float32([0.5, 0.7, 0.9])
+    x, scale, offset = (
+        _numbers(2, 3, 2, 3),
+        np.array([1, 2, 0.5], np.float32),
+        np.array([0, 1, -1], np.float32),
+    )
+    none, given = np.zeros(0, np.float32), np.array([0.5, 0.7, 0.9], np.float32)
     yield Sample(x, scale, offset, none, none, epsilon=0.01, grad=False)
     yield Sample(x, scale, offset, given, given, is_training=False, grad=False)
     yield Sample(x[:1, :1, :1], scale, offset, none, none, grad=False)
@@ -257,7 +261,11 @@ def fused_batch_norm_samples() -> Iterator[Any]:
 
 def fused_batch_norm_grad_samples(with_reserve: bool) -> Iterator[Any]:
     grad, x = _numbers(2, 3, 2, 3), _numbers(2, 3, 2, 3) * 2 + 1
-    scale, mean, variance = np.float32([1, 2, 0.5]), np.float32([0.9, 1, 1.1]), np.float32([2] * 3)
+    scale, mean, variance = (
+        np.array([1, 2, 0.5], np.float32),
+        np.array([0.9, 1, 1.1], np.float32),
+        np.float32([2] * 3),
+    )
     reserve = [np.float32(0)] * with_reserve
     for training in (True, False):
         yield Sample(grad, x, scale, mean, variance, *reserve, is_training=training, grad=False)
@@ -354,7 +362,7 @@ def batch_norm_with_global_normalization_gradient(node: Node, grad: Tensor) -> G
 
 @batch_norm_with_global_normalization_op.samples
 def batch_norm_with_global_normalization_samples() -> Iterator[Any]:
-    t, vector = _numbers(2, 3, 2, 3), np.float32([0.5, 1, 2])
+    t, vector = _numbers(2, 3, 2, 3), np.array([0.5, 1, 2], np.float32)
     for scaled in (True, False):
         yield Sample(
             t, vector, vector, vector, vector, variance_epsilon=0.01,
@@ -400,7 +408,7 @@ def batch_norm_with_global_normalization_grad_kernel(node: Node) -> Kernel:
 
 @batch_norm_with_global_normalization_grad_op.samples
 def batch_norm_with_global_normalization_grad_samples() -> Iterator[Any]:
-    t, vector = _numbers(2, 3, 2, 3), np.float32([0.5, 1, 2])
+    t, vector = _numbers(2, 3, 2, 3), np.array([0.5, 1, 2], np.float32)
     for scaled in (True, False):
         yield Sample(
             t, vector, vector, vector, t, variance_epsilon=0.01, scale_after_normalization=scaled,

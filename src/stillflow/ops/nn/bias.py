@@ -86,10 +86,10 @@ def bias_add_gradient(node: Node, grad: Tensor) -> Gradients:
 @bias_add_op.samples
 def bias_add_samples() -> Iterator[Any]:
     value = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    yield Sample(value, np.float32([1, 2, 3, 4]))
-    yield Sample(value, np.float32([1, 2, 3]), data_format="NCHW")
-    yield Sample(value[0], np.float32([1, 2, 3, 4]))
-    yield Bad(value, np.float32([1, 2]), match="must be equal")
+    yield Sample(value, np.array([1, 2, 3, 4], np.float32))
+    yield Sample(value, np.array([1, 2, 3], np.float32), data_format="NCHW")
+    yield Sample(value[0], np.array([1, 2, 3, 4], np.float32))
+    yield Bad(value, np.array([1, 2], np.float32), match="must be equal")
     yield Bad(value, value, match="must be rank 1")
 
 
@@ -123,7 +123,7 @@ def bias_add_v1_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @bias_add_v1_op.samples
 def bias_add_v1_samples() -> Iterator[Any]:
-    yield Sample(np.ones((2, 3), np.float32), np.float32([1, 2, 3]))
+    yield Sample(np.ones((2, 3), np.float32), np.array([1, 2, 3], np.float32))
 
 
 bias_add_grad_op = op(

@@ -345,7 +345,7 @@ def conv2d_backprop_input_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @conv2d_backprop_input_op.samples
 def conv2d_backprop_input_samples() -> Iterator[Any]:
-    sizes, filter = np.int32([2, 5, 4, 3]), ramp(3, 2, 3, 4)
+    sizes, filter = np.array([2, 5, 4, 3], np.int32), ramp(3, 2, 3, 4)
     for stride, grad in ((1, ramp(2, 5, 4, 4)), (2, ramp(2, 3, 2, 4))):
         yield Sample(
             sizes, filter, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(0,)
@@ -390,7 +390,7 @@ def conv2d_backprop_filter_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @conv2d_backprop_filter_op.samples
 def conv2d_backprop_filter_samples() -> Iterator[Any]:
-    image, sizes = ramp(2, 5, 4, 3), np.int32([3, 2, 3, 4])
+    image, sizes = ramp(2, 5, 4, 3), np.array([3, 2, 3, 4], np.int32)
     for stride, grad in ((1, ramp(2, 5, 4, 4)), (2, ramp(2, 3, 2, 4))):
         yield Sample(image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,))
 

@@ -150,7 +150,11 @@ def conv3d_backprop_input_v2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @conv3d_backprop_input_v2_op.samples
 def conv3d_backprop_input_v2_samples() -> Iterator[Any]:
-    sizes, filter, grad = np.int32([1, 4, 3, 5, 2]), ramp(2, 3, 2, 2, 3), ramp(1, 2, 2, 3, 3)
+    sizes, filter, grad = (
+        np.array([1, 4, 3, 5, 2], np.int32),
+        ramp(2, 3, 2, 2, 3),
+        ramp(1, 2, 2, 3, 3),
+    )
     yield Sample(sizes, filter, grad, strides=[1, 2, 2, 2, 1], padding="SAME", fixed=(0,))
 
 
@@ -191,7 +195,11 @@ def conv3d_backprop_filter_v2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @conv3d_backprop_filter_v2_op.samples
 def conv3d_backprop_filter_v2_samples() -> Iterator[Any]:
-    image, sizes, grad = ramp(1, 4, 3, 5, 2), np.int32([2, 3, 2, 2, 3]), ramp(1, 2, 2, 3, 3)
+    image, sizes, grad = (
+        ramp(1, 4, 3, 5, 2),
+        np.array([2, 3, 2, 2, 3], np.int32),
+        ramp(1, 2, 2, 3, 3),
+    )
     yield Sample(image, sizes, grad, strides=[1, 2, 2, 2, 1], padding="SAME", fixed=(1,))
 
 

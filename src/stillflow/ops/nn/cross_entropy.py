@@ -158,8 +158,8 @@ def softmax_cross_entropy_with_logits_gradient(
 
 @softmax_cross_entropy_with_logits_op.samples
 def softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
-    features = np.float32([[1, 2, 3], [-1, 0.5, 4]])
-    labels = np.float32([[0.2, 0.3, 0.5], [0, 1, 0]])
+    features = np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32)
+    labels = np.array([[0.2, 0.3, 0.5], [0, 1, 0]], np.float32)
     yield Sample(features, labels, grad=(0,))
     yield Sample(features, labels[:1], grad=False)
     yield Bad(features, labels[:, :2], match="must be equal")
@@ -268,11 +268,11 @@ def sparse_softmax_cross_entropy_with_logits_gradient(node: Node, grad: Any, _: 
 
 @sparse_softmax_cross_entropy_with_logits_op.samples
 def sparse_softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
-    features = np.float32([[1, 2, 3], [-1, 0.5, 4]])
-    yield Sample(features, np.int64([2, 0]), grad=(0,))
-    yield Sample(features, np.int32([2, 0]), grad=(0,))
-    yield Bad(features, np.int64([2, 3]), match="Received a label value of 3")
-    yield Bad(features, np.int64([1, 2, 0]), match="must be equal")
+    features = np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32)
+    yield Sample(features, np.array([2, 0], np.int64), grad=(0,))
+    yield Sample(features, np.array([2, 0], np.int32), grad=(0,))
+    yield Bad(features, np.array([2, 3], np.int64), match="Received a label value of 3")
+    yield Bad(features, np.array([1, 2, 0], np.int64), match="must be equal")
 
 
 # ---- public functions

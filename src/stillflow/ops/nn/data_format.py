@@ -57,8 +57,8 @@ def data_format_dim_map_kernel(node: Node) -> Kernel:
 
 @data_format_dim_map_op.samples
 def data_format_dim_map_samples() -> Iterator[Any]:
-    yield Sample(np.int32([0, 1, 2, 3, -1, 6]), grad=False)
-    yield Sample(np.int32([[1], [-4]]), src_format="NCHW", dst_format="NHWC", grad=False)
+    yield Sample(np.array([0, 1, 2, 3, -1, 6], np.int32), grad=False)
+    yield Sample(np.array([[1], [-4]], np.int32), src_format="NCHW", dst_format="NHWC", grad=False)
 
 
 data_format_vec_permute_op = op(
@@ -104,6 +104,8 @@ def data_format_vec_permute_kernel(node: Node) -> Kernel:
 
 @data_format_vec_permute_op.samples
 def data_format_vec_permute_samples() -> Iterator[Any]:
-    yield Sample(np.int32([7, 4, 9, 3]), grad=False)
-    yield Sample(np.int32([[7, 4], [9, 3], [4, 5], [5, 1]]), dst_format="HWNC", grad=False)
-    yield Bad(np.int32([1, 2, 3]), match="1D input must be of size 4")
+    yield Sample(np.array([7, 4, 9, 3], np.int32), grad=False)
+    yield Sample(
+        np.array([[7, 4], [9, 3], [4, 5], [5, 1]], np.int32), dst_format="HWNC", grad=False
+    )
+    yield Bad(np.array([1, 2, 3], np.int32), match="1D input must be of size 4")

@@ -270,7 +270,7 @@ def depthwise_conv2d_native_backprop_input_gradient(node: Node, grad: Tensor) ->
 
 @depthwise_conv2d_native_backprop_input_op.samples
 def depthwise_conv2d_native_backprop_input_samples() -> Iterator[Any]:
-    sizes, filter = np.int32([2, 5, 4, 3]), ramp(3, 2, 3, 2)
+    sizes, filter = np.array([2, 5, 4, 3], np.int32), ramp(3, 2, 3, 2)
     for stride, grad in ((1, ramp(2, 5, 4, 6)), (2, ramp(2, 3, 2, 6))):
         yield Sample(
             sizes, filter, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(0,)
@@ -331,7 +331,7 @@ def depthwise_conv2d_native_backprop_filter_gradient(node: Node, grad: Tensor) -
 
 @depthwise_conv2d_native_backprop_filter_op.samples
 def depthwise_conv2d_native_backprop_filter_samples() -> Iterator[Any]:
-    image, sizes = ramp(2, 5, 4, 3), np.int32([3, 2, 3, 2])
+    image, sizes = ramp(2, 5, 4, 3), np.array([3, 2, 3, 2], np.int32)
     for stride, grad in ((1, ramp(2, 5, 4, 6)), (2, ramp(2, 3, 2, 6))):
         yield Sample(image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,))
 

@@ -324,7 +324,7 @@ def fractional_max_pool_grad_kernel(node: Node) -> Kernel:
     return node.call(_max_grad, image, grad, rows, columns, node.overlapping)
 
 
-_ROWS, _COLUMNS = np.int64([0, 2, 3, 5]), np.int64([0, 1, 4])
+_ROWS, _COLUMNS = np.array([0, 2, 3, 5], np.int64), np.array([0, 1, 4], np.int64)
 
 
 @fractional_max_pool_grad_op.samples
@@ -374,9 +374,14 @@ def fractional_avg_pool_grad_samples() -> Iterator[Any]:
     grad = np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2)
     for overlapping in (False, True):
         yield Sample(
-            np.int64([1, 5, 4, 2]), grad, _ROWS, _COLUMNS, overlapping=overlapping, grad=False,
+            np.array([1, 5, 4, 2], np.int64),
+            grad,
+            _ROWS,
+            _COLUMNS,
+            overlapping=overlapping,
+            grad=False,
             fixed=(0, 2, 3),
-        )  # fmt: skip
+        )
 
 
 # ---- public functions

@@ -75,15 +75,15 @@ def in_top_k_kernel(node: Node) -> Kernel:
     return node.call(_in_top_k, *node.inputs, node.k)
 
 
-_PREDICTIONS = np.float32([[0.1, 0.3, 0.2, 0.4], [0.1, 0.2, 0.3, 0.3], [0, np.nan, 1, 2]])
+_PREDICTIONS = np.array([[0.1, 0.3, 0.2, 0.4], [0.1, 0.2, 0.3, 0.3], [0, np.nan, 1, 2]], np.float32)
 
 
 @in_top_k_op.samples
 def in_top_k_samples() -> Iterator[Any]:
     for targets in ([3, 2, 3], [0, 3, -1], [1, 9, 2]):
         yield Sample(_PREDICTIONS, np.int32(targets), k=2)
-    yield Bad(_PREDICTIONS, np.int32([1, 2]), k=2, match="must be equal")
-    yield Bad(_PREDICTIONS[0], np.int32([1]), k=2, match="must be rank 2")
+    yield Bad(_PREDICTIONS, np.array([1, 2], np.int32), k=2, match="must be equal")
+    yield Bad(_PREDICTIONS[0], np.array([1], np.int32), k=2, match="must be rank 2")
 
 
 in_top_k_v2_op = op(

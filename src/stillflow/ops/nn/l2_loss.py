@@ -46,7 +46,7 @@ def l2_loss_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @l2_loss_op.samples
 def l2_loss_samples() -> Iterator[Any]:
-    yield Sample(np.float32([[1, -2, 3], [0.5, 0, 4]]))
+    yield Sample(np.array([[1, -2, 3], [0.5, 0, 4]], np.float32))
     yield Sample(np.float32(3))
     yield Sample(np.zeros((0, 2), np.float32))
 

@@ -293,7 +293,7 @@ def max_pool_v2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 @max_pool_v2_op.samples
 def max_pool_v2_samples() -> Iterator[Any]:
-    two = np.int32([1, 2, 2, 1])
+    two = np.array([1, 2, 2, 1], np.int32)
     yield Sample(sample_image(), two, two, padding="SAME", fixed=(1, 2))
     yield Bad(sample_image(), two[:3], two, padding="SAME", match="must be 4 but is 3")
 
@@ -556,6 +556,10 @@ def avg_pool_grad_gradient(node: Node, grad: Tensor) -> Gradients:
 def avg_pool_grad_samples() -> Iterator[Any]:
     grad = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2)
     yield Sample(
-        np.int32([2, 5, 4, 2]), grad, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME",
+        np.array([2, 5, 4, 2], np.int32),
+        grad,
+        ksize=[1, 3, 3, 1],
+        strides=[1, 2, 2, 1],
+        padding="SAME",
         fixed=(0,),
-    )  # fmt: skip
+    )

@@ -281,10 +281,10 @@ def avg_pool3d_grad_gradient(node: Node, grad: Tensor) -> Gradients:
 @avg_pool3d_grad_op.samples
 def avg_pool3d_grad_samples() -> Iterator[Any]:
     yield Sample(
-        np.int32([1, 4, 3, 5, 2]), _volume(1, 2, 2, 3, 2), ksize=[1, 3, 2, 3, 1],
+        np.array([1, 4, 3, 5, 2], np.int32), _volume(1, 2, 2, 3, 2), ksize=[1, 3, 2, 3, 1],
         strides=[1, 2, 2, 2, 1], padding="SAME", fixed=(0,),
     )  # fmt: skip
     yield Sample(
-        np.int32([1, 3, 5, 1, 2]), _volume(1, 2, 2, 1, 2), ksize=[1, 1, 2, 3, 1],
+        np.array([1, 3, 5, 1, 2], np.int32), _volume(1, 2, 2, 1, 2), ksize=[1, 1, 2, 3, 1],
         strides=[1, 2, 3, 1, 1], padding="SAME", fixed=(0,),
     )  # fmt: skip

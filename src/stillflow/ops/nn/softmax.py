@@ -39,8 +39,8 @@ def softmax_shape(node: Node) -> Any:
 
 
 def softmax_samples() -> Iterator[Any]:
-    yield Sample(np.float32([[1, 2, 3], [-1, 0.5, 4]]))
-    yield Sample(np.float32([[[1, 2], [300, 2]]]))
+    yield Sample(np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32))
+    yield Sample(np.array([[[1, 2], [300, 2]]], np.float32))
     yield Sample(np.zeros((0, 3), np.float32))
     yield Bad(np.float32(1), match="at least rank 1")
 

@@ -36,7 +36,7 @@ from stillflow.ops.random.distributions import (
     uniform_ints,
 )
 from stillflow.ops.random.streams import is_free, op_stream
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def _drawing_op(name: str, what: Distribution) -> Card:
@@ -71,7 +71,7 @@ def _drawing_op(name: str, what: Distribution) -> Card:
         return run
 
     @card.samples
-    def samples() -> None:
+    def samples() -> Samples:
         yield Sample([2, 3], dtype="float32", seed=1, seed2=2, fixed=(0,), grad=False)
         yield Sample([0, 3], dtype="float32", seed=1, seed2=2, fixed=(0,), grad=False)
         yield Bad([[2, 3]], dtype="float32", match="Shape must be rank 1 but is rank 2")
@@ -123,7 +123,7 @@ def random_uniform_int_kernel(node: Node) -> Kernel:
 
 
 @random_uniform_int_op.samples
-def random_uniform_int_samples() -> None:
+def random_uniform_int_samples() -> Samples:
     yield Sample([2, 3], 0, 7, seed=1, seed2=2, fixed=(0,))
     yield Sample([2, 0], 7, 7, seed=1, seed2=2, fixed=(0,))
     yield Bad([2, 3], [0], 7, match="Shape must be rank 0 but is rank 1")

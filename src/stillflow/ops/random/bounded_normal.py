@@ -28,7 +28,7 @@ from stillflow.ops.random.distributions import NORMAL, UNIFORM, Distribution
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.sharding import host_threads, shards
 from stillflow.ops.random.streams import op_stream, to_tensor
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _MAX_ITERATIONS = 1000
 # Where all batches share their parameters, batches of this size are made.
@@ -257,7 +257,7 @@ def _bounds(parameters: Any, rows: int) -> list[Bounds]:
 
 
 @parameterized_truncated_normal_op.samples
-def parameterized_truncated_normal_samples() -> None:
+def parameterized_truncated_normal_samples() -> Samples:
     zero, one, two = np.float32(0), np.float32(1), np.float32(2)
     yield Sample([3, 4], zero, one, -two, two, seed=7, seed2=8, fixed=(0,), grad=False)
     means = np.array([0.0, 5.0], np.float32)

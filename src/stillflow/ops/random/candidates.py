@@ -25,7 +25,7 @@ from stillflow.ops.random.range_samplers import (
     sample_candidates,
 )
 from stillflow.ops.random.streams import OpStream
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # Words that an execution reserves for each class it samples.
 _RESERVED_WORDS = 2048
@@ -174,7 +174,7 @@ fixed_unigram_candidate_sampler_op = _sampling_op(
 
 
 @uniform_candidate_sampler_op.samples
-def uniform_candidate_sampler_samples() -> None:
+def uniform_candidate_sampler_samples() -> Samples:
     true_classes = np.array([[0, 3], [2, 1]])
     attrs = {"num_true": 2, "num_sampled": 4, "range_max": 9, "seed": 1, "seed2": 2}
     yield Sample(true_classes, unique=True, **attrs)
@@ -261,7 +261,7 @@ def compute_accidental_hits_kernel(node: Node) -> Kernel:
 
 
 @compute_accidental_hits_op.samples
-def compute_accidental_hits_samples() -> None:
+def compute_accidental_hits_samples() -> Samples:
     true_classes = np.array([[0, 3], [2, 1]])
     yield Sample(true_classes, np.array([3, 7, 2, 3]), num_true=2)
     yield Sample(true_classes, np.array([8]), num_true=2)

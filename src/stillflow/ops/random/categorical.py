@@ -23,7 +23,7 @@ from stillflow.ops.random.arguments import seed_argument
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.sharding import host_threads, shards
 from stillflow.ops.random.streams import op_stream, stateless_stream
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def categorical_draws(stream: Philox, logits: Any, samples: int, threads: int) -> torch.Tensor:
@@ -102,7 +102,7 @@ def multinomial_kernel(node: Node) -> Kernel:
 
 
 @multinomial_op.samples
-def multinomial_samples() -> None:
+def multinomial_samples() -> Samples:
     logits = np.array([[0.0, 1.0, -np.inf], [3.0, 2.0, 1.0]], np.float32)
     yield Sample(logits, 4, seed=3, seed2=4, fixed=(1,), grad=False)
     yield Sample(logits, 0, seed=3, seed2=4, fixed=(1,), grad=False)
@@ -140,7 +140,7 @@ def stateless_multinomial_kernel(node: Node) -> Kernel:
 
 
 @stateless_multinomial_op.samples
-def stateless_multinomial_samples() -> None:
+def stateless_multinomial_samples() -> Samples:
     logits = np.array([[0.0, 1.0, -np.inf], [3.0, 2.0, 1.0]], np.float32)
     yield Sample(logits, 4, [3, 4], fixed=(1,), grad=False)
     yield Bad(logits, 4, [3], match="Dimension must be 2 but is 1")

@@ -31,7 +31,7 @@ from stillflow.ops.random.draws import RESERVED_BLOCKS, polar_normals, unit_doub
 from stillflow.ops.random.philox import LARGEST_RUN, Philox, fill_blocks, gather_blocks
 from stillflow.ops.random.streams import narrowed, op_stream
 from stillflow.ops.random.threads import in_pieces
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def gamma(stream: Philox, alpha: np.ndarray, samples: int, threads: int = 1) -> np.ndarray:
@@ -224,7 +224,7 @@ def random_gamma_kernel(node: Node) -> Kernel:
 
 
 @random_gamma_op.samples
-def random_gamma_samples() -> None:
+def random_gamma_samples() -> Samples:
     alpha = np.array([0.5, 1.0, 3.0], np.float32)
     yield Sample([4], alpha, seed=3, seed2=4, fixed=(0,), grad=False)
     yield Sample([2, 0], alpha, seed=3, seed2=4, fixed=(0,), grad=False)
@@ -258,7 +258,7 @@ def random_gamma_grad_kernel(node: Node) -> Kernel:
 
 
 @random_gamma_grad_op.samples
-def random_gamma_grad_samples() -> None:
+def random_gamma_grad_samples() -> Samples:
     alpha = np.array([[0.3], [1.0], [4.0], [40.0]], np.float32)
     yield Sample(alpha, np.array([0.01, 0.7, 5.0, 45.0], np.float32), grad=False)
 

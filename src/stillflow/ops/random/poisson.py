@@ -24,7 +24,7 @@ from stillflow.ops.random.gamma import first_blocks
 from stillflow.ops.random.philox import LARGEST_RUN, Philox, gather_blocks
 from stillflow.ops.random.streams import narrowed, op_stream
 from stillflow.ops.random.threads import in_pieces
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # Below this rate uniform factors are counted; from it on, candidates are accepted or rejected.
 _SMALL_RATE = 10.0
@@ -179,7 +179,7 @@ random_poisson_v2_op = _poisson_card("""
 
 
 @random_poisson_v2_op.samples
-def random_poisson_v2_samples() -> None:
+def random_poisson_v2_samples() -> Samples:
     rate = np.array([[0.0, 0.5], [3.0, 50.0]], np.float32)
     yield Sample([3], rate, dtype="int32", seed=3, seed2=4, fixed=(0,), grad=False)
     yield Sample([3], rate, dtype="float64", seed=3, seed2=4, fixed=(0,), grad=False)

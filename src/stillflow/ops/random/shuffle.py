@@ -29,7 +29,7 @@ from stillflow.ops.random.basic import random_uniform
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.streams import OpStream, is_free, op_stream
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 random_shuffle_op = op(
     """
@@ -90,7 +90,7 @@ def _shuffled_tensor(value: Any, stream: OpStream | None) -> torch.Tensor:
 
 
 @random_shuffle_op.samples
-def random_shuffle_samples() -> None:
+def random_shuffle_samples() -> Samples:
     yield Sample(np.arange(6.0, dtype=np.float32).reshape(3, 2), seed=5, seed2=6, grad=False)
     yield Sample(np.array(["a", "b", "c"]), seed=5, seed2=6)
     yield Sample(np.float32(1.0), seed=5, seed2=6, grad=False)
@@ -144,7 +144,7 @@ def random_crop_kernel(node: Node) -> Kernel:
 
 
 @random_crop_op.samples
-def random_crop_samples() -> None:
+def random_crop_samples() -> Samples:
     image = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
     yield Sample(image, [2, 2], seed=5, seed2=6, fixed=(1,), grad=False)
     yield Bad(image[0], [2, 2], match="Shape must be rank 3 but is rank 2")

@@ -27,7 +27,7 @@ from stillflow.ops.random.distributions import (
 )
 from stillflow.ops.random.generator_state import draw_from_variable, tagged_algorithm
 from stillflow.ops.random.streams import to_tensor
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -184,6 +184,6 @@ def non_deterministic_ints_kernel(node: Node) -> Kernel:
 
 
 @non_deterministic_ints_op.samples
-def non_deterministic_ints_samples() -> None:
+def non_deterministic_ints_samples() -> Samples:
     yield Sample([0, 3], fixed=(0,))
     yield Bad([[2]], match="Shape must be rank 1 but is rank 2")

@@ -34,7 +34,7 @@ from stillflow.ops.random.distributions import (
     uniform_ints,
 )
 from stillflow.ops.random.streams import stateless_stream
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def _stateless_shape(node: Node) -> Any:
@@ -67,7 +67,7 @@ def _stateless_op(name: str, what: Distribution) -> Card:
         return run
 
     @card.samples
-    def samples() -> None:
+    def samples() -> Samples:
         yield Sample([2, 3], [5, 6], fixed=(0,), grad=False)
         yield Bad([2, 3], [5], match="Dimension must be 2 but is 1")
         yield Bad([2, 3], 5, match="Shape must be rank 1 but is rank 0")
@@ -113,7 +113,7 @@ def stateless_random_uniform_int_kernel(node: Node) -> Kernel:
 
 
 @stateless_random_uniform_int_op.samples
-def stateless_random_uniform_int_samples() -> None:
+def stateless_random_uniform_int_samples() -> Samples:
     yield Sample([2, 3], [5, 6], 0, 7, fixed=(0,))
     yield Bad([2, 3], [5, 6], 0, [7], match="Shape must be rank 0 but is rank 1")
 

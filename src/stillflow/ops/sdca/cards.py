@@ -150,18 +150,30 @@ def sdca_optimizer_v2_samples() -> Iterator[Any]:
 def _optimizer_samples() -> Iterator[Any]:
     # One example: the order of several is drawn.
     settings = {"l1": 0.1, "l2": 1.0, "num_loss_partitions": 1, "num_inner_iterations": 1}
-    one, zeros = np.float32([1]), np.zeros((1, 4), np.float32)
-    sparse = [[np.int64([0, 0])], [np.int64([7, 3])], [np.float32([1, 2])]]
-    row, weights = np.float32([[1, -2]]), np.float32([0.5, 0.25])
-    middle = (one, one, [np.int64([3, 7])], [np.float32([0.1, 0.3])], [weights])
+    one, zeros = np.array([1], np.float32), np.zeros((1, 4), np.float32)
+    sparse = [
+        [np.array([0, 0], np.int64)],
+        [np.array([7, 3], np.int64)],
+        [np.array([1, 2], np.float32)],
+    ]
+    row, weights = np.array([[1, -2]], np.float32), np.array([0.5, 0.25], np.float32)
+    middle = (one, one, [np.array([3, 7], np.int64)], [np.array([0.1, 0.3], np.float32)], [weights])
     for loss in LOSSES:
         yield Sample(*sparse, [row], *middle, zeros, loss_type=loss.decode(), **settings)
     both: dict[str, Any] = {"loss_type": "hinge_loss", **settings}
     yield Bad(*sparse, [row], *middle, zeros[:, :3], match="Expected shape", **both)
     yield Bad(*sparse, [row], 2 * one, 2 * one, *middle[2:], zeros, match="Only labels", **both)
-    unknown = [[np.int64([0, 0])], [np.int64([7, 4])], [np.float32([1, 2])]]
+    unknown = [
+        [np.array([0, 0], np.int64)],
+        [np.array([7, 4], np.int64)],
+        [np.array([1, 2], np.float32)],
+    ]
     yield Bad(*unknown, [row], *middle, zeros, match="out of valid range: 4", **both)
-    twice = [[np.int64([0, 0])], [np.int64([7, 7])], [np.float32([1, 2])]]
+    twice = [
+        [np.array([0, 0], np.int64)],
+        [np.array([7, 7], np.int64)],
+        [np.array([1, 2], np.float32)],
+    ]
     yield Bad(*twice, [row], *middle, zeros, match="Duplicate index", **both)
 
 

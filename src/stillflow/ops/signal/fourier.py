@@ -19,7 +19,7 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_prod
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def transform_size(x: Any, rank: int) -> Tensor:
@@ -59,7 +59,7 @@ def _complex_shape(node: Node, rank: int) -> tuple[int | None, ...] | None:
     return dims.with_rank_at_least(node.dims(0), rank)
 
 
-def _complex_samples(rank: int) -> None:
+def _complex_samples(rank: int) -> Samples:
     random = np.random.RandomState(0)
     values = random.randn(2, *[4, 3, 2][:rank])
     yield Sample((values + 1j * values[::-1]).astype(np.complex64), grad=False)
@@ -154,7 +154,7 @@ def _real_op(name: str, rank: int) -> Card:
     return card
 
 
-def _real_samples(rank: int, forward: bool) -> None:
+def _real_samples(rank: int, forward: bool) -> Samples:
     x = np.random.RandomState(0).randn(2, *[4, 4, 4][:rank]).astype(np.float32)
     lengths = np.array([4, 3, 4][:rank], np.int32)
     if forward:

@@ -18,7 +18,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.segment import unsorted_segment_sum
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
@@ -62,15 +62,19 @@ def _gradient_shape(node: Node) -> Any:
 _X = np.array([[1.0, -2.0], [0.5, 4.0], [3.0, 1.5], [-1.0, 2.0]], np.float32)
 
 
-def _samples() -> None:
-    yield Sample(_X, np.int32([0, 3, 1, 0]), np.int32([0, 0, 2, 2]))
-    yield Bad(_X, np.int32([0, 9]), np.int32([0, 0]), match="out of range")
-    yield Bad(_X, np.int32([0, 1]), np.int32([1, 0]), match="not increasing")
+def _samples() -> Samples:
+    yield Sample(_X, np.array([0, 3, 1, 0], np.int32), np.array([0, 0, 2, 2], np.int32))
+    yield Bad(_X, np.array([0, 9], np.int32), np.array([0, 0], np.int32), match="out of range")
+    yield Bad(_X, np.array([0, 1], np.int32), np.array([1, 0], np.int32), match="not increasing")
 
 
-def _counted_samples() -> None:
-    yield Sample(_X, np.int32([0, 3]), np.int32([0, 2]), np.int32(4), fixed=(3,))
-    yield Bad(_X, np.int32([0, 1]), np.int32([0, 4]), np.int32(3), match="must be <")
+def _counted_samples() -> Samples:
+    yield Sample(
+        _X, np.array([0, 3], np.int32), np.array([0, 2], np.int32), np.int32(4), fixed=(3,)
+    )
+    yield Bad(
+        _X, np.array([0, 1], np.int32), np.array([0, 4], np.int32), np.int32(3), match="must be <"
+    )
 
 
 def _picked_op(name: str, counted: bool) -> Card:
@@ -108,7 +112,17 @@ def _gradient_op(name: str) -> Card:
     card.shape(_gradient_shape)
     card.kernel(lambda node: kernels.picked_gradient(mode, node.T))
     card.samples(
-        lambda: iter([Sample(_X, np.int32([0, 3]), np.int32([0, 2]), np.int32(5), fixed=(3,))])
+        lambda: iter(
+            [
+                Sample(
+                    _X,
+                    np.array([0, 3], np.int32),
+                    np.array([0, 2], np.int32),
+                    np.int32(5),
+                    fixed=(3,),
+                )
+            ]
+        )
     )
     return card
 

@@ -197,7 +197,7 @@ def substr_samples() -> Iterator[Any]:
     yield Sample(words, one, np.int32(-1), unit="UTF8_CHAR")
     yield Bad(words, np.int32(10), one, match="pos 10 out of range")
     yield Bad(words, -one, -one, unit="UTF8_CHAR", match="pos -1 out of range")
-    three = np.int32([1, 1, 1])
+    three = np.array([1, 1, 1], np.int32)
     yield Bad(words, three, three, match="must be equal|Incompatible shapes: .2. vs. .3.")
 
 

@@ -79,12 +79,17 @@ def unsorted_segment_join_kernel(node: Node) -> Kernel:
 @unsorted_segment_join_op.samples
 def unsorted_segment_join_samples() -> Iterator[Any]:
     words = np.array([[b"a", b"b"], [b"c", b"d"], [b"e", b"f"]], object)
-    yield Sample(words, np.int32([1, 0, 1]), np.int32(3), separator=":", fixed=(2,))
-    yield Sample(words, np.int64([[1, 0], [1, 2], [1, 1]]), np.int64(3), fixed=(2,))
+    yield Sample(words, np.array([1, 0, 1], np.int32), np.int32(3), separator=":", fixed=(2,))
+    yield Sample(words, np.array([[1, 0], [1, 2], [1, 1]], np.int64), np.int64(3), fixed=(2,))
     gaps = np.array([b"", b"a", b"", b"b"], object)
-    yield Sample(gaps, np.int32([0, 0, 0, 0]), np.int32(1), separator=":", fixed=(2,))
-    yield Bad(words, np.int32([1, 0, 3]), np.int32(3), match="not allowed to exceed num_segments")
-    yield Bad(words, np.int32([1, 0, 0]), np.int32(-3), match="must be non-negative")
+    yield Sample(gaps, np.array([0, 0, 0, 0], np.int32), np.int32(1), separator=":", fixed=(2,))
+    yield Bad(
+        words,
+        np.array([1, 0, 3], np.int32),
+        np.int32(3),
+        match="not allowed to exceed num_segments",
+    )
+    yield Bad(words, np.array([1, 0, 0], np.int32), np.int32(-3), match="must be non-negative")
 
 
 @export("strings.unsorted_segment_join")

@@ -182,10 +182,10 @@ def quantile_buckets_kernel(node: Node) -> Kernel:
 
 
 _CONFIG = b"\x09" + np.float64(0.33).tobytes() + b"\x10\x03"
-_DENSE = np.float32([1, 2, 3, 4, 4, 5])
+_DENSE = np.array([1, 2, 3, 4, 4, 5], np.float32)
 _INDICES = np.array([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]])
-_SPARSE = np.float32([2, 3, 4, 5, 6])
-_WEIGHTS = np.float32([10, 1, 1, 1, 1, 1])
+_SPARSE = np.array([2, 3, 4, 5, 6], np.float32)
+_WEIGHTS = np.array([10, 1, 1, 1, 1, 1], np.float32)
 
 
 @make_quantile_summaries_op.samples
@@ -256,7 +256,7 @@ def _pairs(values: Any, limits: Any, dimension: Any) -> torch.Tensor:
 
 @quantiles_op.samples
 def quantiles_samples() -> Iterator[Any]:
-    limits = np.float32([1, 3, 5])
+    limits = np.array([1, 3, 5], np.float32)
     yield Sample([_DENSE], [_SPARSE], [limits], [limits + 1], [_INDICES])
     yield Bad([_DENSE], [], [limits[None]], [], [], match="Dense buckets should be flat vectors")
     yield Bad([_DENSE], [], [limits[:0]], [], [], match="Got empty buckets for feature 0")
@@ -280,6 +280,6 @@ def bucketize_with_input_boundaries_kernel(node: Node) -> Kernel:
 
 @bucketize_with_input_boundaries_op.samples
 def bucketize_with_input_boundaries_samples() -> Iterator[Any]:
-    limits = np.float32([0, 10, 100])
-    yield Sample(np.float32([[-5, 10000], [150, 10], [5, 100]]), limits, grad=False)
-    yield Bad(np.float32([1]), limits[::-1].copy(), match="Expected sorted boundaries")
+    limits = np.array([0, 10, 100], np.float32)
+    yield Sample(np.array([[-5, 10000], [150, 10], [5, 100]], np.float32), limits, grad=False)
+    yield Bad(np.array([1], np.float32), limits[::-1].copy(), match="Expected sorted boundaries")

@@ -93,9 +93,9 @@ def bipartite_match_kernel(node: Node) -> Kernel:
 def bipartite_match_samples() -> Iterator[Any]:
     distances = np.array([[0.5, 0.1, 0.8], [0.3, 0.2, 0.15]], np.float32)
     yield Sample(distances, np.float32(2))
-    yield Sample(distances, np.float32([-1]), top_k=1)
+    yield Sample(distances, np.array([-1], np.float32), top_k=1)
     yield Sample(np.ones((3, 4), np.float32), np.float32(2))
-    yield Bad(distances, np.float32([1, 2]), match="with 1 element, but got 2")
+    yield Bad(distances, np.array([1, 2], np.float32), match="with 1 element, but got 2")
     yield Bad(distances, np.float32(3), match="only got 2 rows")
     yield Bad(distances[0], np.float32(1), match="must be rank 2")
 
