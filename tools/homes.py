@@ -127,6 +127,7 @@ CONTRIB = (
     Row("tensor_forest", "../stillflow_contrib/ops/tensor_forest"),
     Row("tfprof", "profiler"),
     Row("tpu", "ops/tpu"),
+    Row("training.*bucket* training.*equence* training.*sample*", "../stillflow_contrib/training"),
 )
 
 
@@ -156,7 +157,7 @@ class Rule:
         plain = re.sub(r"^compat\.v[12]\.", "", name)
         space, _, leaf = plain.rpartition(".")
         if space.startswith("contrib."):
-            return _in_contrib(space.split(".")[1])
+            return _in_contrib(space.split(".")[1], leaf)
         target = self._table.get(plain, self._table.get(name, ""))
         spaces = sorted(self._spaces.get(target, ()))
         folders = dict.fromkeys(_in_space(space)[-1] for space in spaces[:2])
@@ -179,9 +180,9 @@ def _in_space(space: str) -> tuple[str, ...]:
     return (first, f"ops/{first}")
 
 
-def _in_contrib(space: str) -> tuple[str, ...]:
+def _in_contrib(space: str, leaf: str) -> tuple[str, ...]:
     home = "contrib" if space in COMMON.split() else "../stillflow_contrib"
-    row = _row(CONTRIB, space)
+    row = _row(CONTRIB, f"{space}.{leaf}") or _row(CONTRIB, space)
     return (f"{home}/{space}", row.folders if row else _in_space(space)[0])
 
 

@@ -299,29 +299,29 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_filter_input": "stillflow_contrib.text.skip_grams:filter_input",
     },
     "tensorflow.contrib.training.python.training.resample": {
-        "_repeat_range": "stillflow.contrib.training.resampling:repeat_range",
+        "_repeat_range": "stillflow_contrib.training.resampling:repeat_range",
     },
     "tensorflow.contrib.training.python.training.sampling_ops": {
         "_calculate_acceptance_probabilities":
-            "stillflow.contrib.training.sampling:calculate_acceptance_probabilities",
+            "stillflow_contrib.training.sampling:calculate_acceptance_probabilities",
         "_estimate_data_distribution":
-            "stillflow.contrib.training.sampling:estimate_data_distribution",
-        "_verify_input": "stillflow.contrib.training.sampling:verify_input",
+            "stillflow_contrib.training.sampling:estimate_data_distribution",
+        "_verify_input": "stillflow_contrib.training.sampling:verify_input",
     },
     "tensorflow.contrib.training.python.training.sequence_queueing_state_saver": {
-        "_SequenceInputWrapper": "stillflow.contrib.training.state_saver:SequenceInputs",
-        "_check_dimensions": "stillflow.contrib.training.sequence_checks:check_dimensions",
-        "_check_multiple_of": "stillflow.contrib.training.sequence_checks:check_multiple_of",
-        "_check_rank": "stillflow.contrib.training.sequence_checks:check_rank",
-        "_check_shape": "stillflow.contrib.training.sequence_checks:check_shape",
+        "_SequenceInputWrapper": "stillflow_contrib.training.state_saver:SequenceInputs",
+        "_check_dimensions": "stillflow_contrib.training.sequence_checks:check_dimensions",
+        "_check_multiple_of": "stillflow_contrib.training.sequence_checks:check_multiple_of",
+        "_check_rank": "stillflow_contrib.training.sequence_checks:check_rank",
+        "_check_shape": "stillflow_contrib.training.sequence_checks:check_shape",
         "_deconstruct_sparse_tensor_seq":
-            "stillflow.contrib.training.sequence_batches:deconstruct_sparse_tensor_seq",
+            "stillflow_contrib.training.sequence_batches:deconstruct_sparse_tensor_seq",
         "_move_sparse_tensor_in_context":
-            "stillflow.contrib.training.sequence_batches:move_sparse_tensor_in_context",
+            "stillflow_contrib.training.sequence_batches:move_sparse_tensor_in_context",
         "_move_sparse_tensor_out_context":
-            "stillflow.contrib.training.sequence_batches:move_sparse_tensor_out_context",
-        "_padding": "stillflow.contrib.training.sequence_batches:padding",
+            "stillflow_contrib.training.sequence_batches:move_sparse_tensor_out_context",
+        "_padding": "stillflow_contrib.training.sequence_batches:padding",
         "_reconstruct_sparse_tensor_seq":
-            "stillflow.contrib.training.sequence_batches:reconstruct_sparse_tensor_seq",
+            "stillflow_contrib.training.sequence_batches:reconstruct_sparse_tensor_seq",
     },
 }

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.training.sequence_checks import (
-    check_dimensions,
-    check_multiple_of,
-    check_rank,
-    check_shape,
-)
 from stillflow.graph.api import colocate_with, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.queues.barrier import Barrier
+from stillflow_contrib.training.sequence_checks import (
+    check_dimensions,
+    check_multiple_of,
+    check_rank,
+    check_shape,
+)
 
 # The barrier's parts of every segment, before its own sequences, contexts and states.
 _FIXED = ("length", "total_length", "next_key", "sequence", "sequence_count")

@@ -8,11 +8,6 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import errors
-from stillflow.contrib.training.sequence_checks import is_whole
-from stillflow.contrib.training.state_saver import (
-    NextQueuedSequenceBatch,
-    SequenceQueueingStateSaver,
-)
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
@@ -22,6 +17,11 @@ from stillflow.ops.sparse.rearranging import sparse_reshape
 from stillflow.ops.sparse.tensor_maps import (
     add_many_sparse_to_tensors_map,
     take_many_sparse_from_tensors_map,
+)
+from stillflow_contrib.training.sequence_checks import is_whole
+from stillflow_contrib.training.state_saver import (
+    NextQueuedSequenceBatch,
+    SequenceQueueingStateSaver,
 )
 
 _SPARSE = (SparseTensor, SparseTensorValue)

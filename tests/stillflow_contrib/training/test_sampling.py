@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.contrib.training.sampling import calculate_acceptance_probabilities
+from stillflow_contrib.training.sampling import calculate_acceptance_probabilities
 
 
 @pytest.mark.parametrize(
