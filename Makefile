@@ -12,9 +12,10 @@ JOBS ?= 2
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints$(ENDS).txt
 PYTEST := $(BIN)/python -m pytest
+PEERS := $(or $(STILLFLOW_ENVS),$(HOME)/.cache/stillflow-envs)/peers
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-extras test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables docs compat bench conformance originality release-check clean
+.PHONY: help test test-extras test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables docs compat bench bench-inference bench-peers conformance originality release-check clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +87,16 @@ compat: $(VENV)/installed-test ## run a row of docs/compatibility.md again (NAME
 
 bench: $(VENV)/installed-test ## benchmarks, side by side with whatever peers are installed
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks.json $(ARGS)
+
+bench-inference: bench-peers ## inference of frozen graphs, beside the runtimes of today
+	$(BIN)/python -m benchmarks.inference --out $(OUT)/inference.json $(ARGS)
+
+bench-peers: $(PEERS)/installed ## install ONNX Runtime and OpenVINO, which benchmarks measure, in an environment of their own
+
+$(PEERS)/installed: pyproject.toml constraints$(ENDS).txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints$(ENDS).txt --editable '.[onnx]' openvino
+	@touch $@
 
 conformance: $(VENV)/installed-test ## TensorFlow's own unit tests (CONTRIBUTING.md says what to set)
 	PYTHON=$(BIN)/python OUT=$(OUT) JOBS=$(JOBS) tools/conformance.sh $(ARGS)
