@@ -127,6 +127,11 @@ CONTRIB = (
     Row("tensor_forest", "../stillflow_contrib/ops/tensor_forest"),
     Row("tfprof", "profiler"),
     Row("tpu", "ops/tpu"),
+    Row(
+        "rnn.*FusedRNN* rnn.*Grid* rnn.Coupled* rnn.Ind* rnn.Intersection* rnn.Phased* rnn.SRU*"
+        " rnn.TimeFreq* rnn.UGRNN*",
+        "../stillflow_contrib/rnn",
+    ),
     Row("training.*bucket* training.*equence* training.*sample*", "../stillflow_contrib/training"),
 )
 

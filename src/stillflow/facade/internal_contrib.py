@@ -281,8 +281,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.rnn.python.ops.rnn_cell": {
         "_Linear": "stillflow.contrib.rnn.linear:Linear",
-        "*": "stillflow.contrib.rnn.lstm stillflow.contrib.rnn.minimal"
-             " stillflow.contrib.rnn.ntm stillflow.contrib.rnn.weight_norm",
+        "*": "stillflow.contrib.rnn.lstm stillflow_contrib.rnn.minimal"
+             " stillflow_contrib.rnn.ntm stillflow_contrib.rnn.weight_norm",
     },
     "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
         "BeamSearchDecoderV2":

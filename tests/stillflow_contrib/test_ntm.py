@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.contrib.rnn.ntm import NTMCell
+from stillflow_contrib.rnn.ntm import NTMCell
 
 
 def _cell(heads=1, **options):

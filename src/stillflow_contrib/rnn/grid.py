@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.coupled import sharded_variable
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.nn.rnn_cell.base import RNNCell, warn_of_joined_state
+from stillflow_contrib.rnn.coupled import sharded_variable
 
 
 class _Memory:

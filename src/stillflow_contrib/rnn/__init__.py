@@ -1,0 +1,1 @@
+"""Parts of `tf.contrib.rnn` that few programs use: its less common cells, and fused ones."""
