@@ -125,3 +125,13 @@ def test_models_that_are_fitted_do_not_change_what_was_read_before(eager):
     assert (before.numpy() == value).all()
     assert (kernel.numpy() != value).all()
     assert tf.constant(0, tf.int64).numpy() == 0
+
+
+def test_errors_of_calls_with_plain_arguments_follow_from_the_kernel_alone(eager):
+    with pytest.raises(tf.errors.NotFoundError) as caught:
+        tf.read_file("no/such/file")
+    chain, error = [], caught.value
+    while error is not None:
+        chain.append(type(error))
+        error = error.__cause__ or error.__context__
+    assert AttributeError not in chain  # the frames of which would stay as long as it does

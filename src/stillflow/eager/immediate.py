@@ -199,13 +199,17 @@ class ImmediateGraph(EagerContext):
         Raises:
           tf.errors.OpError: if it is invalid or fails.
         """
+        kernel = None
         try:
             kinds = [tensor._kind for tensor in inputs]
         except AttributeError:  # not all are tensors that hold values
-            return self._call_with_plain(card, inputs, attrs, name)
-        try:
-            kernel = self._kernel(card, inputs, None, attrs, kinds, name)
-        except TensorForList:
+            kinds = None
+        if kinds is not None:
+            try:
+                kernel = self._kernel(card, inputs, None, attrs, kinds, name)
+            except TensorForList:
+                pass  # a list is expected
+        if kernel is None:  # outside of `except`, whose error would keep the frames of callers
             return self._call_with_plain(card, inputs, attrs, name)
         return self._results(kernel, inputs, name)
 
