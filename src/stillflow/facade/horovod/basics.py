@@ -10,6 +10,14 @@ from stillflow.runtime.processes import kernels
 from stillflow.runtime.processes.process_group import ProcessGroup
 from stillflow.runtime.processes.transfers import ADASUM, AVERAGE, SUM
 
+# The names that `horovod.tensorflow` and its Keras share.
+__all__ = [
+    "Average", "Sum", "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built",
+    "gloo_built", "gloo_enabled", "init", "is_homogeneous", "is_initialized", "local_rank",
+    "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank",
+    "rocm_built", "shutdown", "size", "start_timeline", "stop_timeline",
+]  # fmt: skip
+
 Average, Sum, Adasum = AVERAGE, SUM, ADASUM
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.facade.horovod import keras_optimizers
-from stillflow.facade.horovod.tensorflow_keras import *  # noqa: F403
+from stillflow.facade.horovod.tensorflow_keras import *
 from stillflow.facade.horovod.tensorflow_keras import Compression
 
 

@@ -12,6 +12,7 @@ from stillflow.facade.horovod.compression import Compression
 from stillflow.facade.horovod.reductions import allreduce, grouped_allreduce, in_one_function
 from stillflow.facade.horovod.utilities import split_list
 from stillflow.graph.eager_mode import executing_eagerly
+from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 
 def make_allreduce_grads(
@@ -62,15 +63,15 @@ def _groups(groups: Any, grads: Sequence[Any], variables: Sequence[Any]) -> list
     return [part for part in (*found, *([place] for place in place_of.values())) if part]
 
 
-class DistributedTrainOptimizer(tf.train.Optimizer):
+class DistributedTrainOptimizer(WrappingOptimizer):
     """Optimizer of tf.train with another one inside, whose gradients all ranks reduce."""
 
     def __init__(
-        self, optimizer: Any, name: str | None, use_locking: bool,
+        self, optimizer: Any, name: str, use_locking: bool,
         allreduce_grads: Callable[..., list[Any]], backward_passes_per_step: int,
         sparse_as_dense: bool, average_aggregated_gradients: bool,
     ) -> None:  # fmt: skip
-        super().__init__(name=name, use_locking=use_locking)
+        super().__init__(optimizer, use_locking, name)
         self._optimizer, self._allreduce_grads = optimizer, allreduce_grads
         self._agg_helper: LocalGradientAggregationHelper | None = None
         if backward_passes_per_step > 1:
@@ -101,14 +102,6 @@ class DistributedTrainOptimizer(tf.train.Optimizer):
             lambda: self._optimizer.apply_gradients(*args, **kwargs), self._optimizer,
             *args, **kwargs,
         )  # fmt: skip
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a slot of the optimizer inside."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the slot names of the optimizer inside."""
-        return self._optimizer.get_slot_names(*args, **kwargs)
 
     def variables(self, *args: Any, **kwargs: Any) -> Any:
         """Return the variables of the optimizer inside."""

@@ -6,44 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import stillflow as tf
+from stillflow.facade.horovod import basics as _basics
 from stillflow.facade.horovod import elastic, keras_optimizers, operations, reductions
 from stillflow.facade.horovod import keras_callbacks as callbacks
-from stillflow.facade.horovod.basics import (
-    Average,
-    Sum,
-    ccl_built,
-    cross_rank,
-    cross_size,
-    cuda_built,
-    ddl_built,
-    gloo_built,
-    gloo_enabled,
-    init,
-    is_homogeneous,
-    is_initialized,
-    local_rank,
-    local_size,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    rank,
-    rocm_built,
-    shutdown,
-    size,
-    start_timeline,
-    stop_timeline,
-)
+from stillflow.facade.horovod.basics import *
+from stillflow.facade.horovod.basics import Average
 from stillflow.facade.horovod.compression import Compression
 
 __all__ = [
-    "Average", "Compression", "DistributedOptimizer", "Sum", "allgather", "allreduce", "broadcast",
-    "broadcast_global_variables", "callbacks", "ccl_built", "cross_rank", "cross_size",
-    "cuda_built", "ddl_built", "elastic", "gloo_built", "gloo_enabled", "init", "is_homogeneous",
-    "is_initialized", "load_model", "local_rank", "local_size", "mpi_built", "mpi_enabled",
-    "mpi_threads_supported", "nccl_built", "rank", "rocm_built", "shutdown", "size",
-    "start_timeline", "stop_timeline",
+    "Compression", "DistributedOptimizer", "allgather", "allreduce", "broadcast",
+    "broadcast_global_variables", "callbacks", "elastic", "load_model",
 ]  # fmt: skip
+__all__ += _basics.__all__
 
 
 def DistributedOptimizer(
