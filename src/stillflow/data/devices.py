@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.data import structure
 from stillflow.data.dataset import (
@@ -15,6 +15,7 @@ from stillflow.data.dataset import (
 from stillflow.data.iterator import Iterator
 from stillflow.data.options import Options
 from stillflow.data.remote_functions import HANDLE, SourceDevice
+from stillflow.functional.concrete import ConcreteFunction
 from stillflow.functional.polymorphic import defun
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, device
@@ -26,9 +27,6 @@ from stillflow.ops.constants import constant
 from stillflow.ops.data import iterators
 from stillflow.ops.data.generators import generator_dataset_op
 from stillflow.ops.variables.resource import destroy_resource_op
-
-if TYPE_CHECKING:
-    from stillflow.functional.concrete import ConcreteFunction
 
 
 class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):

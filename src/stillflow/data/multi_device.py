@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.data.dataset import DatasetV2
 from stillflow.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
@@ -11,6 +11,7 @@ from stillflow.data.iterator import get_next_as_optional
 from stillflow.data.options import Options
 from stillflow.data.remote_functions import HANDLE, SourceDevice
 from stillflow.data.transforming import PrefetchDataset
+from stillflow.functional.concrete import ConcreteFunction
 from stillflow.functional.polymorphic import defun
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
@@ -22,9 +23,6 @@ from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.data import multi_device as cards
 from stillflow.ops.data.generators import generator_dataset_op
-
-if TYPE_CHECKING:
-    from stillflow.functional.concrete import ConcreteFunction
 
 
 class _PerDeviceGenerator(DatasetV2):

@@ -7,18 +7,15 @@ source device, where an iterator goes by its string handle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stillflow.functional.concrete import ConcreteFunction
 from stillflow.functional.functional_ops import remote_call
 from stillflow.functional.polymorphic import defun, defun_with_attributes
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from stillflow.functional.concrete import ConcreteFunction
-
 
 HANDLE = [TensorSpec([], dtypes.string)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.distribute.values import Delegate
 from stillflow.distribute.variables import aggregation_of, assign_in_all, assigner, keep_whole
@@ -12,10 +12,7 @@ from stillflow.graph.conversion import convert_to_tensor, register_tensor_conver
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import register_dense_tensor_like_type
 from stillflow.train.saveables import VARIABLE_VALUE_KEY
-from stillflow.variables.base import VariableV2
-
-if TYPE_CHECKING:
-    from stillflow.variables.base import VariableAggregation
+from stillflow.variables.base import VariableAggregation, VariableV2
 
 
 def _of_shared(name: str) -> Any:

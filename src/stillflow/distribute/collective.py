@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import enum
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stillflow.data.dataset_v1 import DatasetV1Adapter
 from stillflow.distribute import cluster_tasks
 from stillflow.distribute import cross_device_ops as cross_device
 from stillflow.distribute import devices as device_names
@@ -26,9 +27,6 @@ from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import RewriterConfig
 from stillflow.runtime.devices.devices import gpu_count
-
-if TYPE_CHECKING:
-    from stillflow.data.dataset_v1 import DatasetV1Adapter
 
 
 @export("distribute.experimental.CollectiveCommunication")

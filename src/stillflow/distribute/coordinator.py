@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.distribute import cluster_tasks, worker_context
 from stillflow.distribute.strategy import unsupported
@@ -14,14 +14,14 @@ from stillflow.estimator.cluster_task import environment as tf_config
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import ConfigProto
+from stillflow.train.cluster_spec import ClusterSpec
 from stillflow.train.coordinator import Coordinator
 from stillflow.train.server import Server
-from stillflow.train.session_creator import ChiefSessionCreator, WorkerSessionCreator
-
-if TYPE_CHECKING:
-    from stillflow.train.cluster_spec import ClusterSpec
-    from stillflow.train.session_creator import SessionCreator
-
+from stillflow.train.session_creator import (
+    ChiefSessionCreator,
+    SessionCreator,
+    WorkerSessionCreator,
+)
 
 _WORKERS = (TaskType.CHIEF, TaskType.WORKER)
 Function = Callable[[Any], Any]

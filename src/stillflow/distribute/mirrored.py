@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stillflow.data.dataset_v1 import DatasetV1Adapter
 from stillflow.distribute import context
 from stillflow.distribute import cross_device_ops as cross_device
 from stillflow.distribute import devices as device_names
@@ -15,7 +16,7 @@ from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
 from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.distribute.replica_threads import call_for_each_replica
-from stillflow.distribute.steps import run_steps
+from stillflow.distribute.steps import MultiStepContext, run_steps
 from stillflow.distribute.strategy import (
     Strategy,
     StrategyExtended,
@@ -26,6 +27,7 @@ from stillflow.distribute.strategy import (
 from stillflow.distribute.values import (
     DistributedValues,
     Mirrored,
+    PerReplica,
     regroup,
     select_device_mirrored,
     update_regroup,
@@ -33,6 +35,7 @@ from stillflow.distribute.values import (
 )
 from stillflow.distribute.variables import (
     DistributedVariable,
+    MirroredVariable,
     SyncOnReadVariable,
     create_mirrored_variable,
 )
@@ -43,12 +46,6 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
-
-if TYPE_CHECKING:
-    from stillflow.data.dataset_v1 import DatasetV1Adapter
-    from stillflow.distribute.steps import MultiStepContext
-    from stillflow.distribute.values import PerReplica
-    from stillflow.distribute.variables import MirroredVariable
 
 
 def require_local(names: Sequence[str]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import nest
+from stillflow.data.dataset_v1 import DatasetV1Adapter
 from stillflow.distribute import context
 from stillflow.distribute import devices as device_names
 from stillflow.distribute.device_map import SingleDeviceMap
@@ -14,15 +15,11 @@ from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
 from stillflow.distribute.one_replica import OneReplicaExtended
 from stillflow.distribute.replica_context import ReplicaContext
-from stillflow.distribute.steps import run_steps
+from stillflow.distribute.steps import MultiStepContext, run_steps
 from stillflow.distribute.strategy import Strategy, StrategyV2, require_variable_of
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
 from stillflow.ops.constants import constant
-
-if TYPE_CHECKING:
-    from stillflow.data.dataset_v1 import DatasetV1Adapter
-    from stillflow.distribute.steps import MultiStepContext
 
 
 class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import nest
+from stillflow.data.dataset_v1 import DatasetV1Adapter
 from stillflow.distribute import cluster_tasks, context
 from stillflow.distribute import cross_device_ops as cross_device
 from stillflow.distribute import devices as device_names
@@ -32,10 +33,6 @@ from stillflow.platform import tf_logging as logging
 from stillflow.runtime.devices.devices import gpu_count
 from stillflow.train.device_setter import replica_device_setter
 from stillflow.variables.resource_variable import BaseResourceVariable
-
-if TYPE_CHECKING:
-    from stillflow.data.dataset_v1 import DatasetV1Adapter
-
 
 _LOCAL_CPU = "/device:CPU:0"
 

@@ -11,20 +11,17 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.distribute.device_map import DeviceMap
 from stillflow.distribute.replica_context import ReplicaContext, require_replica_context
-from stillflow.distribute.values import regroup, select_replica
+from stillflow.distribute.values import Delegate, regroup, select_replica
 from stillflow.graph.api import control_dependencies, device, init_scope, name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
 from stillflow.variables.creation import variable_creator_scope
 from stillflow.variables.variable_scope import get_variable_scope, variable_scope
-
-if TYPE_CHECKING:
-    from stillflow.distribute.values import Delegate
 
 
 def call_for_each_replica(

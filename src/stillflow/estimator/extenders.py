@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.mode_keys import ModeKeys
+from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.export import export
 from stillflow.util.function_utils import fn_args
-
-if TYPE_CHECKING:
-    from stillflow.estimator.spec import EstimatorSpec
 
 
 @export("estimator.add_metrics")

@@ -6,9 +6,10 @@ import itertools
 import sys
 import types
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from stillflow.export.capture import Program, capture, is_training_switch, placeholders
 from stillflow.export.package import write_package
@@ -16,9 +17,6 @@ from stillflow.export.problems import ExportError
 from stillflow.export.torch_writer import Written, to_source
 from stillflow.export.verification import compare, sample_inputs
 from stillflow.graph.operation import Operation, Tensor
-
-if TYPE_CHECKING:
-    import torch
 
 _numbers = itertools.count(1)
 

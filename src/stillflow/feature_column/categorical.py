@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.lookup.interface import LookupInterface
 from stillflow.lookup.vocabularies import index_table_from_file, index_table_from_tensor
 from stillflow.platform import tf_logging as logging
-
-if TYPE_CHECKING:
-    from stillflow.lookup.interface import LookupInterface
 
 
 class _OfFeature(OfFeature, Categorical):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from stillflow.graph import dtypes, type_spec
 from stillflow.graph.build import apply
 from stillflow.graph.card import get
 from stillflow.graph.constant_value import partial_shape
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
+from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from stillflow.graph.tensor_shape import TensorShape, as_shape, shape_from_dims
 from stillflow.graph.tensor_spec import TensorSpec
@@ -20,10 +22,6 @@ from stillflow.graph.type_spec import (
     TypeSpec,
     register_type_spec_from_value_converter,
 )
-
-if TYPE_CHECKING:
-    from stillflow.graph.dtypes import DType
-    from stillflow.graph.operation import Tensor
 
 
 @export("SparseTensorSpec")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stillflow._hooks import Hook
 from stillflow.graph import dtypes
+from stillflow.graph.card import Card
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
-
-if TYPE_CHECKING:
-    from stillflow.graph.card import Card
 
 ConversionFunction = Callable[..., Any]
 Conversion = tuple[int, Any, ConversionFunction]  # priority, types, function

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph import attrs as attr_values
 from stillflow.graph import operation
 from stillflow.graph.build import complete_attrs, output_types
 from stillflow.graph.card import get
+from stillflow.graph.graph import Graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.infer import infer_shapes
-
-if TYPE_CHECKING:
-    from stillflow.graph.graph import Graph
-    from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Operation, Tensor
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 

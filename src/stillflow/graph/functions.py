@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow._hooks import Hook
 from stillflow.graph import attrs as attr_values
@@ -18,13 +18,9 @@ from stillflow.graph.dtypes import as_dtype
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.function_defs import body_of, function_def
 from stillflow.graph.graph import Graph
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.signature import _MISSING, Arg, Attr, Signature
 from stillflow.graph.trust import Policy
-
-if TYPE_CHECKING:
-    from stillflow.graph.operation import Operation
-
 
 # The kernel and the gradient of any call.
 call_parts: Hook[tuple[Callable[..., Any], Callable[..., Any]]] = Hook("graph.functions.call_parts")

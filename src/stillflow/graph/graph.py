@@ -6,20 +6,18 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import errors
 from stillflow.graph import attrs as attr_values
 from stillflow.graph import operation, removed_ops
 from stillflow.graph.card import Card, get
 from stillflow.graph.collections import Collections
+from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.infer import infer_shapes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.scopes import Scopes
-
-if TYPE_CHECKING:
-    from stillflow.graph.dtypes import DType
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 

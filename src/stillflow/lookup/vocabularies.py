@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -11,6 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.lookup.hash_buckets import FastHashSpec, IdTableWithHashBuckets
+from stillflow.lookup.interface import LookupInterface
 from stillflow.lookup.static_tables import StaticHashTable
 from stillflow.lookup.table_initializers import (
     KeyValueTensorInitializer,
@@ -21,9 +22,6 @@ from stillflow.lookup.table_initializers import (
 from stillflow.ops.arrays.sequences import range as tf_range
 from stillflow.ops.arrays.shape import size
 from stillflow.ops.math.cast import cast
-
-if TYPE_CHECKING:
-    from stillflow.lookup.interface import LookupInterface
 
 
 def _check_file(vocabulary_file: Any) -> None:

@@ -7,17 +7,14 @@ database; ours stay out of it, so that another library may hold messages of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 from google.protobuf.reflection import GeneratedProtocolMessageType
 
 from stillflow.protos.docstrings import DOCSTRINGS
-
-if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FileDescriptor
 
 MODULE = "stillflow.protos"
 

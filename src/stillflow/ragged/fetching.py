@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph.operation import Tensor
 from stillflow.ragged.tensor import RaggedTensor
-from stillflow.ragged.value import nested_value
+from stillflow.ragged.value import RaggedTensorValue, nested_value
 from stillflow.runtime.session.fetches import register_session_run_conversion_functions
-
-if TYPE_CHECKING:
-    from stillflow.ragged.value import RaggedTensorValue
 
 
 def _parts(value: Any) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import nest
 from stillflow.graph import trust
@@ -22,16 +22,17 @@ from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.saved_model import names
 from stillflow.saved_model.object_functions import SignatureMap
 from stillflow.saved_model.reading import check_inside, parse_saved_model
-from stillflow.saved_model.restored_functions import RestoredFunction, load_library
+from stillflow.saved_model.restored_functions import (
+    RestoredConcreteFunction,
+    RestoredFunction,
+    load_library,
+)
 from stillflow.saved_model.structures import decode
 from stillflow.train.tracking.base import AutoTrackable, NoDependency
 from stillflow.train.tracking.restoration import Restoration, open_checkpoint
 from stillflow.train.tracking.wrappers import DictWrapper, ListWrapper
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.resource_variable import UninitializedVariable, is_resource_variable
-
-if TYPE_CHECKING:
-    from stillflow.saved_model.restored_functions import RestoredConcreteFunction
 
 
 @export("compat.v2.saved_model.load", "saved_model.load_v2")

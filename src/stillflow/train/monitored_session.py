@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import errors
 from stillflow.distribute import worker_context
@@ -12,6 +12,7 @@ from stillflow.graph.api import get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.runtime.session.session import Session
 from stillflow.train import queue_runner
 from stillflow.train.coordinator import Coordinator
 from stillflow.train.saving_hooks import CheckpointSaverHook, SummarySaverHook
@@ -29,10 +30,6 @@ from stillflow.train.wrapped_sessions import (
     StepContext,
 )
 from stillflow.util import function_utils
-
-if TYPE_CHECKING:
-    from stillflow.runtime.session.session import Session
-
 
 USE_DEFAULT = object()
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import abc
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.runtime.session.session import Session
 from stillflow.train.scaffold import Scaffold
 from stillflow.train.session_manager import SessionManager
-
-if TYPE_CHECKING:
-    from stillflow.runtime.session.session import Session
 
 
 @export("train.SessionCreator")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session import session as session_lib
+from stillflow.runtime.session.session import Session
 from stillflow.train import checkpoint_management
-
-if TYPE_CHECKING:
-    from stillflow.runtime.session.session import Session
-
 
 _FOR_EVER = float("inf")
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import add_to_collection, get_collection
@@ -18,6 +18,7 @@ from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import SessionLog
+from stillflow.runtime.session.session import Session
 from stillflow.summary.writer import FileWriter
 from stillflow.train import graph_io
 from stillflow.train.coordinator import Coordinator, LooperThread
@@ -32,9 +33,6 @@ from stillflow.train.supervisor_threads import (
 )
 from stillflow.util.deprecation import deprecated
 from stillflow.variables import collections as variables
-
-if TYPE_CHECKING:
-    from stillflow.runtime.session.session import Session
 
 
 def _first_of(key: str) -> Any:

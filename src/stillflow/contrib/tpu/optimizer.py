@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.graph.api import colocate_with
 from stillflow.graph.export import export
@@ -14,9 +14,7 @@ from stillflow.ops.tpu.replicas import cross_replica_sum
 from stillflow.ops.tpu.shards import get_tpu_context
 from stillflow.platform import tf_logging as logging
 from stillflow.train.wrapping_optimizer import WrappingOptimizer
-
-if TYPE_CHECKING:
-    from stillflow.variables.scatter import ScatterMethods
+from stillflow.variables.scatter import ScatterMethods
 
 
 @export("tpu.CrossShardOptimizer", "contrib.tpu.CrossShardOptimizer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.api import get_collection_ref
@@ -18,10 +18,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.train.global_step import get_or_create_global_step
 from stillflow.train.monitored_session import MonitoredTrainingSession
 from stillflow.train.optimizer import Optimizer
-
-if TYPE_CHECKING:
-    from stillflow.variables.scatter import ScatterMethods
-
+from stillflow.variables.scatter import ScatterMethods
 
 # Stands for the graph's global step; None stands for none.
 USE_GLOBAL_STEP = 0

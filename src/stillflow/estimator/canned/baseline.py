@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.estimator.canned.classification_heads import classification_head
 from stillflow.estimator.canned.optimizers import get_optimizer_instance
 from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
+from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
@@ -20,10 +21,6 @@ from stillflow.ops.math.binary import multiply
 from stillflow.train.global_step import get_global_step
 from stillflow.variables.initializers import Zeros
 from stillflow.variables.variable_scope import get_variable, variable_scope
-
-if TYPE_CHECKING:
-    from stillflow.estimator.spec import EstimatorSpec
-
 
 _LEARNING_RATE = 0.3
 

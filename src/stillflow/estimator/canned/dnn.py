@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.estimator.canned.classification_heads import classification_head
@@ -12,6 +12,7 @@ from stillflow.estimator.canned.partitions import by_servers, by_servers_if_larg
 from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.mode_keys import ModeKeys
+from stillflow.estimator.spec import EstimatorSpec
 from stillflow.feature_column.feature_layers import DenseFeatures
 from stillflow.feature_column.input_layer import InputLayer
 from stillflow.feature_column.transforming import is_feature_column_v2
@@ -23,10 +24,6 @@ from stillflow.layers.normalization import BatchNormalization
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.nn.activations import relu
 from stillflow.ops.summary.numbers import histogram, scalar
-
-if TYPE_CHECKING:
-    from stillflow.estimator.spec import EstimatorSpec
-
 
 _LEARNING_RATE = 0.05
 

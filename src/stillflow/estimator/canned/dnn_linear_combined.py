@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.estimator.canned.classification_heads import classification_head
@@ -14,16 +14,13 @@ from stillflow.estimator.canned.optimizers import get_optimizer_instance
 from stillflow.estimator.canned.partitions import by_servers, by_servers_if_large, check_features
 from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
+from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.nn.activations import relu
 from stillflow.train.global_step import get_global_step
-
-if TYPE_CHECKING:
-    from stillflow.estimator.spec import EstimatorSpec
-    from stillflow.variables.variable_scope import variable_scope
-
+from stillflow.variables.variable_scope import variable_scope
 
 _DNN_LEARNING_RATE = 0.001
 _LINEAR_LEARNING_RATE = 0.005

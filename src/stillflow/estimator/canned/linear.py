@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.estimator.canned.classification_heads import BinaryLogisticHead, classification_head
@@ -17,6 +17,7 @@ from stillflow.estimator.head.regression_head import RegressionHead as Regressio
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.sdca.hooks import UpdateWeightsHook
 from stillflow.estimator.sdca.linear_sdca import LinearSDCA, check_linear_sdca
+from stillflow.estimator.spec import EstimatorSpec
 from stillflow.feature_column.linear_layer import LinearModel
 from stillflow.feature_column.linear_model import _LinearModel
 from stillflow.feature_column.transforming import is_feature_column_v2
@@ -27,10 +28,6 @@ from stillflow.ops.summary.numbers import histogram, scalar
 from stillflow.train.ftrl import FtrlOptimizer
 from stillflow.train.global_step import get_global_step
 from stillflow.variables.partitioned import PartitionedVariable
-
-if TYPE_CHECKING:
-    from stillflow.estimator.spec import EstimatorSpec
-
 
 _LEARNING_RATE = 0.2
 

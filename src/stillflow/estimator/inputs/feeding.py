@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,12 @@ from stillflow.graph.api import name_scope
 from stillflow.ops.constants import placeholder
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast
+from stillflow.ops.queues.base import QueueBase
 from stillflow.ops.queues.classes import FIFOQueue, RandomShuffleQueue
 from stillflow.ops.summary.numbers import scalar
 from stillflow.platform import tf_logging as logging
 from stillflow.train.feeding_queue_runner import FeedingQueueRunner
 from stillflow.train.queue_runner import add_queue_runner
-
-if TYPE_CHECKING:
-    from stillflow.ops.queues.base import QueueBase
 
 
 class BatchFeeder:

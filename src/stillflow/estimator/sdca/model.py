@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.estimator.sdca.partitioned_weights import PartitionedWeights, is_partitioned
@@ -13,10 +13,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.sdca.cards import sdca_fprint_op, sdca_optimizer_v2_op
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2
-
-if TYPE_CHECKING:
-    from stillflow.variables.scatter import ScatterMethods
-
+from stillflow.variables.scatter import ScatterMethods
 
 _LOSSES = ("logistic_loss", "squared_loss", "hinge_loss", "smooth_hinge_loss", "poisson_loss")
 _KINDS = ("sparse_features_weights", "dense_features_weights")

@@ -11,6 +11,7 @@ to Python's own compiled files (`code_cache`).
 
 from __future__ import annotations
 
+import ast
 import builtins
 import copy
 import os
@@ -19,7 +20,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING
 
 from stillflow.facade import revive
 from stillflow.facade.revive import (
@@ -34,9 +34,6 @@ from stillflow.facade.revive.code_cache import Repaired
 from stillflow.facade.revive.program_files import installed_folders
 from stillflow.facade.revive.program_files import own as own
 from stillflow.facade.say import say
-
-if TYPE_CHECKING:
-    import ast
 
 _HERE = "stillflow.facade.revive."
 _RUNTIME = _HERE + "runtime"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,8 @@ from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import SummaryMetadata
 from stillflow.summary.recording import always_record_summaries, set_step, state
-from stillflow.summary.resource_writer import create_file_writer_v2
+from stillflow.summary.resource_writer import ResourceSummaryWriter, create_file_writer_v2
 from stillflow.summary.writing import graph, histogram, image, scalar, summary_scope, write
-
-if TYPE_CHECKING:
-    from stillflow.summary.resource_writer import ResourceSummaryWriter
-
 
 _TRAIN, _VALIDATION = "train", "validation"
 _NOT_RESULTS = ("batch", "size", "num_steps")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import nest
 from stillflow.graph.export import export
@@ -17,10 +17,8 @@ from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.metrics.base import Metric
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.keras.utils.objects import CustomObjectScope
+from stillflow.layers.base_layer import Layer
 from stillflow.platform import tf_logging
-
-if TYPE_CHECKING:
-    from stillflow.layers.base_layer import Layer
 
 
 def _clone_layer(layer: Any) -> Layer:

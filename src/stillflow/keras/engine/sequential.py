@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import nest
 from stillflow.graph.arrays import Array
@@ -13,12 +13,10 @@ from stillflow.keras.engine.input_layer import Input, InputLayer, get_source_inp
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.network import first_input_shape, refuse_legacy_layers
 from stillflow.layers.base_layer import Layer, only_for_users
+from stillflow.layers.input_spec import InputSpec
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import tf_inspect
-
-if TYPE_CHECKING:
-    from stillflow.layers.input_spec import InputSpec
 
 
 @export("keras.Sequential", "keras.models.Sequential")

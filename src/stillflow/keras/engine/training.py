@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.graph.arrays import Array
+from stillflow.keras.callbacks.base import History
 from stillflow.keras.engine import composites, datasets, distributed, generators
 from stillflow.keras.engine.feeding import check_steps, held_values
 from stillflow.keras.engine.loop import Loop
@@ -17,15 +18,12 @@ from stillflow.keras.engine.sources import (
     ArraySource,
     GeneratorSource,
     Source,
+    StepResults,
     TensorSource,
     sized,
 )
 from stillflow.layers.learning_phase import symbolic_learning_phase
 from stillflow.platform import tf_logging as logging
-
-if TYPE_CHECKING:
-    from stillflow.keras.callbacks.base import History
-    from stillflow.keras.engine.sources import StepResults
 
 
 class Training:

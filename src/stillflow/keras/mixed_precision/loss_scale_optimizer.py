@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import stillflow as tf
 from stillflow.distribute.context import get_replica_context, in_cross_replica_context
@@ -13,10 +13,8 @@ from stillflow.keras.backend.initialization import track_variable
 from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.ops.control_flow.cond import smart_cond
 from stillflow.ops.control_flow.identity_and_group import group, no_op
+from stillflow.train.experimental.loss_scale import DynamicLossScale
 from stillflow.train.experimental.loss_scale import get as get_loss_scale
-
-if TYPE_CHECKING:
-    from stillflow.train.experimental.loss_scale import DynamicLossScale
 
 
 class _Together:

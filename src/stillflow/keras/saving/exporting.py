@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import nest
 from stillflow.files import gfile
@@ -14,6 +14,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.keras.backend.variables import placeholder
 from stillflow.keras.engine.cloning import clone_and_build_model
+from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.metrics.base import Metric
 from stillflow.keras.saving.models import model_from_json
@@ -30,10 +31,6 @@ from stillflow.train.saver import Saver
 from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import local_variables_initializer
-
-if TYPE_CHECKING:
-    from stillflow.keras.engine.model import Model
-
 
 _JSON = "saved_model.json"
 _TAGS = {"train": names.TRAINING, "test": "eval", "predict": names.SERVING}

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow import nest
+from stillflow.functional.concrete import ConcreteFunction
 from stillflow.functional.polymorphic import Function
 from stillflow.graph.api import init_scope
 from stillflow.graph.operation import Tensor
@@ -26,9 +27,6 @@ from stillflow.layers.input_spec import to_tensor_spec
 from stillflow.layers.learning_phase import learning_phase, learning_phase_scope
 from stillflow.ops.control_flow.cond import smart_cond
 from stillflow.util import tf_decorator, tf_inspect
-
-if TYPE_CHECKING:
-    from stillflow.functional.concrete import ConcreteFunction
 
 
 def inner_layers(layer: Any) -> list[Any]:

@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillflow.keras import regularizers
+from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.network_weights import confirm_overwrite
 from stillflow.keras.layers.serialization import deserialize, layer_class
 from stillflow.keras.saving.description import compile_as
@@ -18,10 +19,6 @@ from stillflow.keras.utils.objects import CustomObjectScope, get_custom_objects
 from stillflow.layers.learning_phase import learning_phase_scope
 from stillflow.saved_model import names, object_reading, object_writing
 from stillflow.saved_model.reading import parse_saved_model
-
-if TYPE_CHECKING:
-    from stillflow.keras.engine.model import Model
-
 
 _DEFAULT_SIGNATURE = names.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 _INITIALIZER = names.INIT_OP_SIGNATURE_KEY

@@ -5,18 +5,16 @@ from __future__ import annotations
 import copy
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
+from stillflow.keras.callbacks.base import History
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.utils.arrays import to_categorical
 from stillflow.util import tf_inspect
-
-if TYPE_CHECKING:
-    from stillflow.keras.callbacks.base import History
 
 
 def _takes(function: Any, name: str) -> bool:
