@@ -7,9 +7,9 @@ the graph adds which operation they concern.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 Dim: TypeAlias = int | None
 Dims: TypeAlias = tuple[Dim, ...] | None
@@ -19,9 +19,14 @@ _MAX_RANK = 2**31 - 1
 _MAX_SIZE = 2**63 - 1
 
 
-def is_known(dims: Dims) -> bool:
+def is_known(dims: Dims) -> TypeGuard[tuple[int, ...]]:
     """Return True if rank and every size are known."""
     return dims is not None and None not in dims
+
+
+def all_known(shapes: Sequence[Dims]) -> TypeGuard[Sequence[tuple[int, ...]]]:
+    """Return True if rank and every size of all shapes are known."""
+    return all(map(is_known, shapes))
 
 
 def rank(dims: Dims) -> int | None:
@@ -38,9 +43,9 @@ def num_elements(dims: Dims) -> Dim:
     """Return the number of elements; 0 as soon as one size is 0, None if it is not known."""
     if dims is None:
         return None
-    if None in dims:
-        return 0 if 0 in dims else None
-    return prod(dims)  # type: ignore[arg-type]
+    if is_known(dims):
+        return prod(dims)
+    return 0 if 0 in dims else None
 
 
 def same(a: Dims, b: Dims) -> bool:

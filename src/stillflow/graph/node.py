@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stillflow.graph.constant_value import (
@@ -115,6 +115,12 @@ class Node:
         if index not in self.asked:
             self.asked.append(index)
         return self.value_now(self.op._inputs[index])
+
+    def values(self, indices: Iterable[int]) -> list[np.ndarray] | None:
+        """Return the values of several inputs; None if one of them is not known now."""
+        found = [self.value(index) for index in indices]
+        known = [value for value in found if value is not None]
+        return known if len(known) == len(found) else None
 
     def value_now(self, tensor: Tensor) -> np.ndarray | None:
         """Return the value of any tensor where it is known now."""

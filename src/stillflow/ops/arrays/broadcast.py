@@ -77,7 +77,7 @@ def _incompatible(source: Sequence[Any], target: Sequence[Any]) -> str:
 def broadcast_to_value(node: Node) -> Array | None:
     value, dims = node.value(0), node.out_dims()
     wanted = node.value(1)
-    if value is None or wanted is None or dims is None or None in dims:
+    if value is None or wanted is None or not dims_lib.is_known(dims):
         return None
     if min(wanted.ravel(), default=0) < 0 or prod(dims) > MAX_ELEMENTS:
         return None

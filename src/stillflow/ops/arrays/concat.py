@@ -69,7 +69,7 @@ def concat_shape(node: Node) -> tuple[int | None, ...] | None:
     parts = [node.dims(index) for index in positions]
     if axis is None:
         return None if node.planning else _some_rank(parts)
-    if node.planning and all(dims_lib.is_known(dims) for dims in parts):
+    if node.planning and dims_lib.all_known(parts):
         return joined_shape(parts, int(axis))
     return _merged(parts, int(axis))
 
@@ -129,10 +129,10 @@ def joined_shape(parts: Sequence[Sequence[int]], axis: int) -> tuple[int, ...]:
 
 def concat_value(node: Node) -> Array | None:
     axis_index, positions = _parts(node)
-    values = [node.value(index) for index in (axis_index, *positions)]
-    if any(value is None for value in values):
+    axis, values = node.value(axis_index), node.values(positions)
+    if axis is None or values is None:
         return None
-    return np.concatenate(values[1:], axis=int(values[0]))
+    return np.concatenate(values, axis=int(axis))
 
 
 def concat_kernel(node: Node) -> Callable[..., Any]:
@@ -259,8 +259,8 @@ def concat_offsets(axis: int, shapes: Sequence[Sequence[int]]) -> list[list[int]
 
 @concat_offset_op.value
 def concat_offset_value(node: Node) -> list[Array] | None:
-    values = [node.value(index) for index in range(node.N + 1)]
-    if any(value is None for value in values):
+    values = node.values(range(node.N + 1))
+    if values is None:
         return None
     if [value.ndim for value in values] != [0, *[1] * node.N]:
         return None

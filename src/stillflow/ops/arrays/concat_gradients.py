@@ -45,8 +45,8 @@ def _output_context(op: Operation) -> ControlFlowContext | None:
 
 def _dense(grad: Tensor, values: Sequence[Tensor], axis: Tensor) -> list[Tensor]:
     if grad.holds_value and axis.holds_value:
-        where = int(axis)
-        return split(grad, [value._dims[where] for value in values], where)
+        where = int(static_value(axis))
+        return split(grad, [(value._dims or ())[where] for value in values], where)
     if (
         not axis.holds_value
         and axis.op.type == "Const"

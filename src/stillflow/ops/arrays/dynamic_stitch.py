@@ -161,7 +161,7 @@ def stitch_shape(node: Node) -> Any:
         if value is not None and value.size:
             top = max(top, int(value.max()))
     if node.planning and known:
-        sizes = [node.value(number) for number in range(count)]
+        sizes = node.values(range(count)) or []
         top = max([-1, *(int(value.max()) for value in sizes if value.size)])
     return dims_lib.concat((top + 1 if known else None,), extra)
 

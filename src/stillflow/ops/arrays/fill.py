@@ -14,6 +14,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import is_known
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
@@ -64,7 +65,7 @@ def fill_shape(node: Node) -> OutputDims:
 @fill_op.value
 def fill_value(node: Node) -> Array | None:
     value, dims = node.value(1), node.out_dims()
-    if value is None or dims is None or None in dims or prod(dims) > MAX_CONSTANT_ELEMENTS:
+    if value is None or not is_known(dims) or prod(dims) > MAX_CONSTANT_ELEMENTS:
         return None
     if is_handle(node.dtype(1)):
         return None
@@ -162,7 +163,7 @@ def _like_value(make: Callable[..., Any]) -> Callable[[Node], Any]:
 
     def value(node: Node) -> Any:
         dims, dtype = node.dims(0), node.dtype(0)
-        if dims is None or None in dims or prod(dims) > MAX_CONSTANT_ELEMENTS:
+        if not is_known(dims) or prod(dims) > MAX_CONSTANT_ELEMENTS:
             return None
         if dtype == dtypes.string or dtype.is_quantized or dtype.np_dtype is None:
             return None
@@ -258,7 +259,7 @@ def _is_small(shape: Any) -> bool:
     """
     if isinstance(shape, TensorShape):
         dims = shape._dims
-        return dims is not None and None not in dims and prod(dims) < MAX_CONSTANT_ELEMENTS
+        return is_known(dims) and prod(dims) < MAX_CONSTANT_ELEMENTS
     try:
         if not isinstance(shape, (list, tuple)):
             return bool(np.prod(shape) < MAX_CONSTANT_ELEMENTS)

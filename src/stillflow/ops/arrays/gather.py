@@ -251,10 +251,10 @@ def gather_kernel(node: Node) -> Kernel:
 def gather_v2_kernel(node: Node) -> Kernel:
     value, batch_dims = node.value(2), node.batch_dims
     params, indices = node.inputs[0], node.inputs[1]
-    ranks = [dims_lib.rank(node.dims(index)) for index in (0, 1)]
+    params_rank, indices_rank = dims_lib.rank(node.dims(0)), dims_lib.rank(node.dims(1))
     one = _gather_kernel(node.Tparams)
-    if value is not None and None not in ranks:
-        axis, batch_dims = _check_axes(ranks[0], ranks[1], int(value), batch_dims)
+    if value is not None and params_rank is not None and indices_rank is not None:
+        axis, batch_dims = _check_axes(params_rank, indices_rank, int(value), batch_dims)
         if batch_dims:
             batched = moving(node.Tparams, take_in_batches)
             return node.call(batched, params, indices, axis, batch_dims)

@@ -164,8 +164,9 @@ def _pad_strings(x: Any, paddings: Any, value: Any = b"") -> Array:
     sizes = [dim + sum(pair) for dim, pair in zip(x.shape, pairs, strict=True)]
     require_room((*sizes, np.dtype(object).itemsize), dtypes.uint8)
     result = np.full(sizes, value, object)
-    inner = [slice(pair[0], pair[0] + dim) for dim, pair in zip(x.shape, pairs, strict=True)]
-    result[(..., *inner)] = x  # "...": else a scalar is put in as an array
+    inner = [slice(low, low + dim) for dim, (low, _) in zip(x.shape, pairs, strict=True)]
+    place: tuple[Any, ...] = (..., *inner)
+    result[place] = x  # "...": else a scalar is put in as an array
     return result
 
 
@@ -369,6 +370,8 @@ def pad(
 def _partly_padded(paddings: Any, dims: Sequence[int | None]) -> tuple[int | None, ...]:
     sizes: list[int | None] = []
     for pair, dim in zip(paddings, dims, strict=False):
-        unknown = pair is None or dim is None or any(number is None for number in pair)
-        sizes.append(None if unknown else int(sum(pair)) + dim)
+        if pair is None or dim is None or any(number is None for number in pair):
+            sizes.append(None)
+        else:
+            sizes.append(int(sum(pair)) + dim)
     return tuple(sizes)

@@ -47,7 +47,7 @@ def _check_rank(dims: Any) -> None:
 def reverse_shape(node: Node) -> OutputDims:
     (count,) = dims_lib.with_rank(node.dims(1), 1)
     dims = node.dims(0)
-    if node.planning and None not in (dims, count) and len(dims) != count:
+    if node.planning and dims is not None and count is not None and len(dims) != count:
         raise ValueError(
             "'dims' must have the same number of values as 'input' has dimensions. 'input' has "
             f"{len(dims)}'dims' has {count} values"

@@ -169,10 +169,9 @@ scatter_nd_op = op(
 def scatter_nd_shape(node: Node) -> OutputDims:
     dims_lib.with_rank(node.dims(2), 1)
     target = node.shape_value(2)
-    if node.planning and all(
-        dims_lib.is_known(dims) for dims in (target, node.dims(0), node.dims(1))
-    ):
-        check_nd_at_run_time(target, node.dims(0), node.dims(1))
+    all_dims = [target, node.dims(0), node.dims(1)]
+    if node.planning and dims_lib.all_known(all_dims):
+        check_nd_at_run_time(*all_dims)
         return target
     check_nd_dims(target, node.dims(0), node.dims(1), "output")
     return target
@@ -220,7 +219,7 @@ bfloat16, uint16, complex128, half, uint32, uint64, bool}
 
 def _tensor_shape(node: Node) -> Any:
     all_dims = [node.dims(index) for index in (0, 1, 2)]
-    if node.planning and all(map(dims_lib.is_known, all_dims)):
+    if node.planning and dims_lib.all_known(all_dims):
         as_variable = node.op.type == "ScatterNdNonAliasingAdd"
         check = check_nd_of_variable if as_variable else check_nd_at_run_time
         check(*all_dims)
@@ -228,7 +227,7 @@ def _tensor_shape(node: Node) -> Any:
     input_name = "input" if node.op.type == "ScatterNdNonAliasingAdd" else "output"
     if input_name == "output":
         dims_lib.with_rank_at_least(all_dims[0], 1)
-    check_nd_dims(*all_dims, input_name)  # type: ignore[call-arg]
+    check_nd_dims(all_dims[0], all_dims[1], all_dims[2], input_name)
     return all_dims[0]
 
 

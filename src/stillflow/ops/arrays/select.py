@@ -106,7 +106,7 @@ def select_kernel(node: Node) -> Kernel:
     if known is not None and known.ndim == 0:
         return node.same(1 if known else 2)
     moved = _choose_strings if is_object(node, 1) else moving(node.T, _choose, 2)
-    if all(map(dims_lib.is_known, dims)):
+    if dims_lib.all_known(dims):
         if len(dims[0]) == 1 and len(dims[1]) > 1:
             if moved is _choose:
                 return node.call(choose_rows, condition, x, y)

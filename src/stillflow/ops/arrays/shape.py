@@ -250,7 +250,7 @@ def reshape_shape(node: Node) -> Any:
     if node.planning:
         checked_rank(node, 1, 1, "sizes input must be 1-D, not ")
         dims, wanted = node.dims(0), node.value(1)
-        if wanted is not None and dims is not None and None not in dims:
+        if wanted is not None and dims_lib.is_known(dims):
             return resolve_shape(dims, wanted.ravel().tolist())
     dims_lib.with_rank(node.dims(1), 1)
     source, target = node.dims(0), node.shape_value(1)

@@ -65,7 +65,6 @@ def slice_shape(node: Node) -> OutputDims:
     if node.planning and dims_lib.is_known(dims):
         begin = node.value(1)
         if begin is not None and sizes is not None:
-            assert dims is not None
             return run_time_extent(dims, begin.tolist(), sizes.tolist())
     (count,) = dims_lib.merge(begin_dims, size_dims) or (None,)
     if count is not None:
@@ -132,7 +131,7 @@ def _extent_index(begin: Sequence[int], sizes: Sequence[int]) -> tuple[Any, ...]
 @slice_op.value
 def slice_value(node: Node) -> Array | None:
     value, begin, dims = node.value(0), node.value(1), node.out_dims()
-    if value is None or begin is None or dims is None or None in dims:
+    if value is None or begin is None or not dims_lib.is_known(dims):
         return None
     return value[_extent_index(begin.tolist(), dims)]
 
@@ -156,7 +155,7 @@ def slice_kernel(node: Node) -> Kernel:
     if is_object(node):
         return _slice_strings
     dims, extent, begin = node.dims(0), node.out_dims(), node.value(1)
-    if dims is None or extent is None or begin is None or None in (*dims, *extent):
+    if begin is None or not (dims_lib.is_known(dims) and dims_lib.is_known(extent)):
         return _slice_numbers
     start = begin.tolist()
     if extent == dims:
@@ -241,10 +240,11 @@ def strided_slice_shape(node: Node) -> OutputDims:
 
 def known_slice(node: Node, dims: Any, first: int = 1) -> Resolved | None:
     """Return the slice that inputs `first`, `first` + 1 and `first` + 2 say, where all is known."""
-    bounds = [node.value(first + number) for number in range(3)]
-    if any(bound is None for bound in bounds) or not dims_lib.is_known(dims):
+    bounds = node.values(range(first, first + 3))
+    if bounds is None or not dims_lib.is_known(dims):
         return None
-    return resolve(dims, *[bound.tolist() for bound in bounds], Masks.of(node))  # type: ignore[call-arg]
+    begin, end, strides = (bound.tolist() for bound in bounds)
+    return resolve(dims, begin, end, strides, Masks.of(node))
 
 
 @strided_slice_op.value
@@ -267,7 +267,7 @@ def _known_sizes(node: Node) -> Array | None:
     # Only integers are read as a shape: 2.7 would be 2.
     sizes = node.shape_value(0) if node.T.is_integer and len(node.dims(0) or ()) == 1 else None
     found = None if sizes is None else known_slice(node, (len(sizes),))
-    if found is None:
+    if sizes is None or found is None:
         return None
     part = take_array(np.array([-1 if size is None else size for size in sizes]), found)
     return None if (part < 0).any() else part.astype(node.T.as_numpy_dtype)
@@ -308,7 +308,7 @@ def strided_slice_kernel(node: Node) -> Kernel:
     return take_at_run_time
 
 
-def _masks_of(node: Node) -> dict[str, int]:
+def _masks_of(node: Node) -> dict[str, Any]:
     names = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
     return {f"{name}_mask": getattr(node, f"{name}_mask") for name in names}
 
@@ -397,8 +397,7 @@ def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Call | No
 def strided_slice_grad_kernel(node: Node) -> Kernel:
     dims = node.out_dims()
     found = known_slice(node, dims)
-    if found is not None and dims_lib.is_known(node.dims(4)):
-        assert dims is not None
+    if found is not None and dims_lib.is_known(node.dims(4)) and dims_lib.is_known(dims):
         _check_dy(found, node.dims(4))
         simple = _spread_one(node, found, dims)
         return simple or node.call(_spread, node.inputs[4], found, dims)

@@ -167,10 +167,11 @@ def split_v_shape(node: Node) -> OutputDims:
         return [dims_lib.unknown(len(dims))] * count
     if sizes is None:
         return [dims_lib.replace_dim(dims, axis, None)] * count
-    if node.planning and dims[axis] is not None:
-        parts: Sequence[Any] = run_time_sizes(sizes.tolist(), count, dims[axis])
+    total = dims[axis]
+    if node.planning and total is not None:
+        parts: Sequence[Any] = run_time_sizes(sizes.tolist(), count, total)
     else:
-        parts = _static_sizes(sizes.tolist(), count, dims[axis])
+        parts = _static_sizes(sizes.tolist(), count, total)
     return [dims_lib.replace_dim(dims, axis, size) for size in parts]
 
 

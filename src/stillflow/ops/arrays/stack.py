@@ -76,8 +76,8 @@ def pack_axis(axis: int, rank: int) -> int:
 
 @pack_op.value
 def pack_value(node: Node) -> Array | None:
-    values = [node.value(index) for index in range(node.N)]
-    if any(value is None for value in values):
+    values = node.values(range(node.N))
+    if values is None:
         return None
     return np.stack(values, axis=node.axis)
 

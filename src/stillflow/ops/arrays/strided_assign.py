@@ -62,10 +62,8 @@ tensor_strided_slice_update_op.shape(_same_shape)
 def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
     """Return the function that writes a value into a slice of a tensor."""
     masks = Masks.of(node)
-    known = [node.value(index) for index in (1, 2, 3)]
-    bounds = None
-    if all(bound is not None for bound in known):
-        bounds = [bound.tolist() for bound in known]
+    known = node.values((1, 2, 3))
+    bounds = None if known is None else [bound.tolist() for bound in known]
 
     def assign(target: Any, begin: Any, end: Any, strides: Any, value: Any) -> None:
         check_vectors([begin.shape, end.shape, strides.shape])

@@ -40,7 +40,6 @@ def tile_shape(node: Node) -> OutputDims:
     dims, multiples = node.dims(0), node.shape_value(1)
     value = node.value(1)
     if node.planning and value is not None and dims_lib.is_known(dims):
-        assert dims is not None
         return tiled_dims(dims, value.tolist())
     dims_lib.with_rank(node.dims(1), 1)
     if dims is not None:
@@ -100,7 +99,7 @@ def tile_kernel(node: Node) -> Kernel:
     return tile_at_run_time
 
 
-def _only_ones(dims: Any, times: tuple[int, ...]) -> bool:
+def _only_ones(dims: Any, times: Sequence[int]) -> bool:
     """Return True if only dimensions of size 1 are repeated."""
     return all(size == 1 or count == 1 for size, count in zip(dims, times, strict=True))
 

@@ -312,7 +312,7 @@ def _sides(stats: Any, total: Any, equality: bool) -> tuple[Any, Any]:
 
 @calculate_best_feature_split_op.samples
 def calculate_best_feature_split_samples() -> Iterator[Any]:
-    stats = np.float32(np.arange(24).reshape(2, 2, 3, 2) % 5 - 1)
+    stats = np.asarray(np.arange(24).reshape(2, 2, 3, 2) % 5 - 1, np.float32)
     stats[..., 1] = abs(stats[..., 1]) + 0.5
     zero = np.float32(0)
     for split_type in ("inequality", "equality"):

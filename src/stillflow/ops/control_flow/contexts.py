@@ -135,7 +135,8 @@ class ControlFlowContext:
         loop = self.GetWhileContext()
         if loop is None:
             return op.control_inputs, []
-        kept, dropped = [], []
+        kept: list[Any] = []
+        dropped: list[Any] = []
         for control in op.control_inputs:
             context = output_context(control)
             inside = context is not None and context.GetWhileContext() is loop

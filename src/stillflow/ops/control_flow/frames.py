@@ -51,7 +51,7 @@ def enter(
 ) -> Tensor:
     """Brings `data` into the frame; its static shape too, unless the loop may change it."""
     data = tensor_or_composite(data)
-    frame = {
+    frame: dict[str, Any] = {
         "frame_name": frame_name,
         "is_constant": is_constant,
         "parallel_iterations": parallel_iterations,

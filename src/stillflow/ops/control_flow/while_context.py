@@ -103,7 +103,7 @@ class WhileContext(ControlFlowContext):
         self._name = name
         if import_scope:
             for value in self._values:
-                op = graph.as_graph_element(value).op
+                op = graph.get_tensor_by_name(value).op
                 if is_loop_enter(op):  # the frame is called as the context is
                     op.attrs["frame_name"] = self._name.encode()
 

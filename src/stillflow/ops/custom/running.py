@@ -187,9 +187,11 @@ class Runner:
         if not self._plain:
             return self._run_any(values)
         frames = self._ready.get(tuple([value.shape for value in values]))
+        if frames is None:
+            return self._run_any(values)
         try:
             frame = frames.pop()
-        except (AttributeError, IndexError):
+        except IndexError:
             return self._run_any(values)
         kept: Any = None
         words, results = frame.inputs, frame.results

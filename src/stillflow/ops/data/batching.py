@@ -393,7 +393,7 @@ class Unbatching(Walk):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        components = []
+        components: list[Any] = []
         while self.has(state, f"tensors[{len(components)}]"):
             components.append(self.get(state, f"tensors[{len(components)}]"))
         if components:

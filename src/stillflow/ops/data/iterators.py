@@ -223,7 +223,7 @@ anonymous_iterator_op.shape(_scalar_shape)
 
 
 @anonymous_iterator_op.kernel
-def anonymous_iterator_kernel(node: Any) -> Kernel:
+def anonymous_iterator_kernel(node: Any) -> Callable[[], IteratorResource]:
     types, shapes = list(node.output_types), component_dims(node)
     return lambda: IteratorResource(private_name("AnonymousIterator"), types, shapes)
 

@@ -192,14 +192,16 @@ class Mapping(Walk):
     def save(self, state: State) -> None:
         super().save(state)
         for index, found in enumerate(self.waiting):
-            error = found if isinstance(found, Exception) else None
-            self.put_result(state, f"waiting[{index}]", error, None if error else found)
+            error, element = (found, None) if isinstance(found, Exception) else (None, found)
+            self.put_result(state, f"waiting[{index}]", error, element)
 
     def restore(self, state: State) -> None:
         super().restore(state)
         while self.has(state, f"waiting[{len(self.waiting)}].code"):
             error, element = self.get_result(state, f"waiting[{len(self.waiting)}]")
-            self.waiting.append(error or element)
+            restored = error or element
+            assert restored is not None
+            self.waiting.append(restored)
 
 
 @map_dataset_op.kernel

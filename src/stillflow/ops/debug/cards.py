@@ -163,6 +163,7 @@ def debug_nan_count_kernel(node: Node) -> Kernel:
 
     def run(value: Any) -> torch.Tensor:
         found = summaries.nan_count(_numbers(value))
+        assert found is not None
         publish(found)
         return torch.from_numpy(found).to(device)
 
@@ -187,6 +188,7 @@ def debug_numeric_summary_kernel(node: Node) -> Kernel:
     def run(value: Any) -> torch.Tensor:
         array = to_stored(value)
         found = summaries.numeric_summary(array, *bounds)
+        assert found is not None
         if not mutes or summaries.numeric_summary(array, *bounds, mute_if_healthy=True) is not None:
             publish(found)
         return torch.from_numpy(found).to(device)

@@ -263,7 +263,8 @@ def _known(size: Any) -> bool:
 
 
 def _size_checks(entries: Any, data: Any, summarize: Any, message: str) -> list[Any]:
-    checks, seen = [], {}
+    checks: list[Any] = []
+    seen: dict[Any, Any] = {}
     for x, free, actual_sizes, symbols in entries:
         for i, symbol in enumerate(symbols):
             if symbol is None or symbol == ".":

@@ -64,9 +64,7 @@ COND = Kind("tf.cond", "cond", stateless_if_op, if_op)
 CASE = Kind("tf.switch_case", "case", case_op, case_op)
 
 
-def cond(
-    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
-) -> Any:
+def cond(pred: Any, true_fn: Any, false_fn: Any, name: str | None = None) -> Any:
     """`tf.cond` as an `If` node; TypeError if `pred` is a bool, or the branches differ."""
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)

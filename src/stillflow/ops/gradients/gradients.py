@@ -278,7 +278,7 @@ class Backprop:
         self,
         paths: Paths,
         ys: Sequence[Tensor],
-        stops: Sequence[Tensor],
+        stops: Sequence[Tensor | Operation],
         colocate: bool,
         gate: bool,
         aggregation_method: int | None,
@@ -312,7 +312,7 @@ class Backprop:
             op
             for op in self._from_ops
             if not any(self.pending[t.op] > 0 for t in self._paths.inputs(op))
-        } | {getattr(tensor, "op", tensor) for tensor in self._stops}
+        } | {x if isinstance(x, Operation) else x.op for x in self._stops}
         while self.queue:
             op = self.queue.popleft()
             with colocated(op, self.colocate):

@@ -58,8 +58,9 @@ def combined_non_max_suppression_shape(node: Node) -> OutputDims:
     _check_sizes(per_class, total, node.pad_per_class)
     size = total
     if node.pad_per_class:
-        known = None not in (per_class, scores[2], total)
-        size = min(total, per_class * scores[2]) if known else None
+        boxes_each, size = scores[2], None
+        if per_class is not None and boxes_each is not None and total is not None:
+            size = min(total, per_class * boxes_each)
     return [(boxes[0], size, 4), (boxes[0], size), (boxes[0], size), (boxes[0],)]
 
 

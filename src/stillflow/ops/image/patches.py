@@ -209,7 +209,8 @@ def extract_image_patches_gradient(node: Node, grad: Any) -> Gradients:
 
 @extract_volume_patches_op.gradient
 def extract_volume_patches_gradient(node: Node, grad: Any) -> Gradients:
-    _, planes, rows, columns, _ = node.inputs[0]._dims or ()
+    source: tuple[Any, ...] = node.inputs[0]._dims or ()
+    _, planes, rows, columns, _ = source  # a TypeError below where one is not known
     sizes = shape(node.inputs[0])
     batch, channels = slice_helper(sizes, 0), slice_helper(sizes, 4)
     total = 1 + planes * rows * columns
@@ -229,7 +230,7 @@ def extract_volume_patches_gradient(node: Node, grad: Any) -> Gradients:
 @extract_image_patches_op.samples
 def extract_image_patches_samples() -> Iterator[Any]:
     x = np.arange(40, dtype=np.float32).reshape(1, 5, 4, 2)
-    one = {"strides": [1, 2, 1, 1], "rates": [1, 1, 1, 1]}
+    one: dict[str, Any] = {"strides": [1, 2, 1, 1], "rates": [1, 1, 1, 1]}
     yield Sample(x, ksizes=[1, 3, 2, 1], padding="VALID", grad=False, **one)
     yield Sample(x, ksizes=[1, 2, 2, 1], padding="SAME", grad=False, strides=[1, 1, 1, 1],
                  rates=[1, 2, 1, 1])  # fmt: skip

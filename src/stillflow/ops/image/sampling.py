@@ -255,7 +255,7 @@ _BOX = np.array([[[0.1, 0.2, 0.7, 0.9], [0.5, 0.5, 0.9, 0.6]]], np.float32)
 
 def _samples(*covered: np.float32) -> Iterator[Any]:
     size = np.array([70, 90, 3], np.int32)
-    seeds = {"seed": 3, "seed2": 4}
+    seeds: dict[str, Any] = {"seed": 3, "seed2": 4}
     yield Sample(size, _BOX, *covered, grad=False, **seeds)
     yield Sample(
         size, _BOX[:, :0], *covered, grad=False, use_image_if_no_bounding_boxes=True, **seeds

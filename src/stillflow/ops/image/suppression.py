@@ -114,8 +114,9 @@ def suppression_shape(node: Node) -> list[tuple[int | None, ...]] | tuple[int | 
     else:
         dims_lib.with_value(boxes[1], 4)
     count = None
-    if node.op.attrs.get("pad_to_max_output_size") and node.value(2) is not None:
-        count = dims_lib.make_dim(int(node.value(2)), 2)
+    most = node.value(2) if node.op.attrs.get("pad_to_max_output_size") else None
+    if most is not None:
+        count = dims_lib.make_dim(int(most), 2)
     chosen = (count,)
     if node.op.type == "NonMaxSuppressionV4":
         return [chosen, ()]

@@ -79,6 +79,7 @@ _SAME: tuple[tuple[str, Card], ...] = (
 
 def _old_card(text: str, today: Card) -> Card:
     card = op(text, view=today.view, apple=today.apple, numbers=today.numbers)
+    assert today.shape_part is not None and today.kernel_part is not None
     card.shape(today.shape_part)
     card.kernel(today.kernel_part)
     if today.check_part is not None:

@@ -312,7 +312,7 @@ def batch_mat_mul_kernel(node: Node) -> Kernel:
 
 
 @batch_mat_mul_op.gradient
-def batch_mat_mul_gradient(node: Node, grad: Tensor) -> Gradients:
+def batch_mat_mul_gradient(node: Node, grad: Tensor) -> tuple[Tensor, Tensor]:
     x, y = node.inputs
     if node.adj_x and node.adj_y:
         return (

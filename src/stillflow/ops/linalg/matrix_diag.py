@@ -148,7 +148,8 @@ def matrix_diag_v2_shape(node: Node) -> OutputDims:
     rows, columns = node.value(2), node.value(3)
     if not node.planning:
         return None if dims is None or found is None else _static_size(dims, *found, rows, columns)
-    if dims is None or found is None or rows is None or columns is None or dims[-1] is None:
+    length = None if dims is None else dims[-1]
+    if dims is None or found is None or rows is None or columns is None or length is None:
         return None
     lower, upper = found
     if lower < upper:
@@ -158,7 +159,7 @@ def matrix_diag_v2_shape(node: Node) -> OutputDims:
                 "The number of diagonals provided in the input does not match the "
                 "lower_diag_index and upper_diag_index range."
             )
-    size = _matrix_size(dims[-1], lower, upper, int(rows), int(columns))
+    size = _matrix_size(length, lower, upper, int(rows), int(columns))
     return (*(dims[:-1] if lower == upper else dims[:-2]), *size)
 
 

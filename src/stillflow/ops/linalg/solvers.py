@@ -36,11 +36,12 @@ def solve_shape(node: Node) -> tuple[int | None, ...] | None:
     """Return a square matrix, and right-hand sides of as many rows, in equal batches."""
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     rhs = dims.with_rank_at_least(node.dims(1), 2)
-    if matrix is None and rhs is None:
+    known = matrix or rhs
+    if known is None:
         return None
     # Unknown sizes of one come from the other.
-    matrix = matrix or (*rhs[:-2], None, None)
-    rhs = rhs or (*matrix[:-2], None, None)
+    matrix = matrix or (*known[:-2], None, None)
+    rhs = rhs or (*known[:-2], None, None)
     size = dims.merge_dim(matrix[-2], matrix[-1])
     batch = dims.merge(matrix[:-2], rhs[:-2])
     assert batch is not None

@@ -175,7 +175,8 @@ class DenseTable(Table):
                         places[number] = self._place(wanted[number])
             finally:  # pairs before an invalid key are stored
                 count = places.index(None) if None in places else len(places)
-                self._bucket_values[places[:count]] = values[:count]
+                stored = [place for place in places[:count] if place is not None]
+                self._bucket_values[stored] = values[:count]
 
     def _rows(self, values: np.ndarray) -> np.ndarray:
         return values.reshape(-1, *self.value_shape)

@@ -232,6 +232,7 @@ def _from_text_file_kernel(node: Any) -> Callable[..., Any]:
             )
         if not filename.item():
             raise invalid("filename cannot be empty.")
+        assert isinstance(table, StaticTable)
         fill_from_file(table, path_in(filename), vocab_size, columns)
 
     return initialize

@@ -77,7 +77,7 @@ def equal_shape(node: Node) -> OutputDims:
     if x is None or y is None:
         return None
     rank = max(len(x), len(y))
-    sizes = []
+    sizes: list[int | None] = []
     for pair in zip((1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y, strict=True):
         if None in pair and 1 not in pair and not (pair == (None, None) and x is y):
             return None  # whether they can be compared decides about the rank

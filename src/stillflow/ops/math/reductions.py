@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def _reduction_op(
 def _samples() -> Samples:
     x = np.array([[1.0, -2.0, 3.5], [0.5, 4.0, -1.5]], np.float32)
     for axes in ([0], [1], [-1], [0, 1]):
-        yield Sample(x, np.int32(axes), fixed=(1,))
+        yield Sample(x, np.array(axes, np.int32), fixed=(1,))
     # TF cannot differentiate a product along axes given as int64.
     yield Sample(x, np.int64(1), fixed=(1,), grad=False, keep_dims=True)
     yield Sample(x, np.int32(1), fixed=(1,), keep_dims=True)
@@ -131,7 +132,7 @@ def any_kernel(node: Node) -> Kernel:
 def logic_samples() -> Samples:
     x = np.array([[True, False, True], [True, True, True]])
     for axes in ([0], [1], [0, 1]):
-        yield Sample(x, np.int32(axes), fixed=(1,))
+        yield Sample(x, np.array(axes, np.int32), fixed=(1,))
 
 
 # ---- gradients
@@ -190,7 +191,7 @@ def _spread(node: Node, grad: Tensor) -> Tensor:
                 return tiles.tile(
                     grad, sizes if x.holds_value else constant(shape, dtype=dtypes.int32)
                 )
-            if None not in shape:
+            if dims.is_known(shape):
                 kept, scaling = _kept_and_tiled(shape, tuple(axes.reshape(-1).tolist()))
                 return tiles.tile(shapes.reshape(grad, kept), scaling)
     input_shape = shapes.shape(x)
@@ -205,7 +206,7 @@ def mean_gradient(node: Node, grad: Tensor) -> Gradients:
     sum_grad = _spread(node, grad)
     x, y = node.inputs[0], node.outputs[0]
     if dims.is_known(x._dims) and dims.is_known(y._dims):
-        count = dims.num_elements(x._dims) // max(dims.num_elements(y._dims), 1)
+        count = prod(x._dims) // max(prod(y._dims), 1)
         factor = constant(count, dtype=sum_grad.dtype)
     else:
         before, after = shapes.shape(x), shapes.shape(y)
@@ -265,7 +266,7 @@ def reduction_axes(x: Any, axis: Any, older_axis: Any = None) -> Any:
     if axis is not None:
         return axis
     if isinstance(x, Tensor) and x.holds_value:
-        return tuple(range(len(x._dims)))
+        return tuple(range(len(x._dims or ())))
     if isinstance(x, Tensor) and x._dims is not None:
         return constant(np.arange(len(x._dims)), dtype=dtypes.int32)
     if isinstance(x, SparseTensor) and dims.is_known(x.dense_shape._dims):

@@ -185,9 +185,12 @@ def backward(
     return (_back(dx, first), dscale, doffset, *rest)
 
 
-def backward_(grad: Any, *others: Any) -> tuple[Any, ...]:
+def backward_(
+    grad: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, first: bool,
+    training: bool, relu: Any = None,
+) -> tuple[Any, ...]:  # fmt: skip
     """`backward`, the first result in the memory of `grad` where that saves any."""
-    return backward(grad, *others, into=grad)
+    return backward(grad, x, scale, mean, variance, epsilon, first, training, relu, grad)
 
 
 def fused_batch_norm_grad_kernel(node: Node) -> Call:
@@ -264,7 +267,7 @@ def fused_batch_norm_grad_samples(with_reserve: bool) -> Iterator[Any]:
     scale, mean, variance = (
         np.array([1, 2, 0.5], np.float32),
         np.array([0.9, 1, 1.1], np.float32),
-        np.float32([2] * 3),
+        np.array([2] * 3, np.float32),
     )
     reserve = [np.float32(0)] * with_reserve
     for training in (True, False):

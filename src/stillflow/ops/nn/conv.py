@@ -271,10 +271,10 @@ def input_gradient_kernel(
     """
     run = precise_on_cpu(node, kernels.input_gradient, 2)
     _, filter, grad = node.inputs
-    sizes, known = _target(node, 0, like), (node.dims(1), node.dims(2))
-    if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
-        check_backprop(label, slide, sizes, *known)
-        return node.call(run, filter, grad, sizes, slide.geometry(sizes, known[0]))
+    sizes, window, last = _target(node, 0, like), node.dims(1), node.dims(2)
+    if dims.is_known(sizes) and dims.is_known(window) and dims.is_known(last):
+        check_backprop(label, slide, sizes, window, last)
+        return node.call(run, filter, grad, sizes, slide.geometry(sizes, window))
 
     def gradient(sizes: Any, filter: Any, grad: Any) -> torch.Tensor:
         target = target_now(sizes, like)
@@ -293,10 +293,10 @@ def filter_gradient_kernel(
     """
     run = precise_on_cpu(node, kernels.filter_gradient, 2)
     image, _, grad = node.inputs
-    sizes, known = _target(node, 1, like), (node.dims(0), node.dims(2))
-    if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
-        check_backprop(label, slide, known[0], sizes, known[1])
-        return node.call(run, image, grad, sizes, slide.geometry(known[0], sizes))
+    sizes, source, last = _target(node, 1, like), node.dims(0), node.dims(2)
+    if dims.is_known(sizes) and dims.is_known(source) and dims.is_known(last):
+        check_backprop(label, slide, source, sizes, last)
+        return node.call(run, image, grad, sizes, slide.geometry(source, sizes))
 
     def gradient(image: Any, sizes: Any, grad: Any) -> torch.Tensor:
         target = target_now(sizes, like)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import nan
+from math import nan, prod
 from typing import Any
 
 import numpy as np
@@ -299,8 +299,8 @@ def flatten_outer_dims(logits: Tensor) -> Tensor:
     last = slice_(shape(logits), [subtract(count, 1)], [1])
     output = reshape(logits, concat([[-1], last], 0))
     sizes = logits._dims
-    if sizes is not None and None not in sizes[:-1]:
-        output.set_shape([int(np.prod(sizes[:-1])), sizes[-1]])
+    if sizes is not None and dims.is_known(sizes[:-1]):
+        output.set_shape([prod(sizes[:-1]), sizes[-1]])
     return output
 
 
@@ -407,10 +407,11 @@ def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> bool:
     """Raise an error for static shapes that do not fit; return True if they are fully known."""
     if logits._rank == 0:
         raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
-    if None not in (logits._rank, labels._rank) and labels._rank != logits._rank - 1:
+    rank, labels_rank = logits._rank, labels._rank
+    if rank is not None and labels_rank is not None and labels_rank != rank - 1:
         raise ValueError(
-            f"Rank mismatch: Rank of labels (received {labels._rank}) should equal rank of logits "
-            f"minus 1 (received {logits._rank})."
+            f"Rank mismatch: Rank of labels (received {labels_rank}) should equal rank of logits "
+            f"minus 1 (received {rank})."
         )
     known = labels.shape.is_fully_defined() and logits.shape[:-1].is_fully_defined()
     if known and labels.shape != logits.shape[:-1]:

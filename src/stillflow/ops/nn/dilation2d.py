@@ -183,12 +183,12 @@ def dilation2d_shape(node: Node) -> OutputDims:
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 3)
     windows.require_length("Dilation2D", "stride", node.strides, 4)
     windows.require_length("Dilation2D", "rates", node.rates, 4)
-    if None in (*image[1:3], *filter[:2]):
+    spatial, window = image[1:3], filter[:2]
+    if not (dims.is_known(spatial) and dims.is_known(window)):
         return (image[0], None, None, filter[2])
     depth = dims.merge_dim(image[3], filter[2])
     sizes = []
-    for axis in (1, 2):
-        size, count = image[axis], filter[axis - 1]
+    for axis, size, count in zip((1, 2), spatial, window, strict=True):
         rate, step = node.rates[axis], node.strides[axis]
         effective = count + (count - 1) * (rate - 1)
         if step <= 0:

@@ -37,7 +37,8 @@ def _in_top_k(predictions: Any, targets: Any, k: Any) -> torch.Tensor:
         return torch.zeros(targets.shape, dtype=torch.bool, device=targets.device)
     if native_calls.take(predictions) and native_calls.reach(targets):
         hits = torch.empty(targets.shape, dtype=torch.bool)
-        native.library().are_in_top(
+        library: Any = native.library()
+        library.are_in_top(
             predictions.data_ptr(),
             len(hits),
             classes,
@@ -81,7 +82,7 @@ _PREDICTIONS = np.array([[0.1, 0.3, 0.2, 0.4], [0.1, 0.2, 0.3, 0.3], [0, np.nan,
 @in_top_k_op.samples
 def in_top_k_samples() -> Iterator[Any]:
     for targets in ([3, 2, 3], [0, 3, -1], [1, 9, 2]):
-        yield Sample(_PREDICTIONS, np.int32(targets), k=2)
+        yield Sample(_PREDICTIONS, np.array(targets, np.int32), k=2)
     yield Bad(_PREDICTIONS, np.array([1, 2], np.int32), k=2, match="must be equal")
     yield Bad(_PREDICTIONS[0], np.array([1], np.int32), k=2, match="must be rank 2")
 
@@ -106,7 +107,7 @@ def in_top_k_v2_kernel(node: Node) -> Kernel:
 @in_top_k_v2_op.samples
 def in_top_k_v2_samples() -> Iterator[Any]:
     for targets, k in (([3, 2, 3], 2), ([0, 3, -1], 4)):
-        yield Sample(_PREDICTIONS, np.int32(targets), np.int32(k))
+        yield Sample(_PREDICTIONS, np.array(targets, np.int32), np.int32(k))
 
 
 @export("nn.in_top_k", "math.in_top_k")

@@ -124,8 +124,9 @@ def over_images(
     ksize, strides = window_of(node, first)
     if ksize is not None and strides is not None:
         check_window(node, ksize, strides, depth)
-        if dims.is_known(node.dims(0)):
-            geometry = geometry_of(node, node.dims(0), ksize, strides)
+        sizes = node.dims(0)
+        if dims.is_known(sizes):
+            geometry = geometry_of(node, sizes, ksize, strides)
             return node.call(function, *[node.inputs[i] for i in tensors], geometry)
 
     def pool(*inputs: Any) -> Any:
@@ -227,7 +228,7 @@ def max_pool_kernel(node: Node) -> Kernel:
     if window > 1:
         return node.call(over_depth, node.inputs[0], window, axis)
     spatial = over_images(node, comparable(node, kernels.max_pool, 1), [0], 1, depth=True)
-    if ksize is not None:
+    if ksize is not None or isinstance(spatial, Call):
         return spatial
 
     def pool(image: Any, ksize: Any, strides: Any) -> torch.Tensor:

@@ -66,8 +66,9 @@ def _geometry(node: Node, image: Sequence[int]) -> PoolGeometry:
 
 
 def _over_volumes(node: Node, function: Any, tensors: Sequence[int]) -> Call | Callable[..., Any]:
-    if dims.is_known(node.dims(0)):
-        geometry = _geometry(node, node.dims(0))
+    sizes = node.dims(0)
+    if dims.is_known(sizes):
+        geometry = _geometry(node, sizes)
         return node.call(function, *[node.inputs[i] for i in tensors], geometry)
     return lambda *inputs: function(*[inputs[i] for i in tensors], _geometry(node, inputs[0].shape))
 

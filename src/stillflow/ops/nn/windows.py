@@ -7,7 +7,7 @@ Shared by convolutions, pools and dilations. Sizes follow TensorFlow: SAME gives
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from stillflow.graph import dims
 from stillflow.graph.dims import Dim
@@ -27,6 +27,16 @@ def spatial_axes(data_format: bytes) -> range:
     return range(1, len(data_format) - 1)
 
 
+@overload
+def output_size(
+    size: int, window: int, stride: int, padding: bytes, dilation: int = ..., extra: int = ...,
+    running: bool = ...,
+) -> int: ...  # fmt: skip
+@overload
+def output_size(
+    size: Dim, window: Dim, stride: int, padding: bytes, dilation: int = ..., extra: int = ...,
+    running: bool = ...,
+) -> Dim: ...  # fmt: skip
 def output_size(
     size: Dim,
     window: Dim,

@@ -107,7 +107,7 @@ def quantized_batch_norm_with_global_normalization_samples() -> Iterator[Any]:
     image, vector = quantized(dtypes.quint8, 2, 2, 3, 3), quantized(dtypes.quint8, 5)[1:4]
     args = [image, *floats(-3, 8), vector, *floats(-1, 1), vector, *floats(0.1, 3)]
     args += [vector, *floats(-2, 2), vector, *floats(-1, 4)]
-    attrs = {"variance_epsilon": 0.01, "out_type": dtypes.qint32}
+    attrs: dict[str, Any] = {"variance_epsilon": 0.01, "out_type": dtypes.qint32}
     for scaled in (True, False):
         yield Sample(*args, scale_after_normalization=scaled, **attrs)
     attrs["scale_after_normalization"] = True
@@ -174,7 +174,7 @@ def quantized_instance_norm_kernel(node: Node) -> Kernel:
 def quantized_instance_norm_samples() -> Iterator[Any]:
     image = quantized(dtypes.quint8, 2, 3, 4, 2)
     yield Sample(image, *floats(-3.3, 8.1))
-    given = {"output_range_given": True, "given_y_min": -1.5, "given_y_max": 2.0}
+    given: dict[str, Any] = {"output_range_given": True, "given_y_min": -1.5, "given_y_max": 2.0}
     yield Sample(image, *floats(0, 1), **given)
     yield Sample(image[:1, :1, :1], *floats(0, 1))
     given["given_y_max"] = -1.5

@@ -85,7 +85,7 @@ def to_integers(values: Any, dtype: DType) -> torch.Tensor:
 # --- one number -----------------------------------------------------------------------------
 
 
-def quantize_unclamped(value: float, low: Any, high: Any, dtype: DType) -> int:
+def quantize_unclamped(value: float | np.float32, low: Any, high: Any, dtype: DType) -> int:
     """Return the integer that stands for a real number, which may lie outside of the type."""
     lowest, _, steps = levels(dtype)
     if low == high:
@@ -95,7 +95,7 @@ def quantize_unclamped(value: float, low: Any, high: Any, dtype: DType) -> int:
     return lowest + int(round_half_away(float(value) * scale) - round_half_away(float(low) * scale))
 
 
-def quantize_number(value: float, low: Any, high: Any, dtype: DType) -> int:
+def quantize_number(value: float | np.float32, low: Any, high: Any, dtype: DType) -> int:
     """Return the integer that stands for a real number."""
     lowest, highest, _ = levels(dtype)
     return min(max(quantize_unclamped(value, low, high, dtype), lowest), highest)

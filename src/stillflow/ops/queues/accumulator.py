@@ -45,8 +45,8 @@ class Accumulator:
         with self.attempts.lock:
             if local_step < self.step:
                 return
-            self.check(*gradient)
-            self.add(*gradient)
+            self.check(gradient)
+            self.add(gradient)
             self.count += 1
             self.attempts._flush()
 
@@ -73,15 +73,17 @@ class Accumulator:
                 )  # fmt: skip
             self.step = step
 
-    def check(self, gradient: Any) -> None:
-        shape = tuple(gradient.shape)
+    def check(self, gradient: tuple[Any, ...]) -> None:
+        (value,) = gradient
+        shape = tuple(value.shape)
         if self.total is not None and shape != tuple(self.total.shape):
             raise _mismatch(tuple(self.total.shape), shape)
         if not dims_lib.is_compatible(shape, self.shape):
             raise _mismatch(self.shape, shape)
 
-    def add(self, gradient: Any) -> None:
-        self.total = gradient.clone() if self.total is None else self.total + gradient
+    def add(self, gradient: tuple[Any, ...]) -> None:
+        (value,) = gradient
+        self.total = value.clone() if self.total is None else self.total + value
 
     def result(self) -> Any:
         return _divided(self.total, self.count) if self.mean else self.total
@@ -94,7 +96,8 @@ class SparseAccumulator(Accumulator):
     slice that comes twice in one gradient stays two slices.
     """
 
-    def check(self, indices: Any, values: Any, shape: Any, known: bool = True) -> None:
+    def check(self, gradient: tuple[Any, ...]) -> None:
+        indices, values, shape, known = gradient
         if indices.ndim != 1:
             raise refuse(
                 "Input indices should be vector but received shape: "
@@ -149,7 +152,8 @@ class SparseAccumulator(Accumulator):
                     f"Shape mismatch: expected values dim {i} to be {size}, got {shape[i]}"
                 )
 
-    def add(self, indices: Any, values: Any, shape: Any, known: bool = True) -> None:
+    def add(self, gradient: tuple[Any, ...]) -> None:
+        indices, values, *_ = gradient
         if self.total is None:
             self.total = indices.clone(), values.clone(), torch.ones_like(indices)
             return

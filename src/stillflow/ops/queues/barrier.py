@@ -229,7 +229,7 @@ def barrier_kernel(node: Any) -> Kernel:
     return node.handle(store)
 
 
-def _check_shared(store: BarrierStore, types: list[DType], shapes: list[Dims]) -> None:
+def _check_shared(store: BarrierStore, types: list[DType], shapes: Sequence[Dims]) -> None:
     """Raise an error for another barrier under the same name."""
     start = f"Shared barrier '{store.name}' has component "
     if types != store.types:
@@ -304,8 +304,9 @@ class Barrier:
     ) -> None:  # fmt: skip
         self._types = type_list(types)
         self._shapes = [TensorShape(None) for _ in self._types]
-        if shapes is not None:
-            self._shapes = [TensorShape(shape) for shape in shape_list(shapes)]
+        given = shape_list(shapes)
+        if given is not None:
+            self._shapes = [TensorShape(shape) for shape in given]
             for i, shape in enumerate(self._shapes):
                 if shape.num_elements() == 0:
                     raise ValueError(

@@ -156,7 +156,7 @@ class PaddingFIFOQueue(QueueBase):
         self, capacity: Any, dtypes: Any, shapes: Any, names: Any = None,
         shared_name: str | None = None, name: str = "padding_fifo_queue",
     ) -> None:  # fmt: skip
-        types, sizes = type_list(dtypes), shape_list(shapes, partial=True)
+        types, sizes = type_list(dtypes), shape_list(shapes, partial=True) or []
         names = _name_list(names, types)  # its error comes first
         if len(types) != len(sizes):
             raise ValueError(

@@ -85,7 +85,8 @@ def stacked(elements: Sequence[Tuple | Stacked]) -> Tuple:
     parts: list[Tuple] = []
     for done, group in itertools.groupby(elements, lambda part: type(part) is Stacked):
         some = list(group)
-        parts += [part.components for part in some] if done else [stacked(some)]
+        whole = [part.components for part in some if isinstance(part, Stacked)]
+        parts += whole if done else [stacked(some)]
     if len(parts) == 1:
         return parts[0]
     return tuple(_joined(column) for column in zip(*parts, strict=True))

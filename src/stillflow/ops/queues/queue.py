@@ -122,12 +122,16 @@ class Queue:
                 f"{self.kind}'s {what} the components to have specified shapes."
             )
         if count == 0:
-            return elements_lib.empty(self.dtypes, self.shapes, self.device)
+            return elements_lib.empty(self.dtypes, self._ranked(), self.device)
         take = _Take(self, count, batch=True, fewer=fewer)
         self.attempts.submit(take, self.attempts.taking, waits)
         if self.pads:
-            return elements_lib.padded(take.taken, self.shapes)
+            return elements_lib.padded(take.taken, self._ranked())
         return elements_lib.stacked(take.taken)
+
+    def _ranked(self) -> list[tuple[int | None, ...]]:
+        """Return the shapes, all of a known rank."""
+        return [shape for shape in self.shapes if shape is not None]
 
     def close(self, cancel_pending: bool, waits: Any) -> None:
         """Accept no further elements; waiting ones are added, or cancelled.

@@ -112,7 +112,8 @@ class ShuffleStore:
         taken: list[Any] = []
         for in_slots, group in itertools.groupby(drawn, lambda element: type(element) is int):
             some = list(group)
-            taken += [Stacked(self._slots.take(some))] if in_slots else some
+            slots = [element for element in some if isinstance(element, int)]
+            taken += [Stacked(self._slots.take(slots))] if in_slots else some
         return taken
 
     def _drawn(self) -> int | tuple[torch.Tensor | Array, ...]:

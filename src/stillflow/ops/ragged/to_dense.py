@@ -154,17 +154,18 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Kernel:
                 "The only valid scalar shape tensor is the fully unknown shape specified as -1."
             )
         asked = [None if n < 0 else n for n in shape.tolist()] if shape.ndim else None
-        size = list(_combined(len(levels), asked, tuple(values.shape)))
+        size = list(_combined(len(levels), asked, tuple(values.shape)) or ())
         size[0] = rows if size[0] is None else size[0]
         for axis, (_, columns) in enumerate(levels, 1):
             if size[axis] is None:
                 size[axis] = int(columns.max()) + 1 if len(columns) else 0
-        require_room(size, dtype)
+        sizes = [each for each in size if each is not None]  # all of them
+        require_room(sizes, dtype)
         _check_default(tuple(default.shape), tuple(values.shape))
-        place = _places(rows, levels, size)
+        place = _places(rows, levels, sizes)
         if len(place) != len(values):
             raise internal("Values and indices must be equal")
-        return spread(values, default, place, size)
+        return spread(values, default, place, sizes)
 
     return run
 
@@ -222,8 +223,8 @@ def ragged_tensor_to_tensor_samples() -> Iterator[Any]:
     splits, rowids = np.array([0, 2, 2, 3]), np.array([0, 1, 1, 2])
     values = np.array([1.5, 2.0, 3.0, 4.0], np.float32)
     zero, any_shape = np.float32(0), np.array(-1)
-    two = {"row_partition_types": ["ROW_SPLITS", "VALUE_ROWIDS"]}
-    one = {"row_partition_types": ["ROW_SPLITS"]}
+    two: dict[str, Any] = {"row_partition_types": ["ROW_SPLITS", "VALUE_ROWIDS"]}
+    one: dict[str, Any] = {"row_partition_types": ["ROW_SPLITS"]}
     yield Sample(any_shape, values, zero, [splits, rowids], grad=False, fixed=(0,), **two)
     yield Sample(np.array([2, 2, -1, 2]), values.reshape(4, 1).repeat(2, 1), zero,
                  [splits, rowids], grad=False, fixed=(0,), **two)  # fmt: skip

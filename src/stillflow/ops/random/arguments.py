@@ -32,10 +32,10 @@ def shape_argument(node: Node, index: int = 0) -> Dims:
 def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
     """Return the sizes of input `index` if known; ResourceExhaustedError if too much for memory."""
     sizes = node.shape_value(index)
-    if sizes is None or None in sizes:
+    if not dims.is_known(sizes):
         return None
     require_room(sizes, dtypes.half)
-    return sizes  # type: ignore[return-value]
+    return sizes
 
 
 def read_sizes(shape: Any) -> tuple[int, ...]:

@@ -176,7 +176,7 @@ fixed_unigram_candidate_sampler_op = _sampling_op(
 @uniform_candidate_sampler_op.samples
 def uniform_candidate_sampler_samples() -> Samples:
     true_classes = np.array([[0, 3], [2, 1]])
-    attrs = {"num_true": 2, "num_sampled": 4, "range_max": 9, "seed": 1, "seed2": 2}
+    attrs: dict[str, Any] = {"num_true": 2, "num_sampled": 4, "range_max": 9, "seed": 1, "seed2": 2}
     yield Sample(true_classes, unique=True, **attrs)
     yield Sample(true_classes, unique=False, **attrs)
     yield Bad(true_classes[0], unique=False, match="Shape must be rank 2 but is rank 1", **attrs)
@@ -250,7 +250,9 @@ def compute_accidental_hits_kernel(node: Node) -> Kernel:
         order = np.argsort(sampled, kind="stable")
         # Of equal candidates the last one counts.
         place = np.searchsorted(sampled[order], flat, side="right") - 1
-        hit = np.nonzero((place >= 0) & (sampled[order[place]] == flat))[0] if len(order) else []
+        hit = np.empty(0, np.int64)
+        if len(order):
+            hit = np.nonzero((place >= 0) & (sampled[order[place]] == flat))[0]
         rows = np.asarray(hit, np.int64) // max(node.num_true, 1)
         ids = order[place[hit]] if len(order) else np.empty(0, np.int64)
         weights = np.full(len(rows), -np.finfo(np.float32).max, np.float32)

@@ -208,7 +208,7 @@ def random_poisson(
     """
     with name_scope(name, "random_poisson", [lam, shape]):
         size = convert_to_tensor(shape, dtypes.int32, "shape")
-        seeds = dict(zip(("seed", "seed2"), get_seed(seed), strict=True))
+        seeds: dict[str, Any] = dict(zip(("seed", "seed2"), get_seed(seed), strict=True))
         drawn: Tensor = random_poisson_v2_op(size, lam, dtype=dtype, **seeds)
         set_static_shape(drawn, size, drawn.op.inputs[1].shape)
         return drawn

@@ -47,7 +47,8 @@ class Network:
         c = self._turned(c) if is_lstm else c
         packing = None if lengths is None else _Packing(lengths, x.shape[0])
         data = x if packing is None else packing.pack(x)
-        last_h, last_c = [], []
+        last_h: list[Any] = []
+        last_c: list[Any] = []
         weights = self._layout.of_torch(params)
         per_layer = masks.numel() // max(self._layout.layers - 1, 1)
         for layer in range(self._layout.layers):

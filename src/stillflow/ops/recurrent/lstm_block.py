@@ -238,8 +238,8 @@ def lstm_block_cell_gradient(node: Node, *grads: Any) -> Gradients:
     import stillflow as tf
 
     x, c_prev, h_prev, w, *_ = node.inputs
-    batch, inputs = (dim.value for dim in x.get_shape().with_rank(2).dims)
-    cells = c_prev.get_shape().with_rank(2).dims[1].value
+    batch, inputs = x.get_shape().with_rank(2).as_list()
+    cells = c_prev.get_shape().with_rank(2).as_list()[1]
     if inputs is None:
         raise ValueError("input_size from `x` should not be None.")
     if cells is None:
@@ -374,7 +374,7 @@ def _block_grad_kernel(order: tuple[int, ...]) -> Callable[[Node], Any]:
     return lambda node: partial(_block_backward, _Cell(node, order))
 
 
-def _block_grad_shape(node: Node) -> list[tuple[int, ...]]:
+def _block_grad_shape(node: Node) -> OutputDims:
     return [node.dims(k) for k in range(1, 9)]
 
 

@@ -149,7 +149,12 @@ def sdca_optimizer_v2_samples() -> Iterator[Any]:
 
 def _optimizer_samples() -> Iterator[Any]:
     # One example: the order of several is drawn.
-    settings = {"l1": 0.1, "l2": 1.0, "num_loss_partitions": 1, "num_inner_iterations": 1}
+    settings: dict[str, Any] = {
+        "l1": 0.1,
+        "l2": 1.0,
+        "num_loss_partitions": 1,
+        "num_inner_iterations": 1,
+    }
     one, zeros = np.array([1], np.float32), np.zeros((1, 4), np.float32)
     sparse = [
         [np.array([0, 0], np.int64)],

@@ -26,6 +26,7 @@ def _samples(rank: int) -> Callable[[], Any]:
 
 def _old_card(today: Card, rank: int) -> Card:
     card = op(f"Batch{today.name}(input: complex64) -> output: complex64")
+    assert today.shape_part is not None and today.kernel_part is not None
     card.shape(today.shape_part)
     card.kernel(today.kernel_part)
     card.samples(_samples(rank))

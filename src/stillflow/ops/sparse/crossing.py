@@ -277,8 +277,8 @@ def sparse_cross_samples() -> Iterator[Any]:
     words = np.array([b"a", b"b", b"c"], object)
     dense = np.array([[b"x", b"y"], [b"z", b"w"]], object)
     size = np.array([2, 2], np.int64)
-    text = {"hashed_output": False, "num_buckets": 0, "hash_key": 1, "out_type": dtypes.string}
-    text["internal_type"] = dtypes.string
+    text: dict[str, Any] = {"hashed_output": False, "num_buckets": 0, "hash_key": 1}
+    text.update(out_type=dtypes.string, internal_type=dtypes.string)
     number = {**text, "hashed_output": True, "num_buckets": 100, "out_type": dtypes.int64}
     number["internal_type"] = dtypes.int64
     yield Sample([rows, rows], [words, words], [size, size], [dense], **text)

@@ -261,7 +261,7 @@ def _known_new_shape(sp_input: SparseTensor, wanted: Tensor) -> list[int] | None
     given = static_value(wanted)
     if given is not None and (given == -1).sum() > 1:
         raise ValueError(f"At most one dimension can be inferred (-1). Found: {given}")
-    total = int(np.prod(sp_input.shape.as_list()))
+    total = sp_input.shape.num_elements() or 0
     known: list[Any] = partial.as_list()
     if known.count(None) > 1:
         return None

@@ -132,9 +132,9 @@ class _Grams:
 @string_n_grams_op.samples
 def string_n_grams_samples() -> Iterator[Any]:
     words = np.array([b"a", b"b", b"c", b"d"], object)
-    options = {"separator": "|", "left_pad": "<", "right_pad": ">", "pad_width": -1}
+    options: dict[str, Any] = {"separator": "|", "left_pad": "<", "right_pad": ">", "pad_width": -1}
     splits = np.array([0, 3, 3, 4], np.int64)
-    short = {"preserve_short_sequences": True}
+    short: dict[str, Any] = {"preserve_short_sequences": True}
     yield Sample(words, splits, ngram_widths=[1, 2], **options, **short)
     yield Sample(words, splits, ngram_widths=[3], **{**options, "pad_width": 0}, **short)
     yield Sample(words, splits[:0], ngram_widths=[1], **options, **short)

@@ -210,7 +210,7 @@ def _one_by_one(texts: Sequence[bytes], codec: str) -> Characters:
 # ---- Code points to text
 
 
-def encode(codes: np.ndarray, counts: Sequence[int], encoding: bytes) -> list[bytes]:
+def encode(codes: np.ndarray, counts: Sequence[int] | np.ndarray, encoding: bytes) -> list[bytes]:
     """Return texts of code points; halves of surrogate pairs meet as they do in UTF-16.
 
     The remaining surrogates become U+FFFD in UTF-8, and stay in the other encodings. `codes` are

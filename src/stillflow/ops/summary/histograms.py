@@ -88,7 +88,7 @@ class TaggedHistograms:
 
     def __init__(self, tags: Sequence[bytes]) -> None:
         room = sum(_ROOM + 16 * buckets.places().count + len(tag) for tag in tags)
-        self._shown = (_Shown * len(tags))(*((None, 0, tag, len(tag)) for tag in tags))
+        self._shown = (_Shown * len(tags))(*(_Shown(None, 0, tag, len(tag)) for tag in tags))
         self._each = list(self._shown)
         self._out = ctypes.create_string_buffer(room)
         self._ends = (ctypes.c_int64 * len(tags))()

@@ -166,8 +166,8 @@ def _grad_shape(node: Node) -> Any:
         handle._handle_dims = element
         if len(node.inputs) > 2:
             lead = node.dims(2)
-            known_rank = lead is not None and lead[0] is not None and element is not None
-            handle._handle_dims = (None,) * lead[0] + element if known_rank else None
+            rank = None if lead is None else lead[0]
+            handle._handle_dims = dims.concat(dims.unknown(rank), element)
     return [(2,), ()]
 
 

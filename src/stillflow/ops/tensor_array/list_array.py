@@ -73,7 +73,7 @@ class ListTensorArray(TensorArray):
             value = self._value(value)
             self._check_element_shape(value.shape)
             flow = lists.tensor_list_set_item(
-                self._flow, index, value, self._dynamic_size, name=name
+                self._flow, index, value, bool(self._dynamic_size), name=name
             )
             return self._with_flow(flow)
 

@@ -288,7 +288,7 @@ class ArrayStore:
                 "If you set the full element_shape property on the forward TensorArray, the "
                 "proper all-zeros tensor will be returned instead of incurring this error."
             )
-        return self.exact  # type: ignore[return-value]
+        return self.exact
 
     # ---- gradients
 

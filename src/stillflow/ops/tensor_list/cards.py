@@ -473,7 +473,8 @@ def _scalar(node: Node) -> Any:
     return ()
 
 
-# Name (after "TensorList"), arguments, results, attributes, shape, kernel, whether gradients flow.
+# Name (after "TensorList", if it does not end so), arguments, results, attributes, shape, kernel,
+# whether gradients flow.
 _SHAPED = "element_dtype: type\nshape_type: {int32, int64}"
 _TYPED = "element_dtype: type"
 _TABLE: Sequence[tuple[str, str, str, str, Shape, Kernel, bool]] = (
@@ -515,16 +516,14 @@ _TABLE: Sequence[tuple[str, str, str, str, Shape, Kernel, bool]] = (
      "flags: stateful", _resized_shape, _resize_kernel, True),
     ("ConcatLists", "input_a: variant, input_b: variant", "output: variant",
      _TYPED, _lists_joined_shape, _join_lists_kernel, False),
+    ("EmptyTensorList", "element_shape: shape_type, max_num_elements: int32", "handle: variant",
+     _SHAPED, _made(0), _empty_kernel, False),
 )  # fmt: skip
 
 
 def _define() -> None:
-    rows = [(f"TensorList{name}", *rest) for name, *rest in _TABLE]
-    rows.append((
-        "EmptyTensorList", "element_shape: shape_type, max_num_elements: int32", "handle: variant",
-        _SHAPED, _made(0), _empty_kernel, False,
-    ))  # fmt: skip
-    for name, arguments, results, attrs, shape, kernel, differentiable in rows:
+    for suffix, arguments, results, attrs, shape, kernel, differentiable in _TABLE:
+        name = suffix if suffix == "EmptyTensorList" else f"TensorList{suffix}"
         # Elements share memory with the tensors put in. Lists made of tensors are no values that
         # plans could fold.
         card = cards[name] = op(

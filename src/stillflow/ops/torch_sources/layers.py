@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.graph.dims import is_known
 from stillflow.graph.lazy import F, torch
 from stillflow.graph.node import Call, Node
 from stillflow.ops.nn.windows import channel_axis, same_padding, spatial, spatial_axes
@@ -125,7 +126,7 @@ def _convolve_same(
 @source_of("DepthwiseConv2dNative")
 def depthwise_source(node: Node, x: Any, weight: Any) -> str | None:
     window = node.dims(1)
-    if window is None or None in window:
+    if not is_known(window):
         return None
     height, width, depth, times = window
     turned = f"{weight}.reshape({height}, {width}, 1, {depth * times}).permute(3, 2, 0, 1)"
@@ -138,17 +139,12 @@ def conv2d_backprop_input_source(node: Node, sizes: Any, weight: Any, grad: Any)
     form, wanted = node.data_format, node.out_dims()
     window = node.dims(1)
     strides, rates = spatial(node.strides, form), spatial(node.dilations, form)
-    if wanted is None or window is None or None in window or set(rates) != {1}:
+    if wanted is None or not is_known(window) or set(rates) != {1}:
         return None
     image = spatial(wanted, form)
     given = node.dims(2)
     outputs = None if given is None else spatial(given, form)
-    if (
-        None in image
-        or outputs is None
-        or None in outputs
-        or wanted[channel_axis(form)] != window[2]
-    ):
+    if not is_known(image) or not is_known(outputs) or wanted[channel_axis(form)] != window[2]:
         return None
     if node.padding == b"SAME":
         pairs = [same_padding(s, w, t) for s, w, t in zip(image, window, strides, strict=False)]

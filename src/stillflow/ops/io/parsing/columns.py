@@ -11,8 +11,7 @@ import numpy as np
 
 from stillflow import errors, native
 from stillflow.graph.arrays import Array
-from stillflow.graph.constant_value import Dims
-from stillflow.graph.dims import shape_text
+from stillflow.graph.dims import Dim, is_known, shape_text
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.ops.io.parsing import wire
@@ -36,7 +35,7 @@ class Dense(NamedTuple):
 
     key: str
     dtype: DType
-    shape: Dims
+    shape: tuple[Dim, ...]
 
     @property
     def is_variable(self) -> bool:
@@ -45,9 +44,15 @@ class Dense(NamedTuple):
     @property
     def size(self) -> int:
         """The number of values, of one row where the number of rows may vary."""
-        assert self.shape is not None
         sizes = self.shape[1:] if self.is_variable else self.shape
         return math.prod(size or 0 for size in sizes)
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of the values, of one row where the number of rows may vary."""
+        sizes = self.shape[1:] if self.is_variable else self.shape
+        assert is_known(sizes)
+        return sizes
 
 
 refuse = errors.invalid_argument
@@ -130,10 +135,9 @@ def sparse_rows(block: wire.Block) -> list[tuple[Any, Any, Any]]:
     places = np.arange(len(values)) - np.repeat(running_total(flat) - flat, flat)
     sizes, rows = flat.tolist(), counts.shape[1]
     shapes = torch.from_numpy(flat.reshape(-1, 1).copy()).unbind()
-    parts = _split(places[:, None], sizes), _split(values, sizes), shapes
-    return [
-        tuple(part[first : first + rows] for part in parts) for first in range(0, len(flat), rows)
-    ]
+    indices, found = _split(places[:, None], sizes), _split(values, sizes)
+    ranges = [slice(first, first + rows) for first in range(0, len(flat), rows)]
+    return [(indices[part], found[part], shapes[part]) for part in ranges]
 
 
 def _split(values: np.ndarray, sizes: list[int]) -> Sequence[Any]:
@@ -171,7 +175,7 @@ def dense_columns(
                 raise refuse(missing(feature, int(np.flatnonzero(~there)[0])))
             rows[~there] = filler.reshape(-1)
         values[present] = found.reshape(np.count_nonzero(present), size)
-    made = as_tensor(values, (*counts.shape, *shape))
+    made = as_tensor(values, (*counts.shape, *features[0].row_shape))
     return list(made) if isinstance(made, np.ndarray) else made.unbind()
 
 
@@ -193,7 +197,7 @@ def variable_rows(
 ) -> Sequence[Any]:
     """Values [count, *rest] of each example, in lists; InvalidArgumentError for parts of rows."""
     _check_rows(features, block.counts, where)
-    size, rest, rows = features[0].size, features[0].shape[1:], block.counts.shape[1]
+    size, rest, rows = features[0].size, features[0].row_shape, block.counts.shape[1]
     parts = [
         part.reshape(len(part) // size if size else 0, *rest)
         for part in _split(block.values, block.counts.ravel().tolist())
@@ -217,11 +221,10 @@ def _check_rows(features: Sequence[Dense], counts: np.ndarray, where: WhereOf) -
 def _padded(
     feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any
 ) -> torch.Tensor | Array:
-    size, shape = feature.size, feature.shape
-    assert shape is not None
+    size = feature.size
     filler = default if isinstance(default, np.ndarray) else default.numpy()
     longest = int(counts.max()) if len(counts) else 0
     made = np.full((len(counts), longest), filler.reshape(-1)[0], dtype=filler.dtype)
     made[np.arange(longest) < counts[:, None]] = values
     rows = longest // size if size else 0
-    return as_tensor(made, (len(counts), rows, *shape[1:]))
+    return as_tensor(made, (len(counts), rows, *feature.row_shape))

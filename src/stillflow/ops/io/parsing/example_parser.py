@@ -138,10 +138,12 @@ class ExampleParser:
             fillers = [defaults[place - count] for place in places if place >= count]
             if isinstance(features[0], Sparse):
                 outputs = made_by.sparse(block)
-            elif features[0].is_variable:
-                outputs = made_by.variable(features, block, fillers, said.where)
             else:
-                outputs = columns.dense_columns(features, block, fillers, said.where, said.missing)
+                dense = [feature for feature in features if not isinstance(feature, Sparse)]
+                if dense[0].is_variable:
+                    outputs = made_by.variable(dense, block, fillers, said.where)
+                else:
+                    outputs = columns.dense_columns(dense, block, fillers, said.where, said.missing)
             for place, output in zip(places, outputs, strict=True):
                 made[place] = output
         matrices = zip(*made[:count], strict=True)

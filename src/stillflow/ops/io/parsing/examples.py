@@ -72,7 +72,8 @@ def features_of(
 ) -> tuple[list[Sparse], list[Dense]]:  # fmt: skip
     """Return keys, types and shapes as features."""
     sparse = map(Sparse, _texts(sparse_keys), sparse_types)
-    dense = map(Dense, _texts(dense_keys), dense_types, shapes)
+    ranked = [shape or () for shape in shapes]  # `check_dense` has seen that all are known
+    dense = map(Dense, _texts(dense_keys), dense_types, ranked)
     return list(sparse), list(dense)
 
 
@@ -88,10 +89,8 @@ def parse_example_kernel(node: Node) -> Kernel:
             keys[:sparse_count], types[0], keys[sparse_count:], types[1], shapes
         ))  # fmt: skip
 
-    known = [node.value(2 + i) for i in range(sparse_count + dense_count)]
-    ready = None
-    if all(key is not None for key in known):
-        ready = parser([key.item() for key in known])
+    known = node.values(range(2, 2 + sparse_count + dense_count))
+    ready = None if known is None else parser([key.item() for key in known])
 
     def parse_example(serialized: Any, names: Any, *rest: Any) -> Any:
         made = ready or parser([key.item() for key in rest[: first - 2]])

@@ -169,8 +169,8 @@ class FeatureMaps:
             good |= ~inside
         if not good.all():
             return None
-        placed = [self._placed(places, known, given, 0) for given in (values, sizes)]
-        return Spans(data, *map(self._again, placed))
+        starts, counts = (self._placed(places, known, given, 0) for given in (values, sizes))
+        return Spans(data, self._again(starts), self._again(counts))
 
     def _placed(
         self, names: np.ndarray, known: np.ndarray, given: np.ndarray, nothing: int

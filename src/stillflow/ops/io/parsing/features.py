@@ -169,7 +169,7 @@ def _add_fixed_len(made: Parameters, key: str, feature: FixedLenFeature) -> None
     if feature.shape is None:
         raise ValueError(f"Missing shape for feature {key}.")
     shape = tensor_shape.as_shape(feature.shape)
-    if feature.shape and shape.ndims and shape.dims[0].value is None:
+    if feature.shape and shape._dims and shape._dims[0] is None:
         raise ValueError(
             f"First dimension of shape for feature {key} unknown. "
             "Consider using FixedLenSequenceFeature."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,7 @@ def _one_dense(feature: Dense, raw: bytes | None, default: Any, name: str) -> to
         raise _refused(wire.WrongKind(0, "none"), raw, feature, where)
     values = _context_values(feature, raw, name)
     _check_count(feature, len(values), 0, name)
-    return columns.as_tensor(values, feature.shape)
+    return columns.as_tensor(values, feature.row_shape)
 
 
 def _check_list(feature: Dense, raws: Any, optional: Any, name: str) -> list[bytes]:
@@ -253,13 +254,13 @@ def _parse_one(
     triples = []
     for sparse, raws in zip(made.list_sparse, lists, strict=False):
         before = f"Name: {name}, Feature List: {sparse.key}, Index: "
-        found = _decoded(raws or [], sparse, lambda i, before=before: f"{before}{i}.  ")
+        found = _decoded(raws or [], sparse, partial("{}{}.  ".format, before))
         triples += columns.sparse_columns(columns.as_block(found, raws or []))
     outputs += _transposed(triples)
     for f, raws in zip(made.list_dense, lists[len(made.list_sparse) :], strict=True):
         rows = _check_list(f, raws, optional, name)
         values = _list_values(f, rows, name).values
-        outputs.append(columns.as_tensor(values, (len(rows), *f.shape)))
+        outputs.append(columns.as_tensor(values, (len(rows), *f.row_shape)))
     return outputs
 
 
@@ -417,5 +418,5 @@ def _dense_lists(
     made = np.full((len(rows), longest, feature.size), empty, dtype=kind)
     inside = np.arange(longest) < np.array(lengths, dtype=np.int64).reshape(-1, 1)
     made[inside] = found.values.reshape(-1, feature.size)
-    shaped = made.reshape(len(rows), longest, *feature.shape)
+    shaped = made.reshape(len(rows), longest, *feature.row_shape)
     return columns.as_tensor(shaped, shaped.shape), lengths

@@ -175,7 +175,7 @@ def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> torch.Tensor 
     values = _values(feature, raw)
     if len(values) != size:
         raise refuse(f"{_where(feature)}Can't parse serialized Example.")
-    return columns.as_tensor(values, feature.shape)
+    return columns.as_tensor(values, feature.row_shape)
 
 
 def _variable(feature: Dense, raw: bytes, default: Any, size: int) -> torch.Tensor | Array:
@@ -183,5 +183,5 @@ def _variable(feature: Dense, raw: bytes, default: Any, size: int) -> torch.Tens
     count = len(values)
     if count % size if size else count:
         raise refuse(f"{_where(feature)}Can't parse serialized Example.")
-    shape = (count // size if size else 0, *feature.shape[1:])
+    shape = (count // size if size else 0, *feature.row_shape)
     return columns.as_tensor(values, shape)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -63,7 +63,15 @@ class Column(Sequence[bytes]):
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, row: Any) -> bytes:
+    @overload
+    def __getitem__(self, row: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[bytes]: ...
+
+    def __getitem__(self, row: int | slice) -> bytes | list[bytes]:
+        if isinstance(row, slice):
+            return [self[each] for each in range(*row.indices(len(self)))]
         start = self.starts[row]
         return self.data[start : start + self.sizes[row]].tobytes()
 
@@ -115,7 +123,7 @@ def _read_in_c(library: Any, spans: Spans, kind: str) -> Read | None:
         wire.TAGS[kind], counts.ctypes.data,
     )  # fmt: skip
     library.count_values(*features)
-    plain = (counts >= 0).all(1)
+    plain = np.all(counts >= 0, axis=1)
     counts[~plain] = 0
     values = np.empty(int(counts.sum()), _NUMBERS[kind])
     if not library.read_values(*features, values.ctypes.data):
@@ -131,7 +139,7 @@ def _strings_in_c(library: Any, spans: Spans) -> Read:
         counts.ctypes.data,
     )  # fmt: skip
     library.count_strings(*features)
-    plain = (counts >= 0).all(1)
+    plain = np.all(counts >= 0, axis=1)
     counts[~plain] = 0
     total = int(counts.sum())
     starts, sizes = np.empty(total, np.int64), np.empty(total, np.int64)
@@ -146,7 +154,7 @@ def _read(spans: Spans, kind: str) -> Read | None:
     """Return the same without C, and of strings, too."""
     data, starts, sizes, short = spans
     good, begins, inner, kept = _payloads(Spans(data, starts.ravel(), sizes.ravel(), short), kind)
-    plain = good.reshape(starts.shape).all(1)
+    plain = np.all(good.reshape(starts.shape), axis=1)
     if not plain.all():
         each = np.repeat(plain, starts.shape[1])
         inner, kept = inner * each, kept & each

@@ -45,7 +45,9 @@ def _fixed_length(node: Node) -> records.Records:
             raise ValueError(f"{part}_bytes must be >= 0 not {size}")
     if sizes[1] + sizes[2] == 0:
         raise ValueError("record_bytes must be > 0")  # there would be no end to the records
-    return records.fixed_length(*sizes, encoding=_compression(node.op.attrs.get("encoding", b"")))
+    header, record, footer, hop = sizes
+    encoding = _compression(node.op.attrs.get("encoding", b""))
+    return records.fixed_length(header, record, footer, hop, encoding)
 
 
 # By kind: additional attributes of versions 1 and 2, and the source of records.

@@ -124,7 +124,8 @@ class Reader:
                 return found
             try:
                 for record in itertools.islice(self._source, count - len(found)):
-                    found.append(record)
+                    if record is not None:
+                        found.append(record)
             except errors.OpError as error:
                 self._error = error
         return found
