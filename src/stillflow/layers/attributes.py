@@ -7,9 +7,10 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.keras.backend.initialization import track_variable
-from stillflow.train.tracking.base import NoDependency, Trackable
+from stillflow.train.tracking.base import Trackable
 from stillflow.train.tracking.data_structures import sticky_attribute_assignment
 from stillflow.variables.base import VariableV2
+from stillflow.variables.no_dependency import NoDependency
 from stillflow.variables.resource_variable import UnreadVariable
 
 

@@ -28,10 +28,11 @@ from stillflow.saved_model.restored_functions import (
     load_library,
 )
 from stillflow.saved_model.structures import decode
-from stillflow.train.tracking.base import AutoTrackable, NoDependency
+from stillflow.train.tracking.base import AutoTrackable
 from stillflow.train.tracking.restoration import Restoration, open_checkpoint
 from stillflow.train.tracking.wrappers import DictWrapper, ListWrapper
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
+from stillflow.variables.no_dependency import NoDependency
 from stillflow.variables.resource_variable import UninitializedVariable, is_resource_variable
 
 

@@ -153,7 +153,7 @@ def update_of_rows(
     rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
     graph = get_default_graph()
     averages = []
-    values = (lambda: grad, lambda: grad * grad)
+    values: list[Callable[[], Any]] = [lambda: grad, lambda: grad * grad]
     for average, value, beta in zip(slots, values, (beta1, beta2), strict=True):
         scaled = value() * (1 - beta)
         decayed = assign(average, average * beta, use_locking=use_locking)

@@ -6,7 +6,7 @@ depend on how many threads torch uses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -53,7 +53,7 @@ def _divide(x: Any, y: Any) -> torch.Tensor:
     return torch.div(x, y, rounding_mode="trunc")
 
 
-_COMBINE = {
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "mul": lambda x, y: x * y,
     "div": _divide,
     "min": lambda x, y: torch.minimum(x, y),

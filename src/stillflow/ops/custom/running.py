@@ -149,8 +149,7 @@ _frames: weakref.WeakValueDictionary[int, _Frame] = weakref.WeakValueDictionary(
 _numbers = itertools.count(1)
 
 
-@ALLOCATE
-def _allocate(user: int, output: int, dtype: int, rank: int, sizes: Any) -> int:
+def _memory(user: int, output: int, dtype: int, rank: int, sizes: Any) -> int:
     """Memory for an output whose shape nobody foresaw."""
     frame = _frames[user]
     try:
@@ -161,6 +160,9 @@ def _allocate(user: int, output: int, dtype: int, rank: int, sizes: Any) -> int:
         return 0
     frame.allocated[output] = made
     return int(made.data_ptr())
+
+
+_allocate = ALLOCATE(_memory)
 
 
 class Runner:

@@ -22,12 +22,8 @@ from stillflow.ops.data.pipeline import (
     unary,
 )
 from stillflow.ops.data.walk import Element, Walk
-from stillflow.ops.io.parsing.examples import (
-    ExampleParser,
-    check_dense,
-    dense_shapes,
-    features_of,
-)
+from stillflow.ops.io.parsing.example_parser import ExampleParser
+from stillflow.ops.io.parsing.examples import check_dense, dense_shapes, features_of
 
 parse_example_dataset_op = unary(
     "ParseExampleDataset", "num_parallel_calls: int64, dense_defaults: [Tdense]",

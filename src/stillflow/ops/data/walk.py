@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from stillflow import errors
-from stillflow.ops.io.variants import IteratorState as State
+from stillflow.ops.io.variants import IteratorState
 
 Element = tuple[Any, ...]
+State = IteratorState
 
 # How TensorFlow's iterators call an input that they gave up when it came to its end.
 _INPUT_GONE = (

@@ -17,10 +17,11 @@ from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.ir.steps import Step, Value, last_uses
 from stillflow.runtime.loops.accumulators import add_in_place
 from stillflow.runtime.loops.counters import BOXES, GLOBALS, keep_scalars
+from stillflow.runtime.loops.frames import Unstructured
 from stillflow.runtime.loops.memory import shown_variables
 from stillflow.runtime.loops.row_choices import choose_by_bits, zeros_of
 from stillflow.runtime.loops.vectorization import Batch, at_once, batch_of
-from stillflow.runtime.loops.wiring import LoopVariable, Unstructured
+from stillflow.runtime.loops.wiring import LoopVariable
 from stillflow.runtime.passes.dead_steps import live_steps
 from stillflow.runtime.passes.pipeline import in_loop
 from stillflow.runtime.plan.emit import Emitter

@@ -19,9 +19,9 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.ir.steps import ANY, Guard, Name, Step, Value, both
 from stillflow.runtime.loops.code import LoopCode
-from stillflow.runtime.loops.frames import Frame
+from stillflow.runtime.loops.frames import Frame, Unstructured
 from stillflow.runtime.loops.memory import escape
-from stillflow.runtime.loops.wiring import Loop, LoopVariable, Unstructured, understand
+from stillflow.runtime.loops.wiring import Loop, LoopVariable, understand
 from stillflow.runtime.plan.trace import Tracer
 
 

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
-from stillflow.runtime.plan.shape_policy import AT_ONCE, SeenShapes, Shapes
+from stillflow.runtime.plan.shape_policy import AT_ONCE, SeenShapes
+from stillflow.runtime.plan.shape_policy import Shapes as Shapes
 
 Plan = TypeVar("Plan")
 

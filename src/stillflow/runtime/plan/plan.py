@@ -13,7 +13,7 @@ from stillflow.runtime.functions.inlining import inline, is_call
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.host.threads import with_at_most, with_few_threads
 from stillflow.runtime.ir.facts import Facts
-from stillflow.runtime.ir.request import PlanRequest
+from stillflow.runtime.ir.request import PlanRequest as PlanRequest
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Value
 from stillflow.runtime.loops.frames import Frame, LateEntry, Unstructured, find_frames, has_loops

@@ -54,7 +54,7 @@ def register_session_run_conversion_functions(
         _partial_feed_expansions.insert(0, (tensor_type, feed_function_for_partial_run))
 
 
-class EmptyIfDead(list):
+class EmptyIfDead(list[Any]):
     """Fetches of which those that no branch computes give an empty array instead of an error."""
 
 

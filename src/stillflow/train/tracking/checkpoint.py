@@ -14,16 +14,12 @@ from stillflow.train.checkpoint_management import update_checkpoint_state_intern
 from stillflow.train.checkpoint_utils import load_checkpoint
 from stillflow.train.saveables import SaveableObject
 from stillflow.train.tracking import status as status_lib
-from stillflow.train.tracking.base import (
-    OBJECT_GRAPH_PROTO_KEY,
-    AutoTrackable,
-    NoDependency,
-    is_trackable,
-)
+from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY, AutoTrackable, is_trackable
 from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.train.tracking.restoration import read_object_graph
 from stillflow.train.tracking.trackable_saver import SavedGraph, TrackableSaver
 from stillflow.variables.base import Variable
+from stillflow.variables.no_dependency import NoDependency
 
 _NO_SAVE_IN_FUNCTIONS = (
     "Calling tf.train.Checkpoint.save() from a function is not supported, as save() modifies "

@@ -9,8 +9,9 @@ from collections.abc import Mapping as MappingBase
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.export import export
-from stillflow.train.tracking.base import NoDependency, Trackable, is_trackable
+from stillflow.train.tracking.base import Trackable, is_trackable
 from stillflow.variables.base import VariableV2
+from stillflow.variables.no_dependency import NoDependency
 
 if TYPE_CHECKING:
     from stillflow.train.tracking.wrappers import ListWrapper

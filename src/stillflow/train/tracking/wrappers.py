@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, MutableSequence
 from collections.abc import Mapping as MappingBase
 from typing import Any
 
-from stillflow.train.tracking.base import NoDependency, is_trackable
+from stillflow.train.tracking.base import is_trackable
 from stillflow.train.tracking.data_structures import (
     List,
     TrackableDataStructure,
     _UntrackableError,
     wrap_or_unwrap,
 )
+from stillflow.variables.no_dependency import NoDependency
 
 _NOT_NEEDED = (
     "\n\nIf you don't need this {} checkpointed, wrap it in a tf.contrib.checkpoint.NoDependency "

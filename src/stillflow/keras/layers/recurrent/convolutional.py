@@ -18,7 +18,7 @@ from stillflow.layers import utils
 from stillflow.layers.identifiers import activation_of
 from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.signatures import arguments, recurrent_constructor
-from stillflow.train.tracking.base import NoDependency
+from stillflow.variables.no_dependency import NoDependency
 
 _GEOMETRY = ("kernel_size", "strides", "padding", "data_format", "dilation_rate")
 

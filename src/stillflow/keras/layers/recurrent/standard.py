@@ -12,7 +12,7 @@ from stillflow.keras.backend.shaping import concatenate
 from stillflow.keras.layers.recurrent.cells import StandardCell
 from stillflow.layers.identifiers import activation_of
 from stillflow.layers.signatures import arguments
-from stillflow.train.tracking.base import NoDependency
+from stillflow.variables.no_dependency import NoDependency
 
 
 @export("keras.layers.SimpleRNNCell")

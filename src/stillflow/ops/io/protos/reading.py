@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +57,7 @@ def _zigzag(value: int, bits: int) -> int:
 
 
 # Meanings of a varint, by the number of the field's type.
-_MEANINGS = {
+_MEANINGS: dict[int, Callable[[int], Any]] = {
     3: lambda value: _signed(value, 64),
     4: lambda value: value,
     5: lambda value: _signed(value, 32),
