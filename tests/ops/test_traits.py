@@ -16,6 +16,7 @@ from stillflow.graph.costs import cost_of
 from stillflow.graph.traits import NAMES, Scalar, Traits
 from stillflow.native import library
 from stillflow.ops.samples import Sample
+from stillflow.runtime.functions import inlining
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.loops import vectorization
 from stillflow.runtime.loops.counters import wrap32
@@ -94,6 +95,10 @@ def test_what_is_done_with_an_object_needs_an_object() -> None:
 
 def test_outputs_that_are_the_inputs_memory_are_views() -> None:
     assert all(CARDS[name].view for name in with_trait("aliases"))
+
+
+def test_runs_inline_the_operations_whose_cards_say_so() -> None:
+    assert set(with_trait("inlined")) == set(inlining._expansions())
 
 
 def _other(array: Any) -> Any:

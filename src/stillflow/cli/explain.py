@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stillflow.runtime.explain import PlanReport
+    from stillflow.runtime.explain.record import PlanReport
 
 
 def main(arguments: list[str]) -> int:

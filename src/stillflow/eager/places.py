@@ -20,7 +20,6 @@ from stillflow.runtime.devices.devices import gpu_count, session_devices
 from stillflow.runtime.devices.kinds import kinds_of, prefers_cpu
 from stillflow.runtime.devices.moves import HOST, SAYS_HOW, gives_numbers, place_of
 from stillflow.runtime.devices.placement import Placement
-from stillflow.runtime.functions.inlining import is_call
 from stillflow.runtime.session.settings import session_config
 
 
@@ -60,7 +59,7 @@ class Places:
         Raises:
           InvalidArgumentError: if a scope asks for a GPU that is not there.
         """
-        if is_call(op) or op.card.metadata:
+        if op.card.inlined or op.card.metadata:
             return None
         if "GPU" not in kinds_of(op) or op.card.reads_on_host:
             return HOST

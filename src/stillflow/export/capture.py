@@ -12,7 +12,7 @@ import torch
 from stillflow.export.problems import ExportError, Problem, explained
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.functions.inlining import inline, is_call
+from stillflow.runtime.functions.inlining import inline
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.ir.steps import Guard, Step, Value
 from stillflow.runtime.loops.frames import find_frames, has_loops
@@ -130,7 +130,7 @@ def capture(
     ops = _needed(outputs, feeds)
     _require_inputs(ops, feeds)
     wanted: Sequence[Tensor] = outputs
-    if any(is_call(op) for op in ops):
+    if any(op.card.inlined for op in ops):
         ops, now = inline(ops, feeds, wanted, [])
         wanted = [now.tensors.get(tensor, tensor) for tensor in wanted]
         feeds = {now.tensors.get(tensor, tensor): dims for tensor, dims in feeds.items()}

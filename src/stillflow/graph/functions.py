@@ -37,7 +37,7 @@ class FunctionCard(Card):
     """The op that a call of a function is."""
 
     def __init__(self, op_def: Any, function: LibraryFunction) -> None:
-        super().__init__(op_def.name, effect="state", calls=True)
+        super().__init__(op_def.name, effect="state", calls=True, inlined=True)
         self.function = function
         self.__dict__["signature"] = signature_of(op_def)
         self.kernel_part, self.gradient_part = call_parts.value

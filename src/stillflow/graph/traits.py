@@ -101,6 +101,8 @@ class Traits:
       metadata: it looks at shapes alone.
       idempotent: stateful by its signature, but a second run changes nothing.
       asserts: pure by its signature, but wanted for what it raises.
+      inlined: a run replaces it by other operations: the body of the function that it calls, or
+        the result of its group.
     """
 
     devices: Devices = "any"
@@ -122,6 +124,7 @@ class Traits:
     metadata: bool = False
     idempotent: bool = False
     asserts: bool = False
+    inlined: bool = False
 
     @property
     def reads_variable(self) -> bool:

@@ -37,12 +37,17 @@ collective_reduce_op = op(
     flags: stateful
 """,
     effect="network",
+    inlined=True,
 )
-collective_gather_op = op(f"CollectiveGather(input: T) -> data: T\n{_BROADCAST}", effect="network")
+collective_gather_op = op(
+    f"CollectiveGather(input: T) -> data: T\n{_BROADCAST}", effect="network", inlined=True
+)
 collective_bcast_send_op = op(
-    f"CollectiveBcastSend(input: T) -> data: T\n{_BROADCAST}", effect="network"
+    f"CollectiveBcastSend(input: T) -> data: T\n{_BROADCAST}", effect="network", inlined=True
 )
-collective_bcast_recv_op = op(f"CollectiveBcastRecv() -> data: T\n{_BROADCAST}", effect="network")
+collective_bcast_recv_op = op(
+    f"CollectiveBcastRecv() -> data: T\n{_BROADCAST}", effect="network", inlined=True
+)
 # The rows of all members of a group, one member after the other.
 gathered_rows_op = op(
     "_GatheredRows(values: N*T) -> rows: T\nN: int >= 2\nT: type\ninstance_key: int"

@@ -12,8 +12,9 @@ import pytest
 import stillflow as tf
 from stillflow import native
 from stillflow.cli import explain
-from stillflow.runtime.explain import recorded, text_of
+from stillflow.runtime.explain import recorded
 from stillflow.runtime.explain.drawing import dot_of, page_of
+from stillflow.runtime.explain.text import text_of
 
 from .programs import FOLDER, PROGRAMS, explained
 

@@ -39,9 +39,11 @@ _PARTITIONED = """
     config_proto: string = ""
     executor_type: string = ""
 """
-partitioned_call_op = op(_PARTITIONED.format("PartitionedCall"), effect="state", calls=True)
+partitioned_call_op = op(
+    _PARTITIONED.format("PartitionedCall"), effect="state", calls=True, inlined=True
+)
 stateful_partitioned_call_op = op(
-    _PARTITIONED.format("StatefulPartitionedCall") + "flags: stateful", calls=True
+    _PARTITIONED.format("StatefulPartitionedCall") + "flags: stateful", calls=True, inlined=True
 )
 remote_call_op = op(
     """
@@ -52,6 +54,7 @@ remote_call_op = op(
     flags: stateful
     """,
     calls=True,
+    inlined=True,
 )
 symbolic_gradient_op = op(
     """
@@ -62,6 +65,7 @@ symbolic_gradient_op = op(
     """,
     effect="state",
     calls=True,
+    inlined=True,
 )
 _IF = """
     {}(cond: Tcond, input: [Tin]) -> output: [Tout]
@@ -72,8 +76,8 @@ _IF = """
     else_branch: func
     output_shapes: list(shape) = []
 """
-if_op = op(_IF.format("If") + "flags: stateful", calls=True)
-stateless_if_op = op(_IF.format("StatelessIf"), effect="state", calls=True)
+if_op = op(_IF.format("If") + "flags: stateful", calls=True, inlined=True)
+stateless_if_op = op(_IF.format("StatelessIf"), effect="state", calls=True, inlined=True)
 case_op = op(
     """
     Case(branch_index: int32, input: [Tin]) -> output: [Tout]
@@ -84,6 +88,7 @@ case_op = op(
     flags: stateful
     """,
     calls=True,
+    inlined=True,
 )
 _WHILE = """
     {}(input: [T]) -> output: [T]
@@ -93,8 +98,8 @@ _WHILE = """
     output_shapes: list(shape) = []
     parallel_iterations: int = 10
 """
-while_op = op(_WHILE.format("While") + "flags: stateful", calls=True)
-stateless_while_op = op(_WHILE.format("StatelessWhile"), effect="state", calls=True)
+while_op = op(_WHILE.format("While") + "flags: stateful", calls=True, inlined=True)
+stateless_while_op = op(_WHILE.format("StatelessWhile"), effect="state", calls=True, inlined=True)
 for_op = op(
     """
     For(start: int32, limit: int32, delta: int32, input: [T]) -> output: [T]
@@ -103,6 +108,7 @@ for_op = op(
     """,
     effect="state",
     calls=True,
+    inlined=True,
     numbers=("start", "limit", "delta"),
 )
 underscore_if_op = op(
@@ -116,6 +122,7 @@ underscore_if_op = op(
     flags: stateful
     """,
     calls=True,
+    inlined=True,
 )
 underscore_while_op = op(
     """
@@ -126,6 +133,7 @@ underscore_while_op = op(
     flags: stateful
     """,
     calls=True,
+    inlined=True,
 )
 fake_param_op = op("FakeParam() -> output: dtype; dtype: type; shape: shape")
 

@@ -18,7 +18,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.cluster.loop_reads import LoopReads
 from stillflow.runtime.cluster.loop_tasks import device_of_loops
 from stillflow.runtime.cluster.loose_shapes import with_loose_shapes
-from stillflow.runtime.functions.inlining import Inliner, inline, is_call
+from stillflow.runtime.functions.inlining import Inliner, inline
 from stillflow.runtime.loops.frames import Frame, LateEntry, find_frames, has_loops
 from stillflow.runtime.schedule.operations import by_accesses
 from stillflow.runtime.schedule.prune import needed_ops
@@ -78,7 +78,7 @@ class Partition:
         self._graph = self._ops[0].graph if self._ops else None
         self._now: dict[Any, Any] = {}
         self._effects: set[Operation] = set()
-        if any(is_call(op) for op in self._ops):
+        if any(op.card.inlined for op in self._ops):
             self._take_calls_apart(tensors, targets, fed, device_of)
         self._fed = {self.now(tensor) for tensor in fed}
         self._ops = by_accesses(self._ops, self._fed)

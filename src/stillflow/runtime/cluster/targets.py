@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph.graph import Graph
-from stillflow.runtime.cluster import tasks
-from stillflow.runtime.cluster.tasks import LocalTask
 from stillflow.runtime.interrupts import time_limit
 
 if TYPE_CHECKING:
     from stillflow.runtime.cluster.access import RemoteTask
     from stillflow.runtime.cluster.master import Master
+    from stillflow.runtime.cluster.tasks import LocalTask
     from stillflow.runtime.session.session import BaseSession
 
 _SCHEME = "grpc://"
@@ -25,6 +24,8 @@ def find(target: bytes) -> LocalTask | RemoteTask | None:
     """Return the server behind a target; None for the empty one, which is the session itself."""
     if not target:
         return None
+    from stillflow.runtime.cluster import tasks
+
     name = target.decode(errors="replace")
     local = tasks.find(name)
     if local is not None:
@@ -71,9 +72,10 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
     """
     from stillflow.runtime.cluster.guests import task_name
     from stillflow.runtime.cluster.links import ask_when_there
+    from stillflow.runtime.cluster.tasks import LocalTask, cluster_of
 
     with time_limit(milliseconds):
-        for task, address in tasks.cluster_of(target.cluster_def).items():
+        for task, address in cluster_of(target.cluster_def).items():
             if task == target.task and isinstance(target, LocalTask):
                 target.clear(containers)
                 continue

@@ -20,7 +20,6 @@ from stillflow.graph.operation import Operation
 from stillflow.runtime.devices.devices import are_of_apple
 from stillflow.runtime.devices.kinds import kinds_of, limit_of_apple, prefers_cpu
 from stillflow.runtime.failures import kernels_elsewhere
-from stillflow.runtime.functions.inlining import is_call
 from stillflow.runtime.ir.inputs import is_handle, takes_handle
 
 _Name = tuple[Graph, str]
@@ -198,7 +197,7 @@ class Placer:
     def _join_handles(self, op: Operation) -> None:
         """Merge an operation's group with those of its handles' producers."""
         # A function's accesses to its handles are executed where these are.
-        if is_call(op) or op.type == "IdentityN" or "Dataset" in op.type:
+        if op.card.inlined or op.type == "IdentityN" or "Dataset" in op.type:
             return
         for maker in _makers_of_handles(op):
             self._add(maker)

@@ -7,6 +7,4 @@
 While nothing is recorded, making a plan costs a look at an empty list.
 """
 
-from stillflow.runtime.explain.record import PlanReport as PlanReport
-from stillflow.runtime.explain.record import recorded as recorded
-from stillflow.runtime.explain.text import text_of as text_of
+from stillflow.runtime.explain.recording import recorded as recorded

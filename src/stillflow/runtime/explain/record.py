@@ -1,4 +1,4 @@
-"""Records of the plans that are made while somebody asks."""
+"""Reports of plans, as `recording` has them made."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stillflow.errors import of_program
 from stillflow.graph.constant_value import Dims
@@ -17,7 +17,6 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.steps import Guard, Step, ops_of, taken_by
 
 if TYPE_CHECKING:
-    from stillflow.runtime.ir.request import PlanRequest
     from stillflow.runtime.plan.trace import Tracer
 
 
@@ -186,80 +185,3 @@ def place_of(op: Operation) -> str:
         near = os.path.relpath(file)
         file = os.path.basename(file) if near.startswith("..") else near
     return f"{file}:{line}"
-
-
-@dataclass
-class _Recording:
-    """Reports of the plans that are made, in order, and whether these time their steps."""
-
-    timed: bool
-    plans: list[PlanReport] = field(default_factory=list)
-
-
-_recordings: list[_Recording] = []  # the innermost counts
-
-
-@contextlib.contextmanager
-def recorded(timed: bool = False) -> Iterator[list[PlanReport]]:
-    """Have plans that are made inside report themselves into the list that is given.
-
-    If `timed`, they also note how long each step takes, in every run.
-    """
-    recording = _Recording(timed)
-    _recordings.append(recording)
-    try:
-        yield recording.plans
-    finally:
-        _recordings.remove(recording)
-
-
-def begin(request: PlanRequest) -> PlanReport | None:
-    """Open a report of the plan that is about to be made; None if nobody asks."""
-    if not _recordings:
-        return None
-    fetches = [*request.tensors, *request.raw]
-    names = [tensor.name for tensor in fetches] + [op.name for op in request.targets]
-    fed = [(tensor.name, dims) for tensor, dims in request.feeds.items()]
-    report = PlanReport(names, fed, _recordings[-1].timed)
-    _recordings[-1].plans.append(report)
-    return report
-
-
-def timed_emitter(emitter: Any, report: PlanReport | None) -> type[Any]:
-    """Return a kind of emitter whose plans time their steps, if the report asks for it.
-
-    Else the same.
-    """
-    return emitter if report is None or not report.timed else _timed(emitter, report)
-
-
-def _timed(emitter: Any, report: PlanReport) -> type[Any]:
-    clock: Callable[[], float] = time.perf_counter
-    last = clock()
-
-    def begin_run() -> None:
-        nonlocal last
-        report.runs += 1
-        last = clock()
-
-    def end_step(number: int) -> None:
-        nonlocal last
-        now = clock()
-        report.lines[number].seconds += now - last
-        last = now
-
-    class Timed(emitter):
-        """Emitter that adds a clock call behind every step."""
-
-        def __init__(self, *args: Any) -> None:
-            super().__init__(*args)
-            self._written = 0
-
-        def step(self, step: Step) -> None:
-            if not self._written:
-                self.line((), f"{self.bind(begin_run, 'clock')}()")
-            super().step(step)
-            self.line((), f"{self.bind(end_step, 'clock')}({self._written})")
-            self._written += 1
-
-    return Timed

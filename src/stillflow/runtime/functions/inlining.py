@@ -402,11 +402,6 @@ _CALLS: dict[str, Callable[[Inliner, Call], Any]] = {
 }  # fmt: skip
 
 
-def is_call(op: Operation) -> bool:
-    """Return True if an operation calls a function of the library, or belongs to such calls."""
-    return isinstance(op.card, FunctionCard) or op.type in _expansions()
-
-
 @cache
 def _expansions() -> dict[str, Callable[[Inliner, Call], Any]]:
     """Return the expansion functions by op type."""

@@ -20,7 +20,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.io.parsing.single_example import stacked_parser
 from stillflow.ops.kernels import copied
 from stillflow.ops.queues.elements import Stacked, stacked
-from stillflow.runtime.functions.inlining import is_call
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.ir.steps import Name, Step, taken_by
@@ -61,7 +60,7 @@ class RowPlan:
         outputs: Sequence[Tensor],
     ) -> None:  # fmt: skip
         ops = needed_ops(outputs, (), feeds)
-        if has_loops(ops) or any(is_call(op) or not op.card.foldable for op in ops):
+        if has_loops(ops) or not all(op.card.foldable for op in ops):
             raise _OneByOne
         tracer = self._tracer = Tracer(Facts(resources, feeds))
         self._inputs = [tracer.feed(tensor) for tensor in feeds]

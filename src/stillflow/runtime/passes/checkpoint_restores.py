@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.ops.io.bundles import Restore
-from stillflow.ops.io.restored_variables import restore_into
 from stillflow.ops.variables.reference import Assignment
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step, fuse
@@ -17,6 +15,12 @@ from stillflow.runtime.ir.steps import Step, fuse
 def fuse_restores(graph: StepGraph) -> None:
     """Replace a RestoreV2 and the Assigns that alone take its outputs by one step."""
     for step in graph:
+        if step.op is None or step.op.card.effect != "reads files":
+            continue
+        # Imported here for the sake of start-up time, as they bring all file formats.
+        from stillflow.ops.io.bundles import Restore
+        from stillflow.ops.io.restored_variables import restore_into
+
         if isinstance(step.function, Restore) and (assigns := _assigns(graph, step)):
             functions: list[Any] = [assign.function for assign in assigns]
             restore = restore_into(step.function, functions, [assign.op for assign in assigns])

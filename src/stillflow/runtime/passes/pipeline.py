@@ -7,11 +7,10 @@ or at another time. `run` runs all of them; `session.explain` shows what each ha
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from stillflow.runtime.explain import PlanReport
+from stillflow.runtime.explain import recording
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.ir.verify import WANTED, verify
@@ -37,8 +36,7 @@ from stillflow.runtime.passes.updates_and_gradients import (
 from stillflow.runtime.schedule.overlap import overlap
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(NamedTuple):
     """A rewrite of the steps of a plan.
 
     Attributes:
@@ -77,23 +75,7 @@ PASSES = (
 )
 
 
-@dataclass
-class Total:
-    """Statistics of a pass over all plans of this process.
-
-    Attributes:
-      matches: how many times it replaced or removed steps.
-      seconds: how long it took.
-    """
-
-    matches: int = 0
-    seconds: float = 0.0
-
-
-totals: defaultdict[str, Total] = defaultdict(Total)  # by the name of the pass
-
-
-def run(graph: StepGraph, traced: bool, report: PlanReport | None = None) -> None:
+def run(graph: StepGraph, traced: bool, report: recording.PlanReport | None = None) -> None:
     """Run all passes over a graph, and note the changes in `report`, if any.
 
     `traced` is of a plan that is traced or watched step by step.
@@ -107,9 +89,6 @@ def run(graph: StepGraph, traced: bool, report: PlanReport | None = None) -> Non
         matches, start = graph.matches, time.perf_counter()
         each.apply(graph)
         seconds = time.perf_counter() - start
-        total = totals[each.name]
-        total.matches += graph.matches - matches
-        total.seconds += seconds
         if report is not None:
             report.note(each.name, before, graph.steps, seconds, graph.matches - matches)
         if WANTED:

@@ -4,6 +4,8 @@ Histograms of variables, all there when a step begins, are counted by one call t
 out among the processors, and where they are on a GPU by one call there. What is merged is combined
 as it is; a merge that does not know the tags takes its inputs apart, as none may come
 twice.
+
+Most plans have no summaries: kernels and messages are imported where a plan has some.
 """
 
 from __future__ import annotations
@@ -14,13 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from google.protobuf.message import DecodeError
 
-from stillflow.ops.summary.device_histograms import DeviceHistograms
-from stillflow.ops.summary.fused import histogram_messages, messages_of_counts, scalar_message
-from stillflow.ops.summary.histograms import counts_fast
-from stillflow.ops.summary.kernels import string
-from stillflow.protos import Summary
 from stillflow.runtime.ir.step_graph import StepGraph, has_write
 from stillflow.runtime.ir.steps import Name, Step, fuse, is_call
 
@@ -57,6 +53,9 @@ class _Input:
 
 
 def _input(argument: Any, merge: Step, graph: StepGraph) -> _Input:
+    from stillflow.ops.summary.fused import scalar_message
+    from stillflow.ops.summary.histograms import counts_fast
+
     if str(argument) in graph.constants:
         return _known_summary(argument, graph.constants[str(argument)])
     step = graph.producer(argument)
@@ -77,6 +76,10 @@ def _input(argument: Any, merge: Step, graph: StepGraph) -> _Input:
 
 def _known_summary(argument: Any, content: Any) -> _Input:
     """Return a summary of constants."""
+    from google.protobuf.message import DecodeError
+
+    from stillflow.protos import Summary
+
     try:
         summary = Summary.FromString(content.item())
     except (DecodeError, ValueError):  # more than one, or none
@@ -90,6 +93,8 @@ def _content(summary: Any) -> bytes:
 
 
 def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
+    from stillflow.ops.summary.kernels import string
+
     parts = [(place, each.part) for place, each in enumerate(inputs) if each.part is not None]
     known = all(each.part or each.histogram for each in inputs)
     known = known and _are_different([tag for each in inputs for tag in each.tags])
@@ -167,6 +172,8 @@ def _fused(
     waiting: Sequence[Step], tags: Mapping[int, bytes], moves: Mapping[str, _There]
 ) -> list[Step]:
     """One step for the histograms of the host, and some for those of each device."""
+    from stillflow.ops.summary.fused import histogram_messages, messages_of_counts
+
     groups: dict[Any, list[Step]] = {}
     for step in waiting:
         _, device = moves.get(str(step.arguments[1]), (None, None))
@@ -190,6 +197,8 @@ def _fused(
 
 def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> list[Step]:
     """Return steps that count on a device, and copy the counts to the host."""
+    from stillflow.ops.summary.device_histograms import DeviceHistograms
+
     first = group[0]
     counts, brought = f"{first.outputs[0]}_counts", f"{first.outputs[0]}_brought"
     arguments = [Name(name) for name in shown]

@@ -8,8 +8,7 @@ from typing import Any
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.executor.dataflow import dataflow_plan
-from stillflow.runtime.explain import PlanReport, record
-from stillflow.runtime.functions.inlining import inline, is_call
+from stillflow.runtime.explain import recording
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.host.threads import with_at_most, with_few_threads
 from stillflow.runtime.ir.facts import Facts
@@ -38,7 +37,7 @@ def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
     """
-    report = record.begin(request)
+    report = recording.begin(request)
     ops, request = _needed(request)
     facts = Facts(resources, request.feeds)
     by_creation = ops
@@ -66,8 +65,10 @@ def _needed(request: PlanRequest) -> tuple[list[Operation], PlanRequest]:
     targets = [*request.targets, *request.effects]
     needed = needed_ops(outputs, targets, request.feeds)
     ops = [op for op in needed if op not in request.skip]
-    if not any(map(is_call, ops)):
+    if not any(op.card.inlined for op in ops):
         return ops, request
+    from stillflow.runtime.functions.inlining import inline
+
     ops, now = inline(ops, request.feeds, outputs, targets)
     return ops, replace(
         request,
@@ -84,7 +85,7 @@ def _straight_plan(
     ops: list[Operation],
     units: Sequence[Operation | Frame],
     request: PlanRequest,
-    report: PlanReport | None,
+    report: recording.PlanReport | None,
 ) -> Callable[..., list[Any]]:
     """Return a plan as one straight function.
 
@@ -102,7 +103,7 @@ def _straight_plan(
     )  # fmt: skip
     pipeline.run(graph, traced=not emitter.beside, report=report)
     steps = placed(graph, tracer, values, emitter)
-    writer = record.timed_emitter(emitter, report)(steps, tracer.constants, tracer.memory)
+    writer = recording.timed_emitter(emitter, report)(steps, tracer.constants, tracer.memory)
     writer.owns_raw, writer.fed = request.own, request.feeds
     count = len(request.tensors)
     function = writer.function(feeds, fetched[:count], fetched[count:])

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 import numpy as np
+import torch  # before our modules: its import looks at the file of each module that it finds
 
 from stillflow import errors
 from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
-from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.cluster import targets
 from stillflow.runtime.interrupts import time_limit
@@ -216,7 +216,8 @@ class BaseSession(SessionPlans):
         Raises:
           tf.errors.UnimplementedError: if several tasks of a cluster would run it.
         """
-        from stillflow.runtime.explain import recorded, text_of
+        from stillflow.runtime.explain import recorded
+        from stillflow.runtime.explain.text import text_of
 
         self._check_open()
         handler, feeds = self._handler(fetches), self._feeds(feed_dict or {})
