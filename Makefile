@@ -24,7 +24,7 @@ test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down;
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" $(ARGS)
 
 test-extras: $(VENV)/installed-extras ## run the tests of ONNX models and of the server, whose packages are extras
-	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" tests/export/test_onnx.py tests/serve $(ARGS)
+	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" tests/export/test_onnx.py tests/runtime/engines tests/serve $(ARGS)
 
 test-gpu: $(VENV)/installed-test ## run them as if a GPU were the first device (ARGS="tests/ops" narrows them down)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) --first-device simulated_gpu -m "not slow and not oracle and not browser" $(ARGS)

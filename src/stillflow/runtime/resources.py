@@ -103,6 +103,7 @@ class Resources:
         self.device_of = device_of
         self.several = False  # whether values have to be moved between devices
         self.threads = 0  # of kernels, at most; 0: as many as there are
+        self.engines: Any = None  # the `Choice` of engines for pure regions, if any
         self.compiles = False  # whether operations are to be compiled, marked or not
         self.draws_again = False  # whether operations may have to draw the same numbers twice
         self.from_array = from_array

@@ -11,6 +11,9 @@ VARIABLES = {
     "STILLFLOW_CUDA_GRAPHS": "`0`: steps on a GPU are not captured as CUDA graphs",
     "STILLFLOW_DATA": "a folder that is searched for data sets before they are downloaded",
     "STILLFLOW_ENABLED": "`0`: plain `python` does not serve TensorFlow, although it is enabled",
+    "STILLFLOW_ENGINE": (
+        "`auto`, `onnxruntime`, ...: another runtime runs pure parts of a session's plans"
+    ),
     "STILLFLOW_LENIENT": "`1`: a missing name raises when it is called, not when it is looked up",
     "STILLFLOW_NATIVE": "`0`: no kernel of the C library is used",
     "STILLFLOW_PYTHON2": "`1`: sources are written in Python 2; `--python2` sets it",

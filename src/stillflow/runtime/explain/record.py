@@ -57,6 +57,7 @@ class Line:
       takes: numbers of the steps whose values it takes.
       part: of a loop, in which it stands: "before", "test", "body", ...
       inner: the steps of a loop.
+      engine: the name of the engine that runs it; "" for the plan's own kernels.
       seconds: time spent in it, over all timed runs.
     """
 
@@ -72,6 +73,7 @@ class Line:
     takes: tuple[int, ...]
     part: str = ""
     inner: tuple[Line, ...] = ()
+    engine: str = ""
     seconds: float = 0.0
 
     @property
@@ -90,6 +92,7 @@ class PlanReport:
       timed: whether its steps are timed.
       changes: by pass.
       lines: its steps, in the order in which they run.
+      engine: the engine of its regions, and how many steps it runs; "" without one.
       source: the Python function that was compiled.
       runs: how often it was timed.
       seconds: how long it took to make.
@@ -100,6 +103,7 @@ class PlanReport:
     timed: bool = False
     changes: list[Change] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
+    engine: str = ""
     source: str = ""
     runs: int = 0
     seconds: float = 0.0
@@ -124,6 +128,7 @@ class PlanReport:
     def finish(self, steps: Sequence[Step], tracer: Tracer, source: Sequence[str]) -> None:
         """Take in the steps that are left, and the function."""
         self.lines = _lines([("", step) for step in steps], tracer)
+        self.engine = str(tracer.facts.engine or "")
         self.source = "\n".join(source)
         self.seconds = time.perf_counter() - self._start
 
@@ -145,7 +150,7 @@ def _lines(steps: Iterable[tuple[str, Step]], tracer: Tracer) -> list[Line]:
     lines = []
     for number, (part, step) in enumerate(steps):
         line = _line(step, tracer, tensors, makers)
-        line.part = part
+        line.part, line.engine = part, getattr(step.function, "engine", "")
         if step.kind == "loop":
             code = step.arguments[0]
             inner = [(name, each) for name, parts in code.parts.items() for each in parts]

@@ -17,7 +17,8 @@ def text_of(plan: PlanReport, times: bool = True) -> str:
 
     `times` differ from run to run, and may be left out.
     """
-    parts = [_title(plan, times), "", *_passes(plan, times), ""]
+    parts = [_title(plan, times), *([plan.engine] if plan.engine else []), ""]
+    parts += [*_passes(plan, times), ""]
     if not plan.lines:
         return "\n".join([*parts, "It has no step: it runs operation by operation."])
     return "\n".join([*parts, *_steps(plan, times)])
@@ -98,6 +99,7 @@ def _numbered(lines: Sequence[Line], outer: str = "") -> Iterator[tuple[str, Lin
 def label_of(line: Line) -> str:
     """Return the label of a step: its work in a few words."""
     text = line.label if line.kind == "call" else f"{line.kind} ({line.label})"
+    text = f"{line.engine}: {text}" if line.engine else text
     text = f"{line.part}: {text}" if line.part else text
     if line.guard:
         text += " if " + " and ".join(name if yes else f"not {name}" for name, yes in line.guard)

@@ -42,6 +42,7 @@ class Facts:
         self._arrays: dict[Tensor, np.ndarray] = {}
         self.containers = Containers()
         self.begun: Collection[Operation] = ()  # operations that the plan waits for at its end
+        self.engine: Any = None  # the request's assignment to an engine
         self.exporting = False  # whether kernels are to be written as source
 
     def dims(self, tensor: Tensor) -> Dims:

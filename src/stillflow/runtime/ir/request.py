@@ -12,6 +12,7 @@ from stillflow.graph.operation import Operation, Tensor
 if TYPE_CHECKING:
     import numpy as np
 
+    from stillflow.runtime.engines.region import Assignment
     from stillflow.runtime.executor.dataflow import See
     from stillflow.runtime.plan.emit import Emitter
 
@@ -31,6 +32,7 @@ class PlanRequest:
       places: the devices of fed values and of variables behind fed handles, if they are known.
       known: values of fed tensors, used instead of the arguments of the plan.
       emitter: writes the function; None for the usual one.
+      engine: the assignment of pure regions to an engine; None for the plan alone.
       see: called with every value of the run; nothing is folded or fused then.
     """
 
@@ -44,4 +46,5 @@ class PlanRequest:
     places: Sequence[Any] = ()
     known: Mapping[Tensor, np.ndarray] = field(default_factory=dict)
     emitter: type[Emitter] | None = None
+    engine: Assignment | None = None
     see: See | None = None

@@ -82,7 +82,7 @@ def run(graph: StepGraph, traced: bool, report: recording.PlanReport | None = No
     """
     if report is not None:
         report.note("trace", [], graph.steps, 0.0)
-    for each in PASSES:
+    for each in _passes_of(graph):
         if traced and not each.traced:
             continue
         before = graph.steps if report is not None else []
@@ -94,6 +94,14 @@ def run(graph: StepGraph, traced: bool, report: recording.PlanReport | None = No
         if WANTED:
             verify(graph, each.name)
             verify_edges(graph, each.name)
+
+
+def _passes_of(graph: StepGraph) -> tuple[Pass, ...]:
+    """Return the passes over a graph: an engine chooses its regions before steps are fused."""
+    wanted = None if graph.facts is None else graph.facts.engine
+    if wanted is None:
+        return PASSES
+    return (PASSES[0], Pass("assign regions to engines", wanted.assign, False), *PASSES[1:])
 
 
 def in_loop(steps: list[Step], results: Sequence[str]) -> list[Step]:

@@ -40,7 +40,7 @@ def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[
     report = recording.begin(request)
     ops, request = _needed(request)
     facts = Facts(resources, request.feeds)
-    by_creation = ops
+    facts.engine, by_creation = request.engine, ops
     if loops := has_loops(ops):
         ops = by_accesses(ops, request.feeds)
     else:

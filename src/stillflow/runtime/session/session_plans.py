@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +23,11 @@ from stillflow.runtime.plan.cache import PlanCaches, Shapes
 from stillflow.runtime.resources import Resources, resources_of_host
 from stillflow.runtime.session import mixed_precision_state
 from stillflow.runtime.session.fetches import Fetches
-from stillflow.runtime.session.settings import session_config
+from stillflow.runtime.session.settings import session_config, session_engines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from stillflow.runtime.cluster.master import ClusterPlan
     from stillflow.runtime.tracing.run_metadata import TracedRuns
 
@@ -177,6 +178,7 @@ class SessionPlans:
             self._server.watch_resets(self._abort)
         if self._config is not None:
             resources.configure(self._config)
+        resources.engines = None if self._master else session_engines(self._config)
         if not self._placement.is_on_host():
             resources.device_of = self._placement.torch_device
             resources.several = True

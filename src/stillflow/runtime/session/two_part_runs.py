@@ -9,6 +9,7 @@ was fed, by a plan for these very shapes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -84,6 +85,10 @@ def plan_of_run(
     """
 
     def plan_with(make: Callable[..., Plan]) -> Plan:
+        if resources.engines is not None:
+            from stillflow.runtime.engines.trial import with_engines
+
+            make = partial(with_engines, make)
         return (
             plan_with_empty(make, resources, fetches, feeds)
             or (two_part_plan(make, resources, fetches, feeds) if alone else None)
