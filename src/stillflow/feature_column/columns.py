@@ -109,6 +109,20 @@ def parse_spec_of(column: Any) -> dict[str, Any]:
     return column._parse_example_spec
 
 
+class OfIds:
+    """Mixin of columns that show the ids of a categorical column."""
+
+    @property
+    def parents(self: Any) -> list[Any]:
+        """The ids' column."""
+        return [self.categorical_column]
+
+    @property
+    def parse_example_spec(self: Any) -> dict[str, Any]:
+        """The spec of the ids' column."""
+        return parse_spec_of(self.categorical_column)
+
+
 def num_buckets_of(column: Any) -> int:
     """Return the number of ids of a categorical column of either generation."""
     if isinstance(column, base.CategoricalColumn):

@@ -8,9 +8,9 @@ from typing import Any
 import stillflow as tf
 from stillflow.feature_column.columns import (
     Dense,
+    OfIds,
     SequenceDense,
     num_buckets_of,
-    parse_spec_of,
     sparse_tensors_of,
 )
 from stillflow.feature_column.lookups import (
@@ -29,6 +29,7 @@ from stillflow.graph.tensor_shape import TensorShape
 
 
 class EmbeddingColumn(
+    OfIds,
     Dense,
     SequenceDense,
     namedtuple(
@@ -45,16 +46,6 @@ class EmbeddingColumn(
     def name(self) -> str:
         """The name of the ids' column with an ending."""
         return f"{self.categorical_column.name}_embedding"
-
-    @property
-    def parents(self) -> list[Any]:
-        """The ids' column."""
-        return [self.categorical_column]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """The spec of the ids' column."""
-        return parse_spec_of(self.categorical_column)
 
     @property
     def variable_shape(self) -> TensorShape:

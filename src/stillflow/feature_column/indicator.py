@@ -8,9 +8,9 @@ from typing import Any
 import stillflow as tf
 from stillflow.feature_column.columns import (
     Dense,
+    OfIds,
     SequenceDense,
     num_buckets_of,
-    parse_spec_of,
     sparse_tensors_of,
 )
 from stillflow.feature_column.lookups import refuse_no_sequence, refuse_sequence, with_lengths
@@ -21,23 +21,15 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 
 
-class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("categorical_column",))):
+class IndicatorColumn(
+    OfIds, Dense, SequenceDense, namedtuple("IndicatorColumn", ("categorical_column",))
+):
     """A vector for each example, or step: how often it has each id."""
 
     @property
     def name(self) -> str:
         """The name of the ids' column with an ending."""
         return f"{self.categorical_column.name}_indicator"
-
-    @property
-    def parents(self) -> list[Any]:
-        """The ids' column."""
-        return [self.categorical_column]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """The spec of the ids' column."""
-        return parse_spec_of(self.categorical_column)
 
     @property
     def variable_shape(self) -> TensorShape:

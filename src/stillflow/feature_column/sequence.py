@@ -15,9 +15,9 @@ from stillflow.feature_column.checks import check_numeric, check_shape
 from stillflow.feature_column.columns import (
     Categorical,
     OfFeature,
+    OfIds,
     SequenceDense,
     num_buckets_of,
-    parse_spec_of,
     sparse_tensors_of,
 )
 from stillflow.feature_column.lookups import sequence_lengths
@@ -28,7 +28,7 @@ from stillflow.graph.tensor_shape import TensorShape
 
 
 class SequenceCategoricalColumn(
-    Categorical, namedtuple("SequenceCategoricalColumn", ("categorical_column",))
+    OfIds, Categorical, namedtuple("SequenceCategoricalColumn", ("categorical_column",))
 ):
     """The ids of another column, whose second axis is that of steps."""
 
@@ -36,16 +36,6 @@ class SequenceCategoricalColumn(
     def name(self) -> str:
         """The name of the ids' column."""
         return self.categorical_column.name
-
-    @property
-    def parents(self) -> list[Any]:
-        """The ids' column."""
-        return [self.categorical_column]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """The spec of the ids' column."""
-        return parse_spec_of(self.categorical_column)
 
     @property
     def num_buckets(self) -> int:

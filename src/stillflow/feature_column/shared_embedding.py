@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import stillflow as tf
 from stillflow.feature_column import base
 from stillflow.feature_column.columns import (
+    OfIds,
     num_buckets_of,
     parse_spec_of,
     sparse_tensors_of,
@@ -184,6 +185,7 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
 
 
 class SharedEmbeddingColumn(
+    OfIds,
     base.DenseColumn,
     base.SequenceDenseColumn,
     base._DenseColumn,
@@ -206,16 +208,6 @@ class SharedEmbeddingColumn(
     def name(self) -> str:
         """The name of the ids' column with an ending."""
         return f"{self.categorical_column.name}_shared_embedding"
-
-    @property
-    def parents(self) -> list[Any]:
-        """The ids' column."""
-        return [self.categorical_column]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """The spec of the ids' column."""
-        return parse_spec_of(self.categorical_column)
 
     @property
     def variable_shape(self) -> TensorShape:

@@ -37,6 +37,7 @@ class Stubs:
     Attributes:
       values: the public names of each namespace with their values.
       homes: where each public class and function is defined, by its identity.
+      classes: those of classes.
     """
 
     def __init__(self) -> None:
@@ -44,14 +45,13 @@ class Stubs:
             space: dict(_members(space)) for space in sorted(_spaces())
         }
         self.homes: dict[int, str] = {}
+        self.classes: dict[int, str] = {}
         for space in sorted(self.values, key=_rank):
             for name, value in self.values[space].items():
-                if _is_defined(value):
-                    self.homes.setdefault(id(value), names.join(_full(space), name))
-        self.classes = {
-            key: name for key, name in self.homes.items()
-            if inspect.isclass(resolve(name.removeprefix(f"{_ROOT}.")))
-        }  # fmt: skip
+                if _is_defined(value) and id(value) not in self.homes:
+                    self.homes[id(value)] = names.join(_full(space), name)
+                    if inspect.isclass(value):
+                        self.classes[id(value)] = self.homes[id(value)]
 
     def files(self) -> dict[str, str]:
         """Return the text of each stub file, by its path below the folder of stubs."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from stillflow.graph.arrays import Array
 
 _WINDOW_BITS = 12
 _BAND_BITS = 12

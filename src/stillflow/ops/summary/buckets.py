@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.lazy import torch
 from stillflow.ops.summary.encoding import doubles, packed
 
-Array = np.ndarray[Any, Any]
 _MANY = 1 << 12  # from here on torch adds faster than NumPy, and a table is worth its overhead
 _CACHED = 1 << 17  # so many numbers at a time stay near the processor
 

@@ -25,7 +25,6 @@ from stillflow.ops.summary.kernels import in_numpy, one_string, string
 from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
 from stillflow.protos import Summary
 
-Pixels = np.ndarray[Any, Any]
 _DARK = np.float32(1e-6)  # where the brightest is below, everything is black
 
 
@@ -68,7 +67,7 @@ def image_summary_kernel(node: Node) -> Kernel:
     return summarize
 
 
-def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> bytes:
+def image_values(base: bytes, images: Array, limit: int, bad_color: Array) -> bytes:
     """Return up to `limit` images [batch, height, width, channels] as a `Summary`.
 
     `base` is the prefix of the tags; `bad_color`, uint8, replaces pixels that are not finite.
@@ -90,21 +89,21 @@ def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> 
     return b"".join(values)
 
 
-def _color(given: Any) -> Pixels:
+def _color(given: Any) -> Array:
     color = given if isinstance(given, np.ndarray) else make_ndarray(given)
     if color.dtype != np.uint8:
         raise _refuse(f"bad_color must be uint8, got {dtypes.cpp_name(color.dtype)}")
     return checked_color(color)
 
 
-def checked_color(color: Pixels) -> Pixels:
+def checked_color(color: Array) -> Array:
     """Return a color; InvalidArgumentError unless it is a vector."""
     if color.ndim != 1:
         raise _refuse(f"bad_color must be a vector, got shape {shape_text(color.shape)}")
     return color
 
 
-def _check_images(images: Pixels, bad_color: Pixels) -> None:
+def _check_images(images: Array, bad_color: Array) -> None:
     shape = images.shape
     if images.ndim != 4 or shape[3] not in (1, 3, 4):
         raise _refuse(f"Tensor must be 4-D with last dim 1, 3, or 4, not {shape_text(shape)}")
@@ -120,7 +119,7 @@ def _check_images(images: Pixels, bad_color: Pixels) -> None:
         )
 
 
-def in_bytes(image: Pixels, bad_color: Pixels) -> Pixels:
+def in_bytes(image: Array, bad_color: Array) -> Array:
     """Return an image [height, width, channels] of floating-point numbers, scaled to bytes.
 
     From 0 to its largest value, or, where there are negative ones, symmetrically around 128.
