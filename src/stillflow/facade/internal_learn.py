@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 _LAYERS = "tensorflow.contrib.layers.python"
-_OURS = "stillflow.contrib.layers"
-_COLUMN_MODULES = "stillflow_contrib.layers.feature_columns"
-_SCATTERED = "stillflow_contrib.layers.scattered_embeddings"
+_OURS = "stillflow_contrib.layers"
 _ESTIMATORS = "tensorflow.contrib.learn.python.learn.estimators"
 _LEARN = "stillflow_contrib.learn"
 _FACTORIZATION = "tensorflow.contrib.factorization.python.ops"
 
 
 def _columns(*names: str) -> str:
-    return " ".join(f"{_COLUMN_MODULES}.{name}" for name in names)
+    return " ".join(f"{_OURS}.feature_columns.{name}" for name in names)
 
 
 # Names that start with an underscore there and here: the classes of columns, and their parts.
 _COLUMNS = {
-    name: f"{_COLUMN_MODULES}.{module}:{name}"
+    name: f"{_OURS}.feature_columns.{module}:{name}"
     for module, names in {
         "base": ("_FeatureColumn", "_LinearEmbeddingLookupArguments",
                  "_DeepEmbeddingLookupArguments"),
@@ -58,23 +56,23 @@ _HEADS = {
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_LAYERS}.layers.embedding_ops": {
         "_sampled_scattered_embedding_lookup":
-            f"{_SCATTERED}:sampled_scattered_embedding_lookup",
+            f"{_OURS}.scattered_embeddings:sampled_scattered_embedding_lookup",
         "_sampled_scattered_embedding_lookup_sparse":
-            f"{_SCATTERED}:sampled_scattered_embedding_lookup_sparse",
-        "*": f"{_OURS}.embedding_lookups {_SCATTERED} {_OURS}.embeddings"
+            f"{_OURS}.scattered_embeddings:sampled_scattered_embedding_lookup_sparse",
+        "*": f"{_OURS}.embedding_lookups {_OURS}.scattered_embeddings {_OURS}.embeddings"
              f" {_OURS}.aggregated_embeddings",
     },
     f"{_LAYERS}.layers.feature_column": {
         **_COLUMNS,
         "InputLayer": "stillflow.feature_column.input_layer:InputLayer",
-        "_embeddings_from_arguments": f"{_COLUMN_MODULES}.vectors:embed",
+        "_embeddings_from_arguments": f"{_OURS}.feature_columns.vectors:embed",
         "_create_sequence_feature_spec_for_parsing":
-            f"{_COLUMN_MODULES}.parsing:sequence_feature_spec",
+            f"{_OURS}.feature_columns.parsing:sequence_feature_spec",
         "*": _columns("base", "sparse", "weighted", "one_hot", "embedding", "real_valued",
                       "bucketized", "crossed", "parsing"),
     },
     f"{_LAYERS}.layers.feature_column_ops": {
-        "_Transformer": f"{_COLUMN_MODULES}.transforming:_Transformer",
+        "_Transformer": f"{_OURS}.feature_columns.transforming:_Transformer",
         "*": _columns("input_layers", "weighted_sums", "transforming"),
     },
     "tensorflow.contrib.learn.python.learn": {"run_config": f"{_LEARN}.run_config"},

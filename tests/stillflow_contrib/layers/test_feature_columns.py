@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.contrib.layers.sparse_conversion import (
+from stillflow_contrib.layers.feature_columns.sparse import _SparseColumn
+from stillflow_contrib.layers.scattered_embeddings import scattered_embedding_lookup
+from stillflow_contrib.layers.sparse_conversion import (
     indicators_to_sparse_ids,
     sparse_row_envelope,
 )
-from stillflow_contrib.layers.feature_columns.sparse import _SparseColumn
-from stillflow_contrib.layers.scattered_embeddings import scattered_embedding_lookup
 
 layers = tf.contrib.layers
 PROGRAM = """

@@ -7,9 +7,9 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
 from stillflow.contrib.layers.core import inner_flatten
-from stillflow.contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
 from stillflow.graph.operation import Tensor
 from stillflow.variables.partitioned import PartitionedVariable
+from stillflow_contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
 from stillflow_contrib.layers.scattered_embeddings import scattered_embedding_lookup_sparse
 
 

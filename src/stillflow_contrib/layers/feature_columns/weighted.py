@@ -6,7 +6,6 @@ from collections import namedtuple
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
@@ -15,6 +14,7 @@ from stillflow_contrib.layers.feature_columns.base import (
     _LinearEmbeddingLookupArguments,
     config_of,
 )
+from stillflow_contrib.layers.sparse_conversion import dense_to_sparse_tensor
 
 
 class _WeightedSparseColumn(

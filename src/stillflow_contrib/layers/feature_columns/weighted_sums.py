@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
-from stillflow.contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.partitioned import PartitionedVariable
+from stillflow_contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
 from stillflow_contrib.layers.feature_columns.input_layers import with_global_variables
 from stillflow_contrib.layers.feature_columns.reshaping import transformed_with_rank
 from stillflow_contrib.layers.feature_columns.transforming import (

@@ -8,7 +8,8 @@ from tests.golden.registry import Run, internal_module, program, raised
 
 def _lookup(tf):
     module = internal_module(
-        tf, "contrib.layers.aggregated_embeddings", "contrib.layers.python.layers.embedding_ops"
+        tf, "stillflow_contrib.layers.aggregated_embeddings",
+        "contrib.layers.python.layers.embedding_ops",
     )
     return module.embedding_lookup_sparse_with_distributed_aggregation
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
-from stillflow.contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
-from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow_contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
+from stillflow_contrib.layers.sparse_conversion import dense_to_sparse_tensor
 
 
 @export("contrib.layers.embedding_lookup_unique", "contrib.slim.embedding_lookup_unique")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.layers.embedding_lookups import combiner_or_mean
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.operation import Tensor
 from stillflow.nn.embedding import as_list, check_sparse, ids_by_part, weights_like
 from stillflow.variables.resource_variable import BaseResourceVariable
+from stillflow_contrib.layers.embedding_lookups import combiner_or_mean
 
 
 def embedding_lookup_sparse_with_distributed_aggregation(
