@@ -1,4 +1,4 @@
-"""The bounds of the runtime: lines of code, imports, complexity."""
+"""The bounds of the runtime: lines of code, imports, complexity; and that of the main package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import ast
 from pathlib import Path
 
 import pytest
-from tools.check_budgets import RUNTIME_LINES, code_lines, complexity, runtime_faults
+from tools.check_budgets import (
+    RUNTIME_LINES,
+    code_lines,
+    complexity,
+    main_package_faults,
+    runtime_faults,
+)
 
 SOURCE = '''"""A module."""
 
@@ -75,3 +81,11 @@ def test_few_modules_stand_flat(tmp_path: Path) -> None:
         (tmp_path / f"m{number}.py").write_text("x = 1\n")
     (fault,) = runtime_faults(tmp_path)
     assert "7 modules, more than 6: m0.py, m1.py" in fault
+
+
+def test_the_main_package_has_a_bound_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "api.py").write_text("x = 1\n\n# text\n")
+    assert list(main_package_faults(tmp_path, most=3)) == []
+    assert list(main_package_faults(tmp_path, most=2)) == [
+        f"{tmp_path.name}/: 3 lines, more than 2"
+    ]
