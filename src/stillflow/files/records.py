@@ -275,6 +275,7 @@ class Cursor:
             if len(buffer) < wanted:
                 raise data_loss(f"truncated record at {self.offset}", self.path)
             found = record_frames.cut(buffer, self._known)
+            del buffer  # so that its memory serves the next part, and is not given back meanwhile
             if found.records:
                 yield found.records
             self.offset += found.size
