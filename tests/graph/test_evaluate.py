@@ -112,6 +112,15 @@ def test_ordinary_graphs_are_built_without_torch():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_all_cards_are_read_without_torch():
+    program = (
+        "import sys\n"
+        "from stillflow.graph import card\n"
+        "assert len(card.load_all()) > 1000 and 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_what_a_value_part_does_not_tell_the_kernel_does():
     ids = tf.SparseTensor([[0, 1], [1, 0]], [5, 6], [2, 2])
     rows = tf.sparse_reshape(ids, [4, 1]).indices

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
+from stillflow.graph.lazy import torch
 
 
 def row_mask(condition: Any, dims: tuple[int, ...], bits: torch.dtype) -> Any:
