@@ -11,8 +11,7 @@ from tests.ops.test_samples import ALL, good
 
 import stillflow as tf
 from stillflow.export.onnx_regions.builder import RULES
-from stillflow.runtime.engines import assign, choice, use
-from stillflow.runtime.engines.onnx_runtime import ENGINE
+from stillflow.runtime.engines import assign, choice, onnx_runtime, open_vino, use
 
 
 class Recorder:
@@ -24,7 +23,8 @@ class Recorder:
         self.problems: list[str] = []
 
     def problem(self, graph: Any, step: Any) -> str:
-        self.problems.append(ENGINE.problem(graph, step))
+        self.problems.append(onnx_runtime.ENGINE.problem(graph, step))
+        assert open_vino.ENGINE.problem(graph, step) == self.problems[-1]
         return self.problems[-1] or "taken"
 
 

@@ -127,7 +127,7 @@ def test_an_engine_that_is_not_installed_is_an_error_that_names_the_extra(engine
     assert choice.engines_of(use("auto")) is None
 
 
-@pytest.mark.parametrize(("name", "extra"), [("onnxruntime", "onnx")])
+@pytest.mark.parametrize(("name", "extra"), [("onnxruntime", "onnx"), ("openvino", "openvino")])
 def test_each_engine_names_its_extra(
     name: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from stillflow.runtime.engines.region import OnnxModel, OutOfBounds, Region, Unfit, onnx_converter
+from stillflow.runtime.engines.region import OnnxModel, Region, Unfit, check, onnx_converter
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
 
@@ -112,10 +112,3 @@ class OnnxFunction:
 def _torch_type(kind: Any) -> torch.dtype:
     found: torch.dtype = getattr(torch, kind.__name__.rstrip("_"))
     return found
-
-
-def check(guards: Sequence[Any], found: Sequence[Any]) -> None:
-    """Raise OutOfBounds if a guarded integer is out of its bounds."""
-    for guard, number in zip(guards, found, strict=True):
-        if not guard.lowest <= number <= guard.highest:
-            raise OutOfBounds(f"{int(number)} is not from {guard.lowest} to {guard.highest}")

@@ -50,6 +50,13 @@ class Guarded(NamedTuple):
     highest: int
 
 
+def check(guards: Sequence[Guarded], found: Sequence[Any]) -> None:
+    """Raise OutOfBounds if a guarded integer is out of its bounds."""
+    for guard, number in zip(guards, found, strict=True):
+        if not guard.lowest <= number <= guard.highest:
+            raise OutOfBounds(f"{int(number)} is not from {guard.lowest} to {guard.highest}")
+
+
 class OnnxModel(NamedTuple):
     """A region as an ONNX model.
 
