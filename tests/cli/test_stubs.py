@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import keyword
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import stillflow as tf
 from stillflow import cli
 from stillflow._namespace import public_names
 from stillflow.cli import stubs
+from stillflow.cli.stubbing import messages
 from stillflow.cli.stubbing.signatures import default_text, signature
 
 # Programs of TensorFlow 1.x with types that each run returns.
@@ -25,6 +27,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.contrib import rnn
+from tensorflow.core.framework import attr_value_pb2, node_def_pb2, types_pb2
+from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.framework import ops
 from typing_extensions import assert_type
 
@@ -37,6 +41,30 @@ assert_type(train, tf.Operation)
 assert_type(tf.global_variables_initializer(), tf.Operation)
 cell: rnn.RNNCell = rnn.LSTMCell(3)
 assert_type(ops.get_default_graph(), tf.Graph)
+assert_type(tf.raw_ops.Relu(features=[1.0]), tf.Tensor)
+assert_type(tf.raw_ops.Svd(input=[[1.0]]).s, tf.Tensor)
+assert_type(tf.raw_ops.ShapeN(input=[[1.0]]), list[tf.Tensor])
+assert_type(tf.raw_ops.NoOp(), tf.Operation)
+
+graph = tf.GraphDef.FromString(b"")
+assert_type(graph, tf.GraphDef)
+for node in graph.node:
+    assert_type(node, node_def_pb2.NodeDef)
+    assert_type(node.op, str)
+    assert_type(node.input[0], str)
+    assert_type(node.attr["T"], attr_value_pb2.AttrValue)
+    assert_type(node.attr["T"].type, int)
+config = tf.ConfigProto(allow_soft_placement=True, device_count={"GPU": np.int64(0)})
+config.gpu_options.allow_growth = True
+config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+assert_type(config.gpu_options, config_pb2.GPUOptions)
+values = tf.train.Feature(int64_list=tf.train.Int64List(value=[np.int64(1)]))
+example = tf.train.Example(features=tf.train.Features(feature={"x": values}))
+assert_type(example.features.feature["x"].int64_list.value[0], int)
+assert_type(example.SerializeToString(), bytes)
+assert_type(tf.Summary(value=[tf.Summary.Value(tag="loss")]).value[0].tag, str)
+assert_type(types_pb2.DT_FLOAT, int)
+assert_type(types_pb2.DataType.Name(1), str)
 with tf.Session() as session:
     assert_type(session, tf.Session)
     session.run(train)
@@ -74,10 +102,10 @@ class Stub:
                     if alias.name == "*":
                         self.stars.append(node.module)
                     else:
-                        self.imported[alias.asname] = (node.module, alias.name)
+                        self.imported[alias.asname or alias.name] = (node.module, alias.name)
             elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
                 self.defined.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.Assign):
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
                 self.imported[node.targets[0].id] = (module, node.value.id)
             elif isinstance(node, ast.AnnAssign):
                 self.defined.setdefault(node.target.id, []).append(node)
@@ -186,7 +214,8 @@ def test_methods_of_classes_are_those_of_run_time(written: Path) -> None:
         ("tensorflow.python.ops.array_ops", "concat", ast.FunctionDef),
         ("tensorflow.contrib.slim", "conv2d", ast.FunctionDef),
         ("tensorflow.compat.v1.keras.layers", "Dense", ast.ClassDef),
-        ("tensorflow.core.framework.graph_pb2", "__getattr__", ast.FunctionDef),
+        ("tensorflow.core.framework.graph_pb2", "GraphDef", ast.ClassDef),
+        ("tensorflow.core.framework.types_pb2", "DT_FLOAT", ast.AnnAssign),
     ],
 )
 def test_modules_below_the_public_ones_are_found(
@@ -194,6 +223,40 @@ def test_modules_below_the_public_ones_are_found(
 ) -> None:
     (node, *_) = stub(written, module).find(name)
     assert isinstance(node, kind)
+
+
+def methods_of_messages(written: Path) -> set[str]:
+    (base,) = stub(written, messages.PROTOBUF).find("Message")
+    methods = {x.name for x in base.body if isinstance(x, ast.FunctionDef)}
+    return methods | {"DESCRIPTOR", "Extensions"}  # no message has extensions
+
+
+def test_messages_have_the_fields_of_run_time(written: Path) -> None:
+    compared = 0
+    for module, contents in messages.files().items():
+        for name, value in contents.items():
+            if messages.is_message(value):
+                (node,) = stub(written, module).find(name)
+                held = {
+                    x.target.id if isinstance(x, ast.AnnAssign) else x.name
+                    for x in node.body
+                    if isinstance(x, (ast.AnnAssign, ast.FunctionDef, ast.ClassDef))
+                }
+                maps = {x.name for x in value.DESCRIPTOR.nested_types if x.GetOptions().map_entry}
+                shown = {x for x in dir(value) if not x.startswith("_")} - maps
+                shown = {x for x in shown if not x.endswith("_FIELD_NUMBER")}
+                missing = shown - held - methods_of_messages(written)
+                assert not {x for x in missing if not keyword.iskeyword(x)}, (module, name)
+                compared += 1
+    assert compared > 300
+
+
+def test_the_base_of_messages_has_the_methods_of_run_time(written: Path) -> None:
+    (base,) = stub(written, messages.PROTOBUF).find("Message")
+    methods = {x.name for x in base.body if isinstance(x, ast.FunctionDef)}
+    assert {
+        x for x in dir(tf.GraphDef) if x[0].isupper() and callable(getattr(tf.GraphDef, x))
+    } <= (methods)
 
 
 def test_a_run_returns_the_structure_of_its_fetches(written: Path) -> None:
@@ -238,3 +301,21 @@ def test_stubs_replace_earlier_ones(tmp_path: Path) -> None:
     stubs._write({"tensorflow/__init__.pyi": stubs._SIGN}, tmp_path / "tensorflow")
     assert [x.name for x in (tmp_path / "tensorflow").iterdir()] == ["__init__.pyi"]
     assert [x.name for x in tmp_path.iterdir()] == ["tensorflow"]
+
+
+def test_an_installed_package_of_stubs_is_named_as_checkers_expect(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    texts = {
+        file.relative_to(written).as_posix(): file.read_text(encoding="utf-8")
+        for file in (written / "tensorflow" / "raw_ops").rglob("*.pyi")
+    }
+    texts["tensorflow/__init__.pyi"] = f"{stubs._SIGN}\nclass Tensor: ...\n"
+    monkeypatch.setattr("stillflow.cli.stubbing.modules.Stubs.files", lambda self: texts)
+    monkeypatch.setattr("stillflow.cli.stubs.sysconfig.get_path", lambda name: str(tmp_path))
+    assert cli.main(["stubs", "--installed"]) == 0
+    package = tmp_path / "tensorflow-stubs"
+    assert f"{len(texts)} stub files in {package}" in capsys.readouterr().out
+    assert (package / "raw_ops" / "__init__.pyi").is_file()
+    assert cli.main(["stubs", "--installed"]) == 0  # replaces its own
+    assert [x.name for x in tmp_path.iterdir()] == ["tensorflow-stubs"]

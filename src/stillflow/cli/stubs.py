@@ -1,7 +1,8 @@
 """Write stub files of `tensorflow`, from which editors and type checkers learn its API.
 
 Pyright and Pylance read the folder `typings` of a project; mypy reads it with `mypy_path = typings`
-in its configuration or MYPYPATH in its environment.
+in its configuration or MYPYPATH in its environment. `--installed` writes the package of stubs
+`tensorflow-stubs` (PEP 561) among the installed packages, where all of them look unasked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import os
 import shutil
 import sys
+import sysconfig
 import tempfile
 import warnings
 from pathlib import Path
@@ -18,7 +20,7 @@ _SIGN = "# Written by `python -m stillflow stubs`."
 
 
 def main(arguments: list[str]) -> int:
-    """Write the folder `tensorflow` of stubs; returns the exit status."""
+    """Write the folder of stubs; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m stillflow stubs",
         description=__doc__,
@@ -28,7 +30,14 @@ def main(arguments: list[str]) -> int:
         "--out", default="typings", metavar="FOLDER",
         help="the folder in which the package `tensorflow` of stubs is put (default: typings)",
     )  # fmt: skip
-    target = Path(parser.parse_args(arguments).out, "tensorflow")
+    parser.add_argument(
+        "--installed", action="store_true",
+        help="write `tensorflow-stubs` into the site-packages of this Python instead",
+    )  # fmt: skip
+    options = parser.parse_args(arguments)
+    target = Path(options.out, "tensorflow")
+    if options.installed:
+        target = Path(sysconfig.get_path("purelib"), "tensorflow-stubs")
     if problem := _in_the_way(target):
         print(f"stubs: {problem}", file=sys.stderr)
         return 1
@@ -66,4 +75,4 @@ def _write(files: dict[str, str], target: Path) -> None:
             file.write_text(text, encoding="utf-8")
         if target.exists():
             shutil.rmtree(target)
-        os.replace(Path(folder, target.name), target)
+        os.replace(Path(folder, "tensorflow"), target)

@@ -46,13 +46,15 @@ class Annotations:
 
     Args:
       public: the public name of each class, by its identity.
+      messages: where each message is defined, by its full name.
 
     Attributes:
       imports: the import statements that the rendered texts need.
     """
 
-    def __init__(self, public: dict[int, str]) -> None:
+    def __init__(self, public: dict[int, str], messages: dict[str, str]) -> None:
         self.public = public
+        self.messages = messages
         self.imports = {"import typing as _t"}
 
     def returned(self, annotation: Any, module: str) -> str:
@@ -80,6 +82,22 @@ class Annotations:
         """Return the text of a builtin, which no public name of the same spelling hides."""
         self.imports.add("import builtins as _b")
         return f"_b.{name}"
+
+    def message(self, full_name: str) -> str:
+        """Return the text of a message of protobuf, Any for those of other packages."""
+        home = self.messages.get(full_name)
+        if home is None:
+            return _ANY
+        module, found, name = home.partition("_pb2.")
+        if not found:
+            return self._public(home)
+        alias = f"_{module.removeprefix('tensorflow.').replace('.', '_')}_pb2"
+        self.imports.add(f"import {module}_pb2 as {alias}")
+        return f"{alias}.{name}"
+
+    def _public(self, name: str) -> str:
+        self.imports.add("import tensorflow as _tf")
+        return name.replace("tensorflow.", "_tf.", 1)
 
     def _text(self, annotation: Any, module: str, parameter: bool) -> str:
         if annotation is inspect.Parameter.empty:
@@ -110,12 +128,13 @@ class Annotations:
     def _subscript(self, node: ast.Subscript, module: str, parameter: bool) -> str:
         base = self._node(node.value, module, parameter)
         if base.endswith(".Literal"):
-            return f"{base}[{ast.unparse(node.slice)}]"
+            values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            return f"{base}[{', '.join(map(ast.unparse, values))}]"
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return self._generic(base, [self._node(x, module, parameter) for x in items])
 
     def _generic(self, base: str, items: list[str]) -> str:
-        if base == _ANY or base.startswith("_tf."):
+        if base == _ANY or base.startswith("_tf.") or base.endswith("]"):
             return base
         if base.endswith(".Optional"):
             return _ANY if items[0] == _ANY else f"{items[0]} | None"
@@ -157,10 +176,11 @@ class Annotations:
             name = self.public[id(kind)]
             if parameter and name.rpartition(".")[2] in _CONVERTIBLE:
                 return _ANY
-            self.imports.add("import tensorflow as _tf")
-            return name.replace("tensorflow.", "_tf.", 1)
+            return self._public(name)
         module, name = kind.__module__, kind.__qualname__
         if module == "builtins":
+            if not hasattr(builtins, name):  # modules, frames, code
+                return self._of_types(kind)
             text = self.builtin(name)
             return text if not parameter or kind in (str, bytes, type, object) else _ANY
         if parameter and name != "Callable":
@@ -175,6 +195,14 @@ class Annotations:
             self.imports.add(f"import {module} as {alias}")
             return f"{alias}.{name}"
         return self._of_base(kind, parameter)
+
+    def _of_types(self, kind: type) -> str:
+        """Return a type of the interpreter by its name in the module `types`."""
+        found = [name for name, value in vars(types).items() if value is kind]
+        if not found:
+            return _ANY
+        self.imports.add("import types as _types")
+        return f"_types.{found[0]}"
 
     def _of_base(self, kind: type, parameter: bool) -> str:
         """Return the nearest public class of one that is not public."""

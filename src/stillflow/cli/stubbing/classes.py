@@ -6,12 +6,12 @@ import ast
 import enum
 import functools
 import inspect
-import keyword
 import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from stillflow.cli.stubbing.annotations import Annotations, source_of
+from stillflow.cli.stubbing.messages import is_message, message_text
 from stillflow.cli.stubbing.signatures import (
     doc_literal,
     docstring_text,
@@ -28,14 +28,12 @@ _SILENT = {
     "__reduce_ex__", "__repr__", "__setstate__", "__sizeof__", "__str__", "__subclasshook__",
     "__instancecheck__", "__subclasscheck__", "__hash__",
 }  # fmt: skip
-# Numbers of the types of protobuf's fields; all others are integers.
-_SCALARS = {1: "float", 2: "float", 8: "bool", 9: "str", 12: "bytes"}
 
 
 def class_text(name: str, kind: type, types: Annotations) -> str:
     """Return the definition of a class in a stub."""
-    if hasattr(kind, "DESCRIPTOR") and hasattr(kind, "SerializeToString"):
-        return _message_text(name, kind, types)
+    if is_message(kind):
+        return message_text(name, kind, types)
     if issubclass(kind, enum.Enum):
         types.imports.add("import enum as _enum")
         body = "".join(f"{member} = ...\n" for member in kind.__members__)
@@ -188,36 +186,6 @@ def _assigned(module: str, qualname: str) -> Iterator[str]:
             is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
             if is_self and not node.attr.startswith("_"):
                 yield node.attr
-
-
-def _message_text(name: str, kind: Any, types: Annotations) -> str:
-    """Return the definition of a protobuf message: its fields, enums, and a message's methods."""
-    lines, given = [], []
-    for field in (x for x in kind.DESCRIPTOR.fields if not keyword.iskeyword(x.name)):
-        given.append(f"{field.name}: _t.Any = ...")
-        lines.append(f"{field.name}: {_field_type(field, types)}\n")
-    for value in (v for e in kind.DESCRIPTOR.enum_types for v in e.values):
-        lines.append(f"{value.name}: {types.builtin('int')}\n")
-    for inner in [*kind.DESCRIPTOR.enum_types, *kind.DESCRIPTOR.nested_types]:
-        lines.append(f"{inner.name}: _t.Any\n")
-    arguments = f", *, {', '.join(given)}" if given else ""
-    lines.append(f"def __init__(self{arguments}) -> None: ...\n")
-    for method in sorted(x for x in dir(kind) if x[0].isupper() and callable(getattr(kind, x))):
-        if method.isupper() or isinstance(getattr(kind, method), type):
-            continue
-        decorator = f"@{types.builtin('staticmethod')}\n" if method == "FromString" else ""
-        first = "" if decorator else "self, "
-        lines.append(
-            f"{decorator}def {method}({first}*args: _t.Any, **kwargs: _t.Any) -> _t.Any: ...\n"
-        )
-    lines.append("DESCRIPTOR: _t.Any\n")
-    return _with_body(name, [], kind, "".join(lines))
-
-
-def _field_type(field: Any, types: Annotations) -> str:
-    if field.is_repeated or field.message_type is not None:
-        return "_t.Any"
-    return types.builtin(_SCALARS.get(field.type, "int"))
 
 
 def value_text(name: str, value: Any, types: Annotations) -> str:

@@ -10,12 +10,15 @@ import importlib
 import inspect
 import keyword
 import types as kinds
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+
 from stillflow import _namespace
 from stillflow._home import is_our_module
+from stillflow.cli.stubbing import messages
 from stillflow.cli.stubbing.annotations import Annotations
 from stillflow.cli.stubbing.classes import class_text, value_text
 from stillflow.cli.stubbing.signatures import function_text
@@ -25,7 +28,7 @@ from stillflow.facade.lookup import resolve
 HEADER = """\
 # Written by `python -m stillflow stubs`.
 # mypy: ignore-errors
-# pyright: basic
+# pyright: basic, reportSelfClsParameterName=false
 """
 _OPEN = "def __getattr__(name: str) -> _t.Any: ...\n"
 _ROOT = "tensorflow"
@@ -52,6 +55,7 @@ class Stubs:
                     self.homes[id(value)] = names.join(_full(space), name)
                     if inspect.isclass(value):
                         self.classes[id(value)] = self.homes[id(value)]
+        self.messages = messages.homes(self.classes)
 
     def files(self) -> dict[str, str]:
         """Return the text of each stub file, by its path below the folder of stubs."""
@@ -61,6 +65,9 @@ class Stubs:
             texts.setdefault(_full(alias), "".join(
                 f"from {_full(meant)} import {x}\n" for x in ("*", *(f"{x} as {x}" for x in hidden))
             ))  # fmt: skip
+        texts[messages.PROTOBUF] = messages.RUNTIME
+        for module, contents in messages.files().items():
+            texts[module] = self._protos(module, contents)
         for module in [*names.internal_modules(), *internal.MODULES, *internal.OBJECTS]:
             module = f"{_ROOT}.{module}" if not module.startswith(_ROOT) else module
             if module not in texts:
@@ -71,7 +78,7 @@ class Stubs:
         return {_path(module): f"{HEADER}{text}" for module, text in texts.items()}
 
     def _namespace(self, space: str) -> str:
-        lines, types = [], Annotations(self.classes)
+        lines, types = [], Annotations(self.classes, self.messages)
         for name in sorted(_inside(space, self.values)):
             lines.append(f"from {_full(space)} import {name} as {name}\n")
         for name, value in sorted(self.values[space].items()):
@@ -95,12 +102,34 @@ class Stubs:
             value_text(name, value, types)
         )  # fmt: skip
 
+    def _all(self, space: str, but: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the imports of all names of a namespace but some that a module defines itself."""
+        if not but.keys() & self.values[space].keys():
+            yield f"from {_full(space)} import *\n"
+            return
+        for name in {**dict.fromkeys(sorted(_inside(space, self.values))), **self.values[space]}:
+            if name not in but:
+                yield f"from {_full(space)} import {name} as {name}\n"
+
+    def _protos(self, module: str, contents: Mapping[str, Any]) -> str:
+        """Return the stub of a file of messages."""
+        lines, types = [], Annotations(self.classes, self.messages)
+        for name, value in contents.items():
+            if messages.is_message(value):
+                lines.append(self._member(module, name, value, types))
+            elif isinstance(value, int):
+                lines.append(f"{name}: {types.builtin('int')}\n")
+            elif isinstance(value, EnumTypeWrapper):
+                lines.append(messages.enum_text(name, (), types))
+            else:
+                lines.append(f"{name}: _t.Any\n")
+        return "".join([*(f"{x}\n" for x in sorted(types.imports)), *lines])
+
     def _internal(self, module: str) -> str:
         """Return the stub of an internal module; names that no table has are of any type."""
-        types = Annotations(self.classes)
+        types = Annotations(self.classes, self.messages)
         entry = names.internal_module(module) or names.InternalModule()
         spaces = [x for x in (*entry.spaces, entry.alias) if x in self.values]
-        lines = [f"from {_full(space)} import *\n" for space in spaces if space is not None]
         found = {name: resolve(public) for name, public in entry.names.items()}
         if module in internal.MODULES:
             found.update(_own(internal.MODULES[module]))
@@ -110,9 +139,12 @@ class Stubs:
             path, _, attribute = target.partition(":")
             if attribute and name != "*":
                 found[name] = getattr(_imported(path), attribute, None)
-        for name, value in sorted(found.items()):
-            if _is_name(name) and (_is_defined(value) or id(value) in self.homes):
-                lines.append(self._member(module, name, value, types))
+        own = {
+            name: value for name, value in sorted(found.items())
+            if _is_name(name) and (_is_defined(value) or id(value) in self.homes)
+        }  # fmt: skip
+        lines = [text for space in spaces if space is not None for text in self._all(space, own)]
+        lines += [self._member(module, name, value, types) for name, value in own.items()]
         return "".join([*(f"{x}\n" for x in sorted(types.imports)), *lines, _OPEN])
 
 

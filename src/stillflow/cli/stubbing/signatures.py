@@ -14,6 +14,10 @@ from typing import Any
 
 from stillflow._home import is_our_module
 from stillflow.cli.stubbing.annotations import Annotations, source_of
+from stillflow.graph.card import find
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.signature import Signature
+from stillflow.ops import raw_ops
 
 _PLAIN = (type(None), bool, int, float, str, bytes)
 _ANYTHING = [Parameter("args", Parameter.VAR_POSITIONAL),
@@ -65,7 +69,23 @@ def function_text(name: str, function: Any, types: Annotations, decorators: str 
         parameters = list(_ANYTHING)
     text = parameters_text(parameters, module, types)
     doc = docstring_text(function)
-    return f"{decorators}def {name}({text}) -> {_returned(function, module, types)}:{doc}\n"
+    if module == raw_ops.__name__ and (card := find(name)) is not None:
+        before, returned = _outputs(card.signature, types)
+    else:
+        before, returned = "", _returned(name, function, module, types)
+    return f"{before}{decorators}def {name}({text}) -> {returned}:{doc}\n"
+
+
+def _outputs(op: Signature, types: Annotations) -> tuple[str, str]:
+    """Return the type of an operation's outputs, after the definitions that it needs."""
+    tensor = types.returned(Tensor, "")
+    texts = [f"{types.builtin('list')}[{tensor}]" if x.is_list else tensor for x in op.outputs]
+    if len(texts) < 2:
+        return "", texts[0] if texts else types.returned(Operation, "")
+    if any(keyword.iskeyword(x.name) for x in op.outputs):
+        return "", f"{types.builtin('tuple')}[{', '.join(texts)}]"
+    fields = [f"    {x.name}: {text}\n" for x, text in zip(op.outputs, texts, strict=True)]
+    return f"class _{op.name}(_t.NamedTuple):\n{''.join(fields)}", f"_{op.name}"
 
 
 def docstring_text(value: Any) -> str:
@@ -93,7 +113,9 @@ def module_of(function: Any) -> str:
     return str(names.get("__name__") or getattr(function, "__module__", "") or "")
 
 
-def _returned(function: Any, module: str, types: Annotations) -> str:
+def _returned(name: str, function: Any, module: str, types: Annotations) -> str:
+    if name == "__init__":
+        return "None"
     try:
         annotation = inspect.signature(function).return_annotation
     except (TypeError, ValueError):
