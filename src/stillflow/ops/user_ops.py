@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from stillflow.graph.card import op
@@ -11,7 +9,7 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 fact_op = op("Fact() -> fact: string")
 
@@ -27,7 +25,7 @@ def fact_kernel(node: Node) -> Kernel:
 
 
 @fact_op.samples
-def fact_samples() -> Iterator[Sample]:
+def fact_samples() -> Samples:
     yield Sample()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 xla_cluster_output_op = op("XlaClusterOutput(input: T) -> outputs: T; T: type", view=True)
 
@@ -34,5 +33,5 @@ def xla_cluster_output_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @xla_cluster_output_op.samples
-def xla_cluster_output_samples() -> Iterator[Any]:
+def xla_cluster_output_samples() -> Samples:
     yield Sample(np.arange(3.0, dtype=np.float32), grad=False)

@@ -1,12 +1,13 @@
 """Operations that exist for tests of graphs only, `tensorflow.python.framework.test_ops`.
 
 TensorFlow keeps them in a library of its own that its tests load; here they are registered when
-this module is imported. Most have a signature and nothing else.
+this module is imported. Most have a signature, in `test_ops.txt`, and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from stillflow import errors
@@ -16,122 +17,14 @@ from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops import raw_ops
 
-_SIGNATURES = """
-A() -> out: float
-B() -> out: float
-Foo1(a: float, b: int32, c: int32) -> (d: float, e: int32)
-Foo2(a: float, b: string, c: string) -> (d: float, e: int32)
-Foo3(a: float, b: string, c: float) -> (d: float, e: int32)
-CopyOp(a: T) -> b: T; T: type
-None()
-IntOutput() -> a: int32
-Int64Output() -> out: int64
-RefOutput() -> a: &int32
-FloatOutput() -> a: float
-TwoFloatOutputs() -> (a: float, b: float)
-FiveFloatOutputs() -> (a: float, b: float, c: float, d: float, e: float)
-RefOutputFloatOutput() -> (a: &float, b: float)
-RefInputFloatInput(a: &float, b: float)
-IntInput(a: int32)
-IntInputIntOutput(a: int32) -> b: int32
-FloatInput(a: float)
-TwoIntOutputs() -> (a: int32, b: int32)
-IntOutputFloatOutput() -> (a: int32, b: float)
-FloatOutputStringOutput() -> (a: float, b: string)
-TwoIntInputs(a: int32, b: int32)
-TwoFloatInputs(a: float, b: float)
-IntInputFloatInput(a: int32, b: float)
-RefInputIntInput(a: &int32, b: int32)
-TwoFloatInputsFloatOutput(a: float, b: float) -> c: float
-TwoFloatInputsIntOutput(a: float, b: float) -> c: int32
-RefInputFloatInputIntOutput(a: &float, b: float) -> c: int32
-ListInput(a: N*T); N: int >= 1; T: type
-ListOutput() -> a: [T]; T: list(type) >= 1
-Unary(a: T) -> b: T; T: type
-OpWithDefaultAttr() -> a: int32; default_float: float = 123.0
-OpWithFutureDefaultAttr()
-IntAttr() -> out: int64; foo: int = 1
-StringListAttr(); a: list(string); b: string
-DefaultAttrs(); string_val: string = "abc"; string_list_val: list(string) = ["abc", ""]; \
-int_val: int = 123; int_list_val: list(int) = [1, 2, 3]; float_val: float = 10.0; \
-float_list_val: list(float) = [10.0]; bool_val: bool = true; \
-bool_list_val: list(bool) = [true, false]; type_val: type = int32; \
-type_list_val: list(type) = [int32, float]; shape_val: shape = [2, 1]; \
-shape_list_val: list(shape) = [[], [1]]; tensor_val: tensor = int32 1; \
-tensor_list_val: list(tensor) = [int32 1]
-FuncAttr(); f: func
-FuncListAttr(); f: list(func)
-Simple(a: int32) -> out: float
-OutT() -> a: T; T: type
-ReservedInput(input: int32)
-Polymorphic(a: T) -> out: T; T: type
-PolymorphicOut() -> out: T; T: type
-PolymorphicDefaultOut() -> out: T; T: type = string
-Binary(a: T, b: T) -> out: T; T: type
-Restrict(a: T) -> out: T; T: {string, bool}
-TypeList(a: [T]); T: list(type) >= 0
-TypeListTwice(a: [T], b: [T]); T: list(type) >= 0
-OutTypeList() -> out: [T]; T: list(type) >= 0
-TypeListRestrict(a: [T]); T: list({string, bool})
-OutTypeListRestrict() -> out: [t]; t: list({string, bool})
-Attr(); a: int
-AttrFloat(); a: float
-AttrBool(); a: bool
-AttrBoolList(); a: list(bool)
-AttrMin(); a: int >= 5
-AttrListMin(); a: list(int) >= 2
-AttrEnum(); a: {"apples", "oranges"}
-AttrEnumList(); a: list({"apples", "oranges"})
-AttrShape(); a: shape
-AttrShapeList(); a: list(shape)
-AttrPartialShape(); a: shape
-AttrPartialShapeList(); a: list(shape)
-AttrDefault(); a: string = "banana"
-AttrListDefault(); a: list(int) = [5, 15]
-AttrEmptyListDefault(); a: list(float) = []
-ReservedAttr(); range: int
-AttrTypeDefault(a: T); T: type = int32
-AttrListTypeDefault(a: N*T, b: N*T); T: type = int32; N: int
-NIntsIn(a: N*int32); N: int >= 2
-NPolymorphicIn(a: N*T); T: type; N: int >= 2
-NPolymorphicRestrictIn(a: N*T); T: {string, bool}; N: int >= 2
-NInTwice(a: N*int32, b: N*string); N: int >= 0
-NInPolymorphicTwice(a: N*T, b: N*T); T: type; N: int >= 0
-NInTwoTypeVariables(a: N*S, b: N*T); S: type; T: type; N: int >= 0
-InPolymorphicTwice(a: N*T, b: M*T); T: type; N: int >= 0; M: int >= 0
-NIntsOut() -> a: N*int32; N: int >= 2
-NIntsOutDefault() -> a: N*int32; N: int >= 2 = 3
-NPolymorphicOut() -> a: N*T; T: type; N: int >= 2
-NPolymorphicOutDefault() -> a: N*T; T: type = bool; N: int >= 2 = 2
-NPolymorphicRestrictOut() -> a: N*T; T: {string, bool}; N: int >= 2
-RefIn(a: &T); T: type
-TwoRefsIn(a: &T, b: &T); T: type
-RefOut() -> a: &T; T: type
-SimpleStruct() -> a: n_a*int32; n_a: int >= 0
-MixedStruct() -> (a: n_a*int32, b: float); n_a: int >= 0
-ComplexStruct() -> (a: n_a*int32, b: n_b*int64, c: [t_c]); n_a: int >= 0; n_b: int >= 0; \
-t_c: list(type) >= 0
-TestStringOutput(input: float) -> (output1: float, output2: string)
-TestAttr() -> out: T; T: {float, double}
-KernelLabel() -> result: string
-KernelLabelRequired(input: int32) -> result: string
-GraphDefVersion() -> version: int32; flags: stateful
-RequiresOlderGraphVersion() -> version: int32; flags: stateful
-Old()
-StubResourceHandleOp() -> resource: resource; container: string = ""; shared_name: string = ""; \
-flags: stateful
-ResourceInitializedOp(resource: resource) -> initialized: bool
-ResourceCreateOp(resource: resource)
-ResourceUsingOp(resource: resource)
-DevicePlacementOp() -> device: string; flags: stateful
-"""
+_SIGNATURES = Path(__file__).with_name("test_ops.txt").read_text(encoding="utf-8")
 
 _cards = register_library(
     Card(
         line,
         effect="state" if "resource: resource" in line else None,
     )
-    for line in _SIGNATURES.strip().splitlines()
+    for line in _SIGNATURES.splitlines()
 )
 _LABELS = ("default", "overload_1", "overload_2")
 

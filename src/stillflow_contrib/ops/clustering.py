@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.range_samplers import Words
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # How many distances are held at once.
 _DISTANCES = 1 << 24
@@ -96,7 +95,7 @@ def _nearest(points: Any, centers: Any, norms: Any, count: int) -> tuple[Any, An
 
 
 @nearest_neighbors_op.samples
-def nearest_neighbors_samples() -> Iterator[Any]:
+def nearest_neighbors_samples() -> Samples:
     points = np.array([[0, 0], [1, 2], [5, 5]], np.float32)
     centers = np.array([[1, 1], [4, 4]], np.float32)
     yield Sample(points, centers, np.int64(1))
@@ -173,7 +172,7 @@ def _draw(sums: np.ndarray | None, chosen: list[int], count: int, words: Words) 
 
 
 @kmeans_plus_plus_initialization_op.samples
-def kmeans_plus_plus_initialization_samples() -> Iterator[Any]:
+def kmeans_plus_plus_initialization_samples() -> Samples:
     points = np.array([[0, 0], [1, 2], [5, 5], [9, 1]], np.float32)
     one, seed, no = np.int64(1), np.int64(7), np.int64(0)
     yield Sample(points, np.int64(3), seed, np.int64(2))
@@ -221,7 +220,7 @@ def kmc2_chain_initialization_kernel(node: Node) -> Kernel:
 
 
 @kmc2_chain_initialization_op.samples
-def kmc2_chain_initialization_samples() -> Iterator[Any]:
+def kmc2_chain_initialization_samples() -> Samples:
     yield Sample(np.array([1, 4, 0, 2], np.float32), np.int64(5))
     yield Bad(np.zeros(0, np.float32), np.int64(5), match="distances_tensor.size")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow_contrib.ops.clustering import check_rank
 
 # How many numbers are held at once besides arguments and results.
@@ -132,7 +131,7 @@ _NONE = np.zeros(0, np.float32)
 
 
 @wals_compute_partial_lhs_and_rhs_op.samples
-def wals_compute_partial_lhs_and_rhs_samples() -> Iterator[Any]:
+def wals_compute_partial_lhs_and_rhs_samples() -> Samples:
     values, by_row, by_column = (
         np.array([1, 2, 3], np.float32),
         np.array([1, 0.5], np.float32),
@@ -210,7 +209,7 @@ def masked_matmul_kernel(node: Node) -> Kernel:
 
 
 @masked_matmul_op.samples
-def masked_matmul_samples() -> Iterator[Any]:
+def masked_matmul_samples() -> Samples:
     no, yes = np.bool_(False), np.bool_(True)
     yield Sample(_FACTORS, _FACTORS.T.copy(), _PLACES, no, no, grad=False)
     yield Sample(_FACTORS, _FACTORS + 1, _PLACES, no, yes, grad=False)

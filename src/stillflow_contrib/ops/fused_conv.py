@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import check_depths
 from stillflow.ops.nn.convolution import Slide, convolution
 from stillflow.ops.quantization.linear import quantized
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 fused_conv2d_bias_activation_op = op(
     """
@@ -150,7 +150,7 @@ _SIDE = np.zeros(0, np.float32)
 
 
 @fused_conv2d_bias_activation_op.samples
-def fused_conv2d_bias_activation_samples() -> Iterator[Any]:
+def fused_conv2d_bias_activation_samples() -> Samples:
     image, filter = quantized(dtypes.qint8, 1, 4, 4, 3), quantized(dtypes.qint8, 2, 2, 3, 2)
     bias, none, moved = np.array([3, -5], np.float32), quantized(dtypes.qint8, 0), [1, 1, 1, 1]
     yield Sample(image, filter, bias, none, *_SCALES, strides=moved, padding="SAME")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 gather_tree_op = op("""
     GatherTree(step_ids: T, parent_ids: T, max_sequence_lengths: int32, end_token: T) -> beams: T
@@ -65,7 +64,7 @@ def _follow(ids: np.ndarray, parents: np.ndarray, lengths: np.ndarray, end: int)
 
 
 @gather_tree_op.samples
-def gather_tree_samples() -> Iterator[Any]:
+def gather_tree_samples() -> Samples:
     ids = np.array([[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]], np.int32)
     parents = np.array([[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]]], np.int32)
     yield Sample(ids, parents, np.array([3], np.int32), np.int32(10))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from stillflow.graph.dtypes import DType, int64
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.numbers import integer_parser, parse_float, plain_numbers
 
 decode_libsvm_op = op(
@@ -123,7 +123,7 @@ _LINES = np.array([[b"1 1:3.5 4:2", b" 0\t"], [b"-2 0:1e2", b"7 2:-1 2:inf 3:.5"
 
 
 @decode_libsvm_op.samples
-def decode_libsvm_samples() -> Iterator[Any]:
+def decode_libsvm_samples() -> Samples:
     yield Sample(np.array([b"3 1:4 2:5", b"4 0:6"], object), num_features=3)
     yield Sample(_LINES, num_features=5)
     yield Bad(_LINES, num_features=0, match="less than minimum 1")

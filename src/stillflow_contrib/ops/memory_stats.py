@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from stillflow.errors import invalid_argument
 from stillflow.graph.card import op
 from stillflow.graph.export import export
@@ -12,7 +9,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 # TensorFlow's limit of the processor's memory.
 _NO_LIMIT = -1
@@ -63,7 +60,7 @@ def bytes_limit_kernel(node: Node) -> Kernel:
 
 
 @bytes_limit_op.samples
-def bytes_limit_samples() -> Iterator[Any]:
+def bytes_limit_samples() -> Samples:
     yield Sample()
 
 

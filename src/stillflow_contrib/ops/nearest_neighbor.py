@@ -17,7 +17,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 hyperplane_lsh_probes_op = op(
     """
@@ -190,7 +190,7 @@ _PRODUCTS = np.array([[1.2, 0.5, -0.9, -1.0], [2.0, -3.0, 1.0, -1.5]])
 
 
 @hyperplane_lsh_probes_op.samples
-def hyperplane_lsh_probes_samples() -> Iterator[Any]:
+def hyperplane_lsh_probes_samples() -> Samples:
     two, four, five = np.int32(2), np.int32(4), np.int32(5)
     yield Sample(_PRODUCTS, two, two, four, grad=False)
     yield Sample(_PRODUCTS.astype(np.float32), two, two, np.int32(8), grad=False)

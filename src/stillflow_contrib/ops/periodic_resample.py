@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import as_signed
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = (
     "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
@@ -151,7 +151,7 @@ _VALUES = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 @periodic_resample_op.samples
-def periodic_resample_samples() -> Iterator[Any]:
+def periodic_resample_samples() -> Samples:
     # Gradients need the static shape of the input; a golden has them.
     yield Sample(_VALUES[0], shape=[6, None], grad=False)
     yield Sample(_VALUES, shape=[4, None, 4], grad=False)
@@ -161,7 +161,7 @@ def periodic_resample_samples() -> Iterator[Any]:
 
 
 @periodic_resample_op_grad_op.samples
-def periodic_resample_op_grad_samples() -> Iterator[Any]:
+def periodic_resample_op_grad_samples() -> Samples:
     yield Sample(
         np.ones((6, 2), np.float32), original_shape=[3, 4], desired_shape=[6, None], grad=False
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.ops.kernels import moving
 from stillflow.ops.math import segment_kernels
 from stillflow.ops.math.kernels import ANY_NUMBER, no_kernel
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def _slices_in(indices: Dims) -> Dim:
@@ -96,7 +96,7 @@ def _extremes(node: Node, largest: bool) -> Callable[..., Any]:
 _ROWS = np.array([[1, 2], [40, 50], [700, 800], [1000, 2000]], np.float32)
 
 
-def _samples() -> Iterator[Any]:
+def _samples() -> Samples:
     # Only of these does TensorFlow say the shape right.
     axis = np.int64(0)
     yield Sample(

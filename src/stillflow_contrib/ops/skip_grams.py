@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import either
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.random.streams import OpStream, op_stream
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 skip_gram_generate_candidates_op = op(
     """
@@ -91,7 +90,7 @@ _WORDS = np.array([b"a", b"b", b"c", b"d"], object)
 
 
 @skip_gram_generate_candidates_op.samples
-def skip_gram_generate_candidates_samples() -> Iterator[Any]:
+def skip_gram_generate_candidates_samples() -> Samples:
     one, two, all_of_them = np.int32(1), np.int32(2), np.int32(-1)
     yield Sample(_WORDS, one, two, np.int32(0), all_of_them, np.bool_(False), seed=3, seed2=4)
     yield Sample(np.arange(5), one, two, one, two, np.bool_(True), seed=3, seed2=4, grad=False)

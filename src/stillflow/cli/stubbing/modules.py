@@ -65,7 +65,7 @@ class Stubs:
             texts.setdefault(_full(alias), "".join(
                 f"from {_full(meant)} import {x}\n" for x in ("*", *(f"{x} as {x}" for x in hidden))
             ))  # fmt: skip
-        texts[messages.PROTOBUF] = messages.RUNTIME
+        texts[messages.PROTOBUF] = messages.common_text()
         for module, contents in messages.files().items():
             texts[module] = self._protos(module, contents)
         for module in [*names.internal_modules(), *internal.MODULES, *internal.OBJECTS]:

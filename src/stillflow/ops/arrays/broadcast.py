@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -24,7 +24,7 @@ from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # ---- BroadcastTo
 
@@ -125,7 +125,7 @@ def broadcast_to_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @broadcast_to_op.samples
-def broadcast_to_samples() -> Iterator[Any]:
+def broadcast_to_samples() -> Samples:
     yield Sample(np.ones((2, 1), np.float32), [3, 2, 2], fixed=(1,))
     yield Sample(np.array(b"a", object), [2], fixed=(1,))
     yield Bad(np.ones((3,), np.float32), [2], match="equal|Incompatible shapes")
@@ -198,7 +198,7 @@ def broadcast_args_kernel(node: Node) -> Kernel:
 
 
 @broadcast_args_op.samples
-def broadcast_args_samples() -> Iterator[Any]:
+def broadcast_args_samples() -> Samples:
     yield Sample(np.array([2, 1]), np.array([3]))
     yield Bad(np.array([2]), np.array([3]), match="Incompatible shapes")
     yield Bad(np.array([2]), np.array([[3]]), match="must be rank 1|must be a vector")
@@ -255,7 +255,7 @@ def broadcast_gradient_args_kernel(node: Node) -> Kernel:
 
 
 @broadcast_gradient_args_op.samples
-def broadcast_gradient_args_samples() -> Iterator[Any]:
+def broadcast_gradient_args_samples() -> Samples:
     yield Sample(np.array([2, 1, 3]), np.array([4, 1]))
     yield Bad(np.array([2]), np.array([3]), match="Incompatible shapes")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # ---- ConcatV2, Concat
 
@@ -170,7 +170,7 @@ for _card in (concat_v2_op, concat_op):
 
 
 @concat_v2_op.samples
-def concat_v2_samples() -> Iterator[Any]:
+def concat_v2_samples() -> Samples:
     x, y = np.ones((2, 3), np.float32), np.zeros((2, 1), np.float32)
     yield Sample([x, y], -1, fixed=(2,))
     yield Sample([x, x], np.int64(0), fixed=(2,), grad=False)  # TF cannot, for such an axis
@@ -179,7 +179,7 @@ def concat_v2_samples() -> Iterator[Any]:
 
 
 @concat_op.samples
-def concat_samples() -> Iterator[Any]:
+def concat_samples() -> Samples:
     yield Sample(1, [np.ones((2, 3), np.float32), np.zeros((2, 1), np.float32)], fixed=(0,))
 
 
@@ -288,7 +288,7 @@ def concat_offset_kernel(node: Node) -> Kernel:
 
 
 @concat_offset_op.samples
-def concat_offset_samples() -> Iterator[Any]:
+def concat_offset_samples() -> Samples:
     shapes = [np.array([2, 2], np.int32), np.array([2, 3], np.int32)]
     yield Sample(np.int32(1), shapes)
     yield Bad(np.int32(0), shapes, match="All dimensions except 0 must match")
@@ -337,7 +337,7 @@ def parallel_concat_kernel(node: Node) -> Kernel:
 
 
 @parallel_concat_op.samples
-def parallel_concat_samples() -> Iterator[Any]:
+def parallel_concat_samples() -> Samples:
     x = np.ones((1, 3), np.float32)
     yield Sample([x, x], shape=TensorShape([2, 3]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -30,7 +30,7 @@ from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _LAST_INDEX = 2**31 - 1  # TensorFlow counts rows in 32 bits
 _LARGE = 1 << 24  # bytes
@@ -112,7 +112,7 @@ def dynamic_partition_gradient(node: Node, *grads: Any) -> Gradients:
 
 
 @dynamic_partition_op.samples
-def dynamic_partition_samples() -> Iterator[Any]:
+def dynamic_partition_samples() -> Samples:
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
     yield Sample(x, np.array([1, 0, 1, 1], np.int32), num_partitions=3)
     yield Sample(np.array([b"a", b"b"], object), np.array([1, 0], np.int32), num_partitions=2)
@@ -243,7 +243,7 @@ def stitch_gradient(node: Node, grad: Any) -> list[Tensor | None]:
     return [None] * count + [gather(grad, item) for item in indices]
 
 
-def _stitch_samples() -> Iterator[Any]:
+def _stitch_samples() -> Samples:
     first, second = np.array([2, 0], np.int32), np.array([[1], [2]], np.int32)
     x, y = np.ones((2, 3), np.float32), np.full((2, 1, 3), 2, np.float32)
     yield Sample([first, second], [x, y], fixed=(0,), grad=False)

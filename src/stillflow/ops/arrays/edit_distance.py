@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import is_sparse
 from stillflow.ops.kernels import ints
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 edit_distance_op = op(
     """
@@ -199,7 +199,7 @@ def edit_distance_kernel(node: Node) -> Kernel:
 
 
 @edit_distance_op.samples
-def edit_distance_samples() -> Iterator[Any]:
+def edit_distance_samples() -> Samples:
     guess = (np.array([[0, 0], [0, 1]]), np.array([b"a", b"b"], object), np.array([2, 2]))
     truth = (np.array([[0, 0], [1, 0]]), np.array([b"a", b"c"], object), np.array([2, 1]))
     yield Sample(*guess, *truth, fixed=(2, 5))

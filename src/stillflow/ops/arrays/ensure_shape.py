@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_shape import TensorShape, as_shape, shape_from_dims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 ensure_shape_op = op(
     "EnsureShape(input: T) -> output: T; shape: shape; T: type", view=True, asserts=True
@@ -58,7 +57,7 @@ def ensure_shape_gradient(node: Node, grad: Tensor) -> Tensor:
 
 
 @ensure_shape_op.samples
-def ensure_shape_samples() -> Iterator[Any]:
+def ensure_shape_samples() -> Samples:
     yield Sample(np.zeros((2, 3), np.float32), shape=TensorShape([None, 3]))
     yield Bad(np.zeros((2, 3), np.float32), shape=shape_from_dims((4,)), match="rank|expected")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import Any
@@ -31,7 +31,7 @@ from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import ints, is_handle, is_object, torch_type
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # Larger constants are made by an operation, so that graphs stay small.
 MAX_CONSTANT_ELEMENTS = 1000
@@ -111,7 +111,7 @@ def fill_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @fill_op.samples
-def fill_samples() -> Iterator[Any]:
+def fill_samples() -> Samples:
     yield Sample([2, 3], np.float32(1.5), fixed=(0,))
     yield Sample([0], np.array(b"a", object), fixed=(0,))
     yield Bad([-1], np.float32(1), match="must be >= 0")
@@ -203,13 +203,13 @@ for _card, _name in ((zeros_like_op, "zeros"), (ones_like_op, "ones")):
 
 
 @zeros_like_op.samples
-def zeros_like_samples() -> Iterator[Any]:
+def zeros_like_samples() -> Samples:
     yield Sample(np.ones((2, 3), np.float32))
     yield Sample(np.array([b"a"], object))
 
 
 @ones_like_op.samples
-def ones_like_samples() -> Iterator[Any]:
+def ones_like_samples() -> Samples:
     yield Sample(np.zeros((2, 3), np.float32))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.farmhash import fingerprints, row_fingerprints
 
 _BYTES = 8  # of a fingerprint
@@ -75,7 +74,7 @@ def fingerprint_kernel(node: Node) -> Kernel:
 
 
 @fingerprint_op.samples
-def fingerprint_samples() -> Iterator[Sample | Bad]:
+def fingerprint_samples() -> Samples:
     yield Sample(np.arange(12, dtype=np.int32).reshape(2, 6), b"farmhash64")
     yield Sample(np.array([b"a", b"bcd"], object), b"farmhash64")
     yield Sample(np.array([[b"a", b"bcd"], [b"", b"x" * 99]], object), b"farmhash64")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -37,7 +37,7 @@ from stillflow.ops.debugging.handle_types import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.kernels import is_handle, moving
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse import native_kernels
 
 # ---- Cards
@@ -406,14 +406,14 @@ def _with_offsets(
 
 
 @gather_op.samples
-def gather_samples() -> Iterator[Any]:
+def gather_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     yield Sample(x, np.array([[3, 0], [1, 1]], np.int32))
     yield Bad(x, np.array([1, 4]), match=r"indices\[1\] = 4 is not in \[0, 4\)")
 
 
 @gather_v2_op.samples
-def gather_v2_samples() -> Iterator[Any]:
+def gather_v2_samples() -> Samples:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     yield Sample(x, np.array([[1, 0]], np.int32), 0, fixed=(2,))
     yield Sample(x, np.array([3, 3, 0]), -1, fixed=(2,))

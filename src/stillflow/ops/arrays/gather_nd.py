@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -34,7 +33,7 @@ from stillflow.ops.arrays.stack import stack
 from stillflow.ops.debugging.handle_types import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import moving
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse import native_kernels
 
 gather_nd_op = op("""
@@ -163,7 +162,7 @@ def resource_gather_nd_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @gather_nd_op.samples
-def gather_nd_samples() -> Iterator[Any]:
+def gather_nd_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
     yield Sample(x, np.array([[1, 2], [0, 0]], np.int32))
     yield Sample(x, np.array([[[1], [0]]]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -19,7 +19,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.kernels import copied, ints, zeros
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _SIGNATURE = "(x: T, i: int32, v: T) -> y: T; T: type"
 inplace_update_op = op("InplaceUpdate" + _SIGNATURE)
@@ -66,7 +66,7 @@ def _kernel(how: str) -> Callable[[Node], Any]:
     return kernel
 
 
-def _samples() -> Iterator[Any]:
+def _samples() -> Samples:
     x, v = np.zeros((3, 2), np.float32), np.ones((2, 2), np.float32)
     yield Sample(x, np.array([2, 0], np.int32), v, grad=False)
     yield Sample(x[:, :0], np.array([1, 2], np.int32), v[:, :0], grad=False)
@@ -97,7 +97,7 @@ def empty_shape(node: Node) -> OutputDims:
 
 
 @empty_op.samples
-def empty_samples() -> Iterator[Any]:
+def empty_samples() -> Samples:
     yield Sample([2, 0, 3], dtype=dtypes.int16, init=True)
     yield Sample([2], dtype=dtypes.string, init=True)
     yield Bad([[2]], dtype=dtypes.float32, match="must be rank 1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import is_object, type_of
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 one_hot_op = op(
     """
@@ -129,7 +128,7 @@ def _mark_ones(indices: Any, depth: int, axis: int, dtype: Any) -> torch.Tensor:
 
 
 @one_hot_op.samples
-def one_hot_samples() -> Iterator[Any]:
+def one_hot_samples() -> Samples:
     indices = np.array([[0, 2], [-1, 1]], np.int32)
     yield Sample(indices, np.int32(3), np.float32(1), np.float32(0), fixed=(1,))
     yield Sample(indices, np.int32(3), np.int64(5), np.int64(-1), axis=1, fixed=(1,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from stillflow.ops.arrays.stack import stack
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import is_object, moving
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 Pairs = list[list[int]]
 
@@ -200,7 +200,7 @@ for _card in (pad_op, pad_v2_op):
 
 
 @pad_op.samples
-def pad_samples() -> Iterator[Any]:
+def pad_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, [[0, 1], [2, 0]], fixed=(1,))
     yield Sample(np.array([b"a"], object), [[1, 1]], fixed=(1,))
@@ -209,7 +209,7 @@ def pad_samples() -> Iterator[Any]:
 
 
 @pad_v2_op.samples
-def pad_v2_samples() -> Iterator[Any]:
+def pad_v2_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, [[0, 1], [2, 0]], np.float32(7), fixed=(1,), grad=False)
     yield Bad(x, [[0, 1], [2, 0]], np.array([7], np.float32), match="must be a scalar. Found: .1.")
@@ -306,7 +306,7 @@ mirror_pad_op.shape(pad_shape)
 
 
 @mirror_pad_op.samples
-def mirror_pad_samples() -> Iterator[Any]:
+def mirror_pad_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, [[1, 1], [2, 0]], mode="REFLECT", fixed=(1,))
     yield Sample(x, [[2, 1], [0, 3]], mode="SYMMETRIC", fixed=(1,))
@@ -314,7 +314,7 @@ def mirror_pad_samples() -> Iterator[Any]:
 
 
 @mirror_pad_grad_op.samples
-def mirror_pad_grad_samples() -> Iterator[Any]:
+def mirror_pad_grad_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     yield Sample(x, [[1, 0], [1, 1]], mode="SYMMETRIC", fixed=(1,))
     yield Sample(x, [[1, 0], [1, 0]], mode="REFLECT", fixed=(1,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import either, flip, ints, is_object, moving
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 # ---- Reverse, ReverseV2
@@ -114,7 +114,7 @@ def reverse_v2_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @reverse_v2_op.samples
-def reverse_v2_samples() -> Iterator[Any]:
+def reverse_v2_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, [-1], fixed=(1,))
     yield Sample(x, [0, 1], fixed=(1,))
@@ -124,7 +124,7 @@ def reverse_v2_samples() -> Iterator[Any]:
 
 
 @reverse_op.samples
-def reverse_samples() -> Iterator[Any]:
+def reverse_samples() -> Samples:
     yield Sample(np.arange(6, dtype=np.float32).reshape(2, 3), [False, True], fixed=(1,))
 
 
@@ -241,7 +241,7 @@ def reverse_sequence_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @reverse_sequence_op.samples
-def reverse_sequence_samples() -> Iterator[Any]:
+def reverse_sequence_samples() -> Samples:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     yield Sample(x, np.array([1, 3]), seq_dim=1)
     yield Sample(x, np.array([1, 4, 0], np.int32), seq_dim=2, batch_dim=1)
@@ -336,7 +336,7 @@ def roll_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @roll_op.samples
-def roll_samples() -> Iterator[Any]:
+def roll_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, 1, -1)
     yield Sample(x, [1, -4], [0, 1])

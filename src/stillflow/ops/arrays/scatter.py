@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -23,7 +23,7 @@ from stillflow.ops.arrays.gather_nd import gather_nd
 from stillflow.ops.arrays.rows import change_rows, first_outside, flat_rows
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.kernels import ints
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # ---- Shapes
 
@@ -286,7 +286,7 @@ def scatter_nd_non_aliasing_add_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @scatter_nd_op.samples
-def scatter_nd_samples() -> Iterator[Any]:
+def scatter_nd_samples() -> Samples:
     updates = np.arange(4, dtype=np.float32).reshape(2, 2)
     yield Sample(np.array([[1], [1]], np.int32), updates, np.array([3, 2], np.int32), fixed=(2,))
     yield Sample(np.array([[0, 1], [2, 0]]), updates[0], np.array([3, 2]), fixed=(2,))
@@ -296,7 +296,7 @@ def scatter_nd_samples() -> Iterator[Any]:
     )  # fmt: skip
 
 
-def _tensor_samples() -> Iterator[Any]:
+def _tensor_samples() -> Samples:
     x, updates = np.ones((3, 2), np.float32), np.arange(4, dtype=np.float32).reshape(2, 2)
     yield Sample(x, np.array([[2], [0]], np.int32), updates)
     yield Bad(x, np.array([[2], [0]]), updates[:1], match="must match")

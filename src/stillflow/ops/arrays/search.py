@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -20,7 +20,7 @@ from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.kernels import ints, torch_type
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # ---- LowerBound, UpperBound
 
@@ -86,7 +86,7 @@ def _bound_kernel(right: bool) -> Callable[[Node], Any]:
     return kernel
 
 
-def _bound_samples() -> Iterator[Any]:
+def _bound_samples() -> Samples:
     table = np.array([[1, 3, 3, 9], [0, 1, 2, 3]], np.float32)
     values = np.array([[3, 10], [-1, 2]], np.float32)
     yield Sample(table, values, grad=False)
@@ -187,7 +187,7 @@ def unravel_index_kernel(node: Node) -> Kernel:
 
 
 @unravel_index_op.samples
-def unravel_index_samples() -> Iterator[Any]:
+def unravel_index_samples() -> Samples:
     yield Sample(np.array([7, 2], np.int32), np.array([3, 3], np.int32))
     yield Sample(np.array(7), np.array([3, 3]))
     yield Sample(np.array([], np.int32), np.array([], np.int32))

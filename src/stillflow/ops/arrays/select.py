@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.kernels import is_object, moving
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # ---- Select
 
@@ -132,7 +131,7 @@ def select_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @select_op.samples
-def select_samples() -> Iterator[Any]:
+def select_samples() -> Samples:
     x, y = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
     yield Sample(np.array([[True, False, True]] * 2), x, y)
     yield Sample(np.array([True, False]), x, y)
@@ -197,7 +196,7 @@ def select_v2_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @select_v2_op.samples
-def select_v2_samples() -> Iterator[Any]:
+def select_v2_samples() -> Samples:
     yield Sample(np.array([True, False]), np.ones((3, 1), np.float32), np.float32(0))
     yield Bad(
         np.array([True, False]), np.ones((3,), np.float32), np.float32(0),
@@ -234,7 +233,7 @@ def where_kernel(node: Node) -> Kernel:
 
 
 @where_op.samples
-def where_samples() -> Iterator[Any]:
+def where_samples() -> Samples:
     yield Sample(np.array([[True, False], [True, True]]))
     yield Sample(np.array([0.0, 2.0], np.float32), grad=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
@@ -129,7 +128,7 @@ def range_kernel(node: Any) -> Kernel:
 
 
 @range_op.samples
-def range_samples() -> Iterator[Any]:
+def range_samples() -> Samples:
     yield Sample(np.int32(1), np.int32(7), np.int32(2), fixed=(0, 1, 2))
     yield Sample(np.float32(1), np.float32(0), np.float32(-0.1), fixed=(0, 1, 2), grad=False)
     yield Bad(np.int32(1), np.int32(7), np.int32(0), match="Requires delta != 0")
@@ -222,7 +221,7 @@ def lin_space_kernel(node: Node) -> Kernel:
 
 
 @lin_space_op.samples
-def lin_space_samples() -> Iterator[Any]:
+def lin_space_samples() -> Samples:
     yield Sample(np.float32(1), np.float32(2), np.int32(4), fixed=(2,), grad=False)
     yield Bad(np.float32(1), np.float32(2), np.int32(0), match="Requires num > 0")
 

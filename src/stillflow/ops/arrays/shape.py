@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -34,7 +34,7 @@ from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
 from stillflow.ops.memory_limits import MOST_DIMENSIONS, require_possible
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 # ---- Shape, Size, Rank
@@ -73,7 +73,7 @@ def shape_kernel(node: Node) -> Kernel:
 
 
 @shape_op.samples
-def shape_samples() -> Iterator[Any]:
+def shape_samples() -> Samples:
     yield Sample(np.zeros((2, 0, 3), np.float32))
     yield Sample(np.zeros((2, 3), np.float32), out_type=dtypes.int64)
     yield Sample(np.array(b"text", object))
@@ -113,7 +113,7 @@ def size_kernel(node: Node) -> Kernel:
 
 
 @size_op.samples
-def size_samples() -> Iterator[Any]:
+def size_samples() -> Samples:
     yield Sample(np.zeros((2, 3), np.float32))
 
 
@@ -135,7 +135,7 @@ def rank_kernel(node: Node) -> Kernel:
 
 
 @rank_op.samples
-def rank_samples() -> Iterator[Any]:
+def rank_samples() -> Samples:
     yield Sample(np.zeros((2, 3), np.float32))
 
 
@@ -373,7 +373,7 @@ def reshape_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @reshape_op.samples
-def reshape_samples() -> Iterator[Any]:
+def reshape_samples() -> Samples:
     x = np.arange(6, dtype=np.float32)
     yield Sample(x, [2, -1], fixed=(1,))
     yield Sample(x, np.array([3, 1, 2], np.int64), fixed=(1,))
@@ -458,7 +458,7 @@ def expand_dims_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @expand_dims_op.samples
-def expand_dims_samples() -> Iterator[Any]:
+def expand_dims_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for axis in (0, 1, -1):
         yield Sample(x, axis, fixed=(1,))
@@ -556,7 +556,7 @@ def squeeze_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @squeeze_op.samples
-def squeeze_samples() -> Iterator[Any]:
+def squeeze_samples() -> Samples:
     x = np.arange(3, dtype=np.float32).reshape(1, 3, 1)
     yield Sample(x)
     yield Sample(x, squeeze_dims=[-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.shape import run_time_shape
 from stillflow.ops.kernels import int_array
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 shape_n_op = op(
     "ShapeN(input: N*T) -> output: N*out_type; N: int >= 1; T: type; "
@@ -41,7 +41,7 @@ def shape_n_value(node: Node) -> list[Array] | None:
 
 
 @shape_n_op.samples
-def shape_n_samples() -> Iterator[Any]:
+def shape_n_samples() -> Samples:
     yield Sample([np.zeros((2, 3), np.float32), np.zeros((), np.float32)])
     yield Sample([np.zeros((4,), np.float32)], out_type=dtypes.int64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from stillflow.ops.arrays.strides import (
     sliced_dims,
 )
 from stillflow.ops.kernels import flip, ints, is_object
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 newaxis = None
 export_value("newaxis", newaxis)
@@ -179,7 +179,7 @@ def slice_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @slice_op.samples
-def slice_samples() -> Iterator[Any]:
+def slice_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     yield Sample(x, [1, 0], [2, -1], fixed=(1, 2))
     yield Sample(x, [1, 2], [1, 1], fixed=(1, 2))
@@ -322,7 +322,7 @@ def strided_slice_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @strided_slice_op.samples
-def strided_slice_samples() -> Iterator[Any]:
+def strided_slice_samples() -> Samples:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     yield Sample(x, [0, 1], [1, 3], [1, 1], fixed=(1, 2, 3), shrink_axis_mask=1)
     yield Sample(x, [0, 0, 3], [2, 0, -5], [1, 1, -2], fixed=(1, 2, 3), end_mask=2)
@@ -421,7 +421,7 @@ def strided_slice_grad_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @strided_slice_grad_op.samples
-def strided_slice_grad_samples() -> Iterator[Any]:
+def strided_slice_grad_samples() -> Samples:
     dy = np.ones((2, 2), np.float32)
     yield Sample([2, 4], [0, 1], [2, 4], [1, 2], dy, fixed=(0, 1, 2, 3))
     yield Bad([2, 4], [0, 1], [2, 4], [1, 1], dy, match="shape of dy was")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -23,7 +23,7 @@ from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.pad import torch_order
 from stillflow.ops.arrays.stack import stack
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 # ---- Cards
@@ -269,7 +269,7 @@ for _card in (batch_to_space_nd_op, batch_to_space_op):
 
 
 @space_to_batch_nd_op.samples
-def space_to_batch_nd_samples() -> Iterator[Any]:
+def space_to_batch_nd_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
     yield Sample(x, [2], [[0, 1]], fixed=(1, 2))
     yield Sample(x, [2, 2], [[1, 0], [0, 0]], fixed=(1, 2))
@@ -277,21 +277,21 @@ def space_to_batch_nd_samples() -> Iterator[Any]:
 
 
 @batch_to_space_nd_op.samples
-def batch_to_space_nd_samples() -> Iterator[Any]:
+def batch_to_space_nd_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(4, 3, 1)
     yield Sample(x, [2], [[0, 1]], fixed=(1, 2))
     yield Bad(x, [3], [[0, 0]], match="evenly divisible|not divisible by product")
 
 
 @space_to_batch_op.samples
-def space_to_batch_samples() -> Iterator[Any]:
+def space_to_batch_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(1, 3, 4, 1)
     yield Sample(x, [[1, 0], [0, 0]], block_size=2, fixed=(1,))
     yield Bad(x, [[0, 0], [0, 0]], block_size=2, match="evenly divisible|not divisible by")
 
 
 @batch_to_space_op.samples
-def batch_to_space_samples() -> Iterator[Any]:
+def batch_to_space_samples() -> Samples:
     x = np.arange(24, dtype=np.float32).reshape(4, 3, 2, 1)
     yield Sample(x, [[1, 0], [0, 2]], block_size=2, fixed=(1,))
     yield Bad(x[:3], [[0, 0], [0, 0]], block_size=2, match="evenly divisible|not divisible by")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from stillflow.graph.tensor_shape import Dimension
 from stillflow.ops.arrays.stack import pack_axis, stack
 from stillflow.ops.forward_declarations import concat
 from stillflow.ops.kernels import either, ints, is_handle
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def _known_axis(node: Node, index: int, rank: int | None) -> int | None:
@@ -126,7 +126,7 @@ def split_gradient(node: Node, *grads: Any) -> Gradients:
 
 
 @split_op.samples
-def split_samples() -> Iterator[Any]:
+def split_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
     yield Sample(1, x, num_split=3, fixed=(0,))
     yield Sample(0, np.array([b"a", b"b"], object), num_split=2, fixed=(0,))
@@ -274,7 +274,7 @@ def split_v_gradient(node: Node, *grads: Any) -> Gradients:
 
 
 @split_v_op.samples
-def split_v_samples() -> Iterator[Any]:
+def split_v_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
     yield Sample(x, np.array([1, -1, 2]), 1, num_split=3, fixed=(1, 2))
     yield Sample(np.array([b"a", b"b"], object), np.array([2, 0]), 0, num_split=2, fixed=(1, 2))
@@ -400,7 +400,7 @@ def unpack_gradient(node: Node, *grads: Any) -> Gradients:
 
 
 @unpack_op.samples
-def unpack_samples() -> Iterator[Any]:
+def unpack_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, num=3, axis=-1)
     yield Sample(x[:1], num=1)

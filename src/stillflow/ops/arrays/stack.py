@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, is_handle
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 pack_op = op(
     """
@@ -113,7 +112,7 @@ def pack_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @pack_op.samples
-def pack_samples() -> Iterator[Any]:
+def pack_samples() -> Samples:
     x = np.arange(3, dtype=np.float32)
     yield Sample([x, x + 1])
     yield Sample([x, x + 1, x], axis=-1)

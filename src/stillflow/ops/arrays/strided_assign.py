@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel
 from stillflow.ops.arrays.strides import Masks, check_vectors, resolve
 from stillflow.ops.kernels import copied, flip, ints
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 if TYPE_CHECKING:
     from stillflow.ops.variables.buffer import Buffer
@@ -120,7 +120,7 @@ def tensor_strided_slice_update_kernel(node: Node) -> Kernel:
 
 
 @tensor_strided_slice_update_op.samples
-def tensor_strided_slice_update_samples() -> Iterator[Any]:
+def tensor_strided_slice_update_samples() -> Samples:
     x = np.zeros((3, 4), np.float32)
     yield Sample(
         x, [0, 3], [2, 0], [1, -2], np.ones((2, 2), np.float32), fixed=(1, 2, 3), grad=False

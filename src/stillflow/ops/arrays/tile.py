@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, ints
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 tile_op = op(
     """
@@ -136,7 +136,7 @@ def tile_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @tile_op.samples
-def tile_samples() -> Iterator[Any]:
+def tile_samples() -> Samples:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, [2, 1], fixed=(1,))
     yield Sample(x, np.array([2, 0]), fixed=(1,), grad=False)

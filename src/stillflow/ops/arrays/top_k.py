@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from stillflow.ops.arrays.top_k_heaps import find_largest
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
 from stillflow.ops.math.kernels import is_finite
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 
@@ -219,7 +218,7 @@ for _card in (top_k_op, top_k_v2_op):
 
 
 @top_k_v2_op.samples
-def top_k_v2_samples() -> Iterator[Any]:
+def top_k_v2_samples() -> Samples:
     x = np.array([[1, 5, 3, 4], [2, 2, 9, 2]], np.float32)
     yield Sample(x[:1], np.int32(2), fixed=(1,))
     yield Sample(x, np.int32(3), fixed=(1,), grad=False)
@@ -227,7 +226,7 @@ def top_k_v2_samples() -> Iterator[Any]:
 
 
 @top_k_op.samples
-def top_k_samples() -> Iterator[Any]:
+def top_k_samples() -> Samples:
     yield Sample(np.array([1, 5, 3], np.int32), k=1)
 
 
@@ -328,7 +327,7 @@ def nth_element_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @nth_element_op.samples
-def nth_element_samples() -> Iterator[Any]:
+def nth_element_samples() -> Samples:
     x = np.array([[1, 5, 3, 4], [2, 7, 9, 0]], np.float32)
     yield Sample(x, np.int32(1), fixed=(1,))
     yield Sample(x, np.int32(0), reverse=True, fixed=(1,))

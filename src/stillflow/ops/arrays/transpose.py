@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import rank, rank_op
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _FEW = 64  # longest permutation that is processed number by number
 
@@ -143,7 +143,7 @@ def conjugate_transpose_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @transpose_op.samples
-def transpose_samples() -> Iterator[Any]:
+def transpose_samples() -> Samples:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     yield Sample(x, [2, 0, 1], fixed=(1,))
     yield Sample(np.array([[b"a", b"b"]], object), [1, 0], fixed=(1,))
@@ -152,7 +152,7 @@ def transpose_samples() -> Iterator[Any]:
 
 
 @conjugate_transpose_op.samples
-def conjugate_transpose_samples() -> Iterator[Any]:
+def conjugate_transpose_samples() -> Samples:
     yield Sample(np.array([[1 + 2j, 3 - 1j]], np.complex64), [1, 0], fixed=(1,))
 
 
@@ -215,7 +215,7 @@ def _inverse_of(perm: Any) -> Any:
 
 
 @invert_permutation_op.samples
-def invert_permutation_samples() -> Iterator[Any]:
+def invert_permutation_samples() -> Samples:
     yield Sample(np.array([2, 0, 1], np.int32))
     yield Bad(np.array([2, 0, 3], np.int32), match="3 is not between 0 and 3")
     yield Bad(np.array([1, 1], np.int32), match="1 is duplicated in the input")

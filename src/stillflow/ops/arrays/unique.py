@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -18,7 +18,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import as_signed, ints, torch_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse import native_kernels
 from stillflow.util.texts import FEW, Numbering, texts_of
 
@@ -147,14 +147,14 @@ def unique_kernel(node: Node) -> Callable[..., Any]:
     return unique_along
 
 
-def _vector_samples() -> Iterator[Any]:
+def _vector_samples() -> Samples:
     yield Sample(np.array([3, 1, 3, 2], np.int64))
     yield Sample(np.array([2.0, 2.0, -1.0], np.float32), grad=False)
     yield Sample(np.array([b"b", b"a", b"b"], object), out_idx=dtypes.int64)
     yield Bad(np.zeros((2, 2), np.int32), match="rank 1|1D vector")
 
 
-def _axis_samples() -> Iterator[Any]:
+def _axis_samples() -> Samples:
     x = np.array([[1, 2], [3, 4], [1, 2]], np.int32)
     yield Sample(x, np.array([0]), fixed=(1,))
     yield Sample(x, np.array([1]), fixed=(1,))
@@ -234,7 +234,7 @@ def list_diff_kernel(node: Node) -> Kernel:
 
 
 @list_diff_op.samples
-def list_diff_samples() -> Iterator[Any]:
+def list_diff_samples() -> Samples:
     yield Sample(np.array([1, 2, 3, 1]), np.array([1, 5]))
     yield Sample(np.array([b"a", b"b"], object), np.array([b"a"], object))
     yield Bad(np.zeros((2, 2)), np.zeros(2), match="rank 1|1D vector")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 mfcc_op = op(
     """
@@ -103,7 +102,7 @@ def _cosines(bands: int, count: int) -> np.ndarray:
 
 
 @mfcc_op.samples
-def mfcc_samples() -> Iterator[Any]:
+def mfcc_samples() -> Samples:
     power = np.linspace(0.1, 2.0, 2 * 3 * 65, dtype=np.float32).reshape(2, 3, 65)
     yield Sample(power, np.int32(8000))
     yield Sample(power, np.int32(16000), upper_frequency_limit=7000.0, dct_coefficient_count=5,

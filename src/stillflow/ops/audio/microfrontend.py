@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.audio.fixed_frontend import Frontend, Settings
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 audio_microfrontend_op = op(
     """
@@ -82,7 +81,7 @@ def audio_microfrontend_kernel(node: Node) -> Kernel:
 
 
 @audio_microfrontend_op.samples
-def audio_microfrontend_samples() -> Iterator[Any]:
+def audio_microfrontend_samples() -> Samples:
     sound = (np.sin(np.arange(2000) * 0.3) * np.linspace(0, 9000, 2000)).astype(np.int16)
     yield Sample(sound)
     yield Sample(sound, out_type="float", out_scale=64, left_context=1, right_context=2,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 audio_spectrogram_op = op(
     """
@@ -87,7 +86,7 @@ def audio_spectrogram_kernel(node: Node) -> Kernel:
 
 
 @audio_spectrogram_op.samples
-def audio_spectrogram_samples() -> Iterator[Any]:
+def audio_spectrogram_samples() -> Samples:
     sound = np.sin(np.arange(60, dtype=np.float32)).reshape(30, 2)
     yield Sample(sound, window_size=6, stride=4)
     yield Sample(sound, window_size=8, stride=30)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 decode_wav_op = op("""
     DecodeWav(contents: string) -> audio: float, sample_rate: int32
@@ -89,7 +88,7 @@ def _sound(channels: int) -> np.ndarray:
 
 
 @decode_wav_op.samples
-def decode_wav_samples() -> Iterator[Any]:
+def decode_wav_samples() -> Samples:
     for channels in (1, 2):
         data = np.array(wav.encode(_sound(channels), 8000), object)
         yield Sample(data)
@@ -101,7 +100,7 @@ def decode_wav_samples() -> Iterator[Any]:
 
 
 @encode_wav_op.samples
-def encode_wav_samples() -> Iterator[Any]:
+def encode_wav_samples() -> Samples:
     yield Sample(_sound(2), np.int32(8000))
     yield Bad(_sound(1), np.int32(0), match="sample_rate must be in")
     yield Bad(_sound(1)[:0], np.int32(1), match="num_frames must be positive")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from stillflow.ops.boosted_trees.resources import (
     tensors,
 )
 from stillflow.ops.io.stored import to_stored
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 quantile_handle_op = op(
     """
@@ -210,7 +209,7 @@ def _summarized(values: Any, weights: Any, error: float) -> Array:
 
 
 @make_quantile_summaries_op.samples
-def make_quantile_summaries_samples() -> Iterator[Any]:
+def make_quantile_summaries_samples() -> Samples:
     values = [np.array([3, 1, 2, 1], np.float32), np.array([0.5, 0.5, 0.5, 0.5], np.float32)]
     yield Sample(values, np.array([1, 2, 1, 0], np.float32), np.float32(0.1))
     yield Sample(values, np.array([1], np.float32), np.float32(0.1))
@@ -376,7 +375,7 @@ def _buckets(values: Any, limits: Any) -> torch.Tensor:
 
 
 @bucketize_op.samples
-def bucketize_samples() -> Iterator[Any]:
+def bucketize_samples() -> Samples:
     values = [np.array([0.5, 3, 7], np.float32), np.array([1, 2, 3], np.float32)]
     yield Sample(values, [np.array([1, 3, 5], np.float32), np.zeros(0, np.float32)])
     yield Sample(values, [np.array([1, 100, 5], np.float32), np.zeros((0, 2), np.float32)])

@@ -24,7 +24,7 @@ from stillflow.ops.boosted_trees.splits import (
     node_range,
     settings,
 )
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 sparse_calculate_best_feature_split_op = op(
     f"""
@@ -156,7 +156,7 @@ def _best_split(
 
 
 @sparse_calculate_best_feature_split_op.samples
-def sparse_calculate_best_feature_split_samples() -> Iterator[Any]:
+def sparse_calculate_best_feature_split_samples() -> Samples:
     indices = np.array([[1, 0, 0, 0], [1, 0, 0, 1], [1, 0, 2, 0], [1, 0, 2, 1]], np.int32)
     zero = np.float32(0)
     yield Sample(np.array([1, 2], np.int32), indices, np.array([0.3, 0.2, -0.4, 0.3], np.float32),

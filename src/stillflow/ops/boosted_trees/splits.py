@@ -21,7 +21,7 @@ from stillflow.ops.boosted_trees.gains import (
     weights_and_gains,
 )
 from stillflow.ops.boosted_trees.resources import array, number, refused, tensor
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _SETTINGS = ("l1", "l2", "tree_complexity", "min_node_weight")
 SPLIT_OUTPUTS = (
@@ -165,7 +165,7 @@ def _best_of_features(
 
 
 @calculate_best_gains_per_feature_op.samples
-def calculate_best_gains_per_feature_samples() -> Iterator[Any]:
+def calculate_best_gains_per_feature_samples() -> Samples:
     stats = np.array(
         [[[0, 0], [0.08, 0.09]], [[0.3, 0.5], [-0.1, 0.4]], [[0, 0], [0, 0]]], np.float32
     )
@@ -311,7 +311,7 @@ def _sides(stats: Any, total: Any, equality: bool) -> tuple[Any, Any]:
 
 
 @calculate_best_feature_split_op.samples
-def calculate_best_feature_split_samples() -> Iterator[Any]:
+def calculate_best_feature_split_samples() -> Samples:
     stats = np.asarray(np.arange(24).reshape(2, 2, 3, 2) % 5 - 1, np.float32)
     stats[..., 1] = abs(stats[..., 1]) + 0.5
     zero = np.float32(0)

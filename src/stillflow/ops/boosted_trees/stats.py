@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.resources import array, refused, tensor
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 make_stats_summary_op = op(
     """
@@ -146,7 +145,7 @@ def _keys(nodes: Any, feature: Any, index: int, splits: int, buckets: int) -> Ar
 
 
 @make_stats_summary_op.samples
-def make_stats_summary_samples() -> Iterator[Any]:
+def make_stats_summary_samples() -> Samples:
     nodes, ones = np.array([1, 0, 1], np.int32), np.array([[0.1], [0.2], [0.3]], np.float32)
     features = [np.array([0, 1, 1], np.int32), np.array([1, 1, 0], np.int32)]
     yield Sample(nodes, ones, ones * 2, features, max_splits=2, num_buckets=2)
@@ -198,7 +197,7 @@ def aggregate_stats_kernel(node: Node) -> Kernel:
 
 
 @aggregate_stats_op.samples
-def aggregate_stats_samples() -> Iterator[Any]:
+def aggregate_stats_samples() -> Samples:
     nodes, ones = np.array([1, 0, 1], np.int32), np.array([[0.1], [0.2], [0.3]], np.float32)
     features = np.array([[0, 1], [-1, 0], [1, 1]], np.int32)
     yield Sample(nodes, ones, ones * 2, features, max_splits=2, num_buckets=2)
@@ -278,7 +277,7 @@ def _dense_buckets(feature: Any, examples: int, buckets: int) -> Array:
 
 
 @sparse_aggregate_stats_op.samples
-def sparse_aggregate_stats_samples() -> Iterator[Any]:
+def sparse_aggregate_stats_samples() -> Samples:
     nodes, ones = np.array([1, 0, 1], np.int32), np.array([[0.1], [0.2], [0.3]], np.float32)
     indices, shape = np.array([[0, 0], [1, 1], [2, 1]], np.int32), np.array([3, 2], np.int32)
     yield Sample(nodes, ones, ones, indices, np.array([0, 1, 1], np.int32), shape, max_splits=2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import copied, order_only
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 # ---- NoOp
 
@@ -115,7 +115,7 @@ for _card in (identity_op, ref_identity_op):
 
 
 @identity_op.samples
-def identity_samples() -> Iterator[Any]:
+def identity_samples() -> Samples:
     yield Sample(np.ones((2, 3), np.float32))
     yield Sample(np.array([b"a"], object))
 
@@ -124,7 +124,7 @@ def identity_samples() -> Iterator[Any]:
 @snapshot_op.samples
 @guarantee_const_op.samples
 @prevent_gradient_op.samples
-def stop_gradient_samples() -> Iterator[Any]:
+def stop_gradient_samples() -> Samples:
     yield Sample(np.ones((2,), np.float32), grad=False)
 
 
@@ -153,7 +153,7 @@ def identity_n_kernel(node: Node) -> Kernel:
 
 
 @identity_n_op.samples
-def identity_n_samples() -> Iterator[Any]:
+def identity_n_samples() -> Samples:
     yield Sample([np.ones((2,), np.float32), np.array([b"a"], object), np.int64(3)])
 
 
@@ -167,7 +167,7 @@ deep_copy_op.shape(_same_shape)
 
 
 @deep_copy_op.samples
-def deep_copy_samples() -> Iterator[Any]:
+def deep_copy_samples() -> Samples:
     yield Sample(np.ones((2, 3), np.float32))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from stillflow.ops.debug.dumps import DumpWriter
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.kernels import copied
 from stillflow.ops.math.kernels import no_kernel
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 _COPY = """
     {}(input: T) -> output: T
@@ -78,7 +78,7 @@ for _card in (copy_op, copy_host_op):
 
 @copy_op.samples
 @copy_host_op.samples
-def copy_samples() -> Iterator[Any]:
+def copy_samples() -> Samples:
     yield Sample(np.ones((2, 3), np.float32))
     yield Sample(np.array([b"a"], object))
 
@@ -198,5 +198,5 @@ def debug_numeric_summary_kernel(node: Node) -> Kernel:
 
 @debug_identity_op.samples
 @debug_numeric_summary_op.samples
-def debug_samples() -> Iterator[Any]:
+def debug_samples() -> Samples:
     yield Sample(np.array([[1, np.nan], [-np.inf, 0]], np.float32), tensor_name="a:0")

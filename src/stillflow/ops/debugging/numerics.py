@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.control_flow.identity_and_group import group, with_dependencies
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import is_finite
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 check_numerics_op = op(
@@ -66,7 +65,7 @@ def check_numerics_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @check_numerics_op.samples
-def check_numerics_samples() -> Iterator[Any]:
+def check_numerics_samples() -> Samples:
     yield Sample(np.ones(3, np.float32), message="checked")
     bad = np.array([1, np.inf, np.nan], np.float32)
     yield Bad(bad, message="found", match="found : Tensor had Inf and NaN values")

@@ -16,7 +16,7 @@ from stillflow.graph.parts import Kernel
 from stillflow.ops import native_calls
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.input_ranks import kernel_ranks
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 adjust_contrast_op = op("""
     AdjustContrast(images: T, contrast_factor: float, min_value: float, max_value: float)
@@ -214,13 +214,13 @@ def _picture(*sizes: int) -> np.ndarray:
 
 
 @adjust_contrastv2_op.samples
-def adjust_contrastv2_samples() -> Iterator[Any]:
+def adjust_contrastv2_samples() -> Samples:
     yield Sample(_picture(2, 3, 4, 3), np.float32(1.7), grad=False)
     yield Sample(_picture(2, 2, 3, 4, 1), np.float32(-0.5), grad=False)
     yield Bad(_picture(2, 3, 3), np.ones(2, np.float32), match="must be rank 0")
 
 
-def _colour_samples(numbers: tuple[float, ...]) -> Iterator[Any]:
+def _colour_samples(numbers: tuple[float, ...]) -> Samples:
     for number in numbers:
         yield Sample(_picture(2, 3, 3), np.float32(number), grad=False)
     yield Sample(np.full((1, 2, 3), 0.5, np.float32), np.float32(0.3), grad=False)

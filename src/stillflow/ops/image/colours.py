@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from stillflow.ops.math.binary import add
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.division import div_no_nan
 from stillflow.ops.math.unary import square
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = "{half, bfloat16, float, double} = float"
 
@@ -205,7 +204,7 @@ def rgb_to_hsv_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @rgb_to_hsv_op.samples
-def rgb_to_hsv_samples() -> Iterator[Any]:
+def rgb_to_hsv_samples() -> Samples:
     values = np.abs(np.sin(np.arange(36) * 1.3)).astype(np.float32)
     yield Sample(values.reshape(2, 3, 2, 3), grad=False)
     yield Sample(np.array([[0, 0, 0], [0.5, 0.5, 0.5], [0.2, 0.7, 0.7]], np.float32), grad=False)
@@ -213,7 +212,7 @@ def rgb_to_hsv_samples() -> Iterator[Any]:
 
 
 @hsv_to_rgb_op.samples
-def hsv_to_rgb_samples() -> Iterator[Any]:
+def hsv_to_rgb_samples() -> Samples:
     values = np.abs(np.sin(np.arange(36) * 1.3)).astype(np.float32)
     yield Sample(values.reshape(2, 3, 2, 3), grad=False)
     yield Bad(np.float32(1), match="at least rank 1|at least 1D")

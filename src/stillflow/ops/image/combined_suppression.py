@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image.suppression import corners, overlaps_with
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 combined_non_max_suppression_op = op(
     """
@@ -134,7 +133,7 @@ def combined_non_max_suppression_kernel(node: Node) -> Kernel:
 
 
 @combined_non_max_suppression_op.samples
-def combined_non_max_suppression_samples() -> Iterator[Any]:
+def combined_non_max_suppression_samples() -> Samples:
     starts = np.array([0, 0.1, 0.4, 0.45, 2.0], np.float32)
     boxes = np.stack([starts, starts, starts + 0.5, starts + 0.5], 1)[None, :, None]
     scores = np.array([[[0.9, 0.2], [0.75, 0.3], [0.6, 0.8], [0.95, 0.7], [0.1, 0]]], np.float32)

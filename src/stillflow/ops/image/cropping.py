@@ -23,7 +23,7 @@ from stillflow.ops.image.sizes import sized
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import as_signed, torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate_by
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
@@ -329,7 +329,7 @@ def _pictures(*sizes: int) -> np.ndarray:
 
 
 @crop_and_resize_op.samples
-def crop_and_resize_samples() -> Iterator[Any]:
+def crop_and_resize_samples() -> Samples:
     image = _pictures(2, 5, 6, 2)
     indices = np.array([0, 1, 1], np.int32)
     yield Sample(image, _BOXES, indices, [3, 4], fixed=(3,), grad=False)
@@ -343,7 +343,7 @@ def crop_and_resize_samples() -> Iterator[Any]:
 
 
 @crop_and_resize_grad_image_op.samples
-def crop_and_resize_grad_image_samples() -> Iterator[Any]:
+def crop_and_resize_grad_image_samples() -> Samples:
     indices = np.array([0, 1, 1], np.int32)
     for method in ("bilinear", "nearest"):
         yield Sample(
@@ -353,7 +353,7 @@ def crop_and_resize_grad_image_samples() -> Iterator[Any]:
 
 
 @crop_and_resize_grad_boxes_op.samples
-def crop_and_resize_grad_boxes_samples() -> Iterator[Any]:
+def crop_and_resize_grad_boxes_samples() -> Samples:
     indices = np.array([0, 1, 1], np.int32)
     yield Sample(_pictures(3, 3, 4, 2), _pictures(2, 5, 6, 2), _BOXES, indices, grad=False)
     yield Sample(_pictures(3, 1, 1, 2), _pictures(2, 5, 6, 2), _BOXES, indices, grad=False)

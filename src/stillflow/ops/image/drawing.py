@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops import native_calls
 from stillflow.ops.image.sizes import same_with_rank_at_least
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 draw_bounding_boxes_op = op(
     """
@@ -148,7 +147,7 @@ _BOXES = np.array([[[0.1, 0.2, 0.8, 0.9], [-0.5, 0.1, 0.3, 1.4], [0.9, 0.9, 0.1,
 
 
 @draw_bounding_boxes_op.samples
-def draw_bounding_boxes_samples() -> Iterator[Any]:
+def draw_bounding_boxes_samples() -> Samples:
     for depth in (3, 1, 4):
         yield Sample(np.zeros((1, 7, 9, depth), np.float32), _BOXES, grad=False)
     yield Bad(np.zeros((1, 7, 9, 2), np.float32), _BOXES, match="Channel depth")
@@ -157,7 +156,7 @@ def draw_bounding_boxes_samples() -> Iterator[Any]:
 
 
 @draw_bounding_boxes_v2_op.samples
-def draw_bounding_boxes_v2_samples() -> Iterator[Any]:
+def draw_bounding_boxes_v2_samples() -> Samples:
     image = np.zeros((1, 7, 9, 3), np.float32)
     colours = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     yield Sample(image, _BOXES, colours, grad=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image.sizes import sized
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 extract_glimpse_op = op(
     """
@@ -112,7 +111,7 @@ def extract_glimpse_kernel(node: Node) -> Kernel:
 
 
 @extract_glimpse_op.samples
-def extract_glimpse_samples() -> Iterator[Any]:
+def extract_glimpse_samples() -> Samples:
     image = np.arange(120, dtype=np.float32).reshape(2, 6, 5, 2)
     offsets = np.array([[0, 0], [0.1, -0.2]], np.float32)
     yield Sample(image, [2, 3], offsets, fixed=(1,), grad=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image import formats
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _HOW = """channels: int = 0
     ratio: int = 1
@@ -204,7 +203,7 @@ def _picture(channels: int) -> np.ndarray:
 
 
 @encode_jpeg_op.samples
-def encode_jpeg_samples() -> Iterator[Any]:
+def encode_jpeg_samples() -> Samples:
     yield Sample(_picture(3))
     yield Sample(_picture(1), quality=30, format="grayscale", progressive=True, density_unit="cm")
     yield Sample(_picture(3), chroma_downsampling=False, optimize_size=True, xmp_metadata="data")
@@ -215,7 +214,7 @@ def encode_jpeg_samples() -> Iterator[Any]:
 
 
 @encode_jpeg_variable_quality_op.samples
-def encode_jpeg_variable_quality_samples() -> Iterator[Any]:
+def encode_jpeg_variable_quality_samples() -> Samples:
     yield Sample(_picture(3), np.int32(40))
     yield Bad(_picture(3), np.array([1, 2], np.int32), match="quality must be scalar")
 
@@ -225,7 +224,7 @@ def _file(channels: int, **options: Any) -> np.ndarray:
 
 
 @decode_jpeg_op.samples
-def decode_jpeg_samples() -> Iterator[Any]:
+def decode_jpeg_samples() -> Samples:
     yield Sample(_file(3))
     yield Sample(_file(3), channels=1, ratio=2)
     yield Sample(_file(1), channels=3, fancy_upscaling=False, dct_method="INTEGER_ACCURATE")
@@ -237,14 +236,14 @@ def decode_jpeg_samples() -> Iterator[Any]:
 
 
 @decode_and_crop_jpeg_op.samples
-def decode_and_crop_jpeg_samples() -> Iterator[Any]:
+def decode_and_crop_jpeg_samples() -> Samples:
     yield Sample(_file(3), [2, 3, 9, 5], fixed=(1,))
     yield Bad(_file(3), [2, 3, 19, 5], match="Invalid JPEG data or crop window")
     yield Bad(_file(3), [2, 3, 9], match="must be 4")
 
 
 @extract_jpeg_shape_op.samples
-def extract_jpeg_shape_samples() -> Iterator[Any]:
+def extract_jpeg_shape_samples() -> Samples:
     yield Sample(_file(3))
     yield Sample(_file(1))
     yield Bad(np.array(b"\xff\xd8\xff\xe0", object), match="Invalid JPEG data, size 4")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -29,7 +29,7 @@ from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.input_ranks import checked_rank
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -228,7 +228,7 @@ def extract_volume_patches_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @extract_image_patches_op.samples
-def extract_image_patches_samples() -> Iterator[Any]:
+def extract_image_patches_samples() -> Samples:
     x = np.arange(40, dtype=np.float32).reshape(1, 5, 4, 2)
     one: dict[str, Any] = {"strides": [1, 2, 1, 1], "rates": [1, 1, 1, 1]}
     yield Sample(x, ksizes=[1, 3, 2, 1], padding="VALID", grad=False, **one)
@@ -238,7 +238,7 @@ def extract_image_patches_samples() -> Iterator[Any]:
 
 
 @extract_volume_patches_op.samples
-def extract_volume_patches_samples() -> Iterator[Any]:
+def extract_volume_patches_samples() -> Samples:
     x = np.arange(48, dtype=np.float32).reshape(1, 3, 4, 2, 2)
     yield Sample(x, ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 2, 1, 1], padding="SAME", grad=False)
 

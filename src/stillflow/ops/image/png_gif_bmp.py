@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image import formats
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 decode_png_op = op("""
     DecodePng(contents: string) -> image: dtype
@@ -132,7 +131,7 @@ def _scalar(data: bytes) -> np.ndarray:
 
 
 @encode_png_op.samples
-def encode_png_samples() -> Iterator[Any]:
+def encode_png_samples() -> Samples:
     for channels in (1, 2, 3, 4):
         yield Sample(_picture(channels))
     yield Sample(_picture(3, np.uint16), compression=9)
@@ -141,7 +140,7 @@ def encode_png_samples() -> Iterator[Any]:
 
 
 @decode_png_op.samples
-def decode_png_samples() -> Iterator[Any]:
+def decode_png_samples() -> Samples:
     for channels in (1, 2, 3, 4):
         data = _scalar(png.encode(_picture(channels)))
         yield Sample(data)
@@ -161,7 +160,7 @@ _GIF = (
 
 
 @decode_gif_op.samples
-def decode_gif_samples() -> Iterator[Any]:
+def decode_gif_samples() -> Samples:
     yield Sample(_scalar(_GIF))
     yield Sample(_scalar(png.encode(_picture(3))))
     yield Bad(_scalar(_GIF[:30]), match="Invalid GIF data \\(size 30\\), failed to slurp")
@@ -186,7 +185,7 @@ def _bmp(channels: int, height: int) -> bytes:
 
 
 @decode_bmp_op.samples
-def decode_bmp_samples() -> Iterator[Any]:
+def decode_bmp_samples() -> Samples:
     for channels in (1, 3, 4):
         yield Sample(_scalar(_bmp(channels, 7)))
         yield Sample(_scalar(_bmp(channels, -7)), channels=channels)

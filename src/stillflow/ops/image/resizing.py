@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,7 @@ from stillflow.ops.image.sizes import check_resize, check_resize_gradient, sized
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate, spread_by, weights
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = "{int8, uint8, int16, uint16, int32, int64, half, float, double}"
 _GRID = """
@@ -246,7 +245,7 @@ def _picture(*sizes: int) -> np.ndarray:
     return values.reshape(sizes).astype(np.float32)
 
 
-def _resize_samples(card: Any) -> Iterator[Any]:
+def _resize_samples(card: Any) -> Samples:
     image = _picture(2, 3, 4, 3)
     differentiable = card is not resize_area_op
     yield Sample(image, [5, 7], fixed=(1,), grad=differentiable)
@@ -266,18 +265,18 @@ for _card in RESIZERS.values():
 
 
 @resize_bilinear_grad_op.samples
-def resize_bilinear_grad_samples() -> Iterator[Any]:
+def resize_bilinear_grad_samples() -> Samples:
     yield Sample(_picture(1, 5, 7, 2), _picture(1, 3, 4, 2), grad=False)
     yield Sample(_picture(1, 2, 9, 2), _picture(1, 4, 3, 2), grad=False, align_corners=True)
 
 
 @resize_bicubic_grad_op.samples
-def resize_bicubic_grad_samples() -> Iterator[Any]:
+def resize_bicubic_grad_samples() -> Samples:
     yield Sample(_picture(1, 5, 7, 2), _picture(1, 3, 4, 2), grad=False)
     yield Sample(_picture(1, 2, 9, 2), _picture(1, 4, 3, 2), grad=False, half_pixel_centers=True)
 
 
 @resize_nearest_neighbor_grad_op.samples
-def resize_nearest_neighbor_grad_samples() -> Iterator[Any]:
+def resize_nearest_neighbor_grad_samples() -> Samples:
     yield Sample(_picture(1, 5, 7, 2), [3, 4], fixed=(1,), grad=False)
     yield Bad(_picture(1, 5, 7, 2), [3, 0], match="must be positive")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.random.streams import op_stream
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = "{uint8, int8, int16, int32, int64}"
 _RANGES = """aspect_ratio_range: list(float) = [0.75, 1.330000043]
@@ -253,7 +253,7 @@ def sample_distorted_bounding_box_kernel(node: Node) -> Callable[..., Any]:
 _BOX = np.array([[[0.1, 0.2, 0.7, 0.9], [0.5, 0.5, 0.9, 0.6]]], np.float32)
 
 
-def _samples(*covered: np.float32) -> Iterator[Any]:
+def _samples(*covered: np.float32) -> Samples:
     size = np.array([70, 90, 3], np.int32)
     seeds: dict[str, Any] = {"seed": 3, "seed2": 4}
     yield Sample(size, _BOX, *covered, grad=False, **seeds)

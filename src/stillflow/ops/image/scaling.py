@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops.image import taps
 from stillflow.ops.image.resizing import image_rank, original_shape, resize_shape
 from stillflow.ops.image.sampling_kernels import KERNELS, sampled
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _ATTRS = """
     kernel_type: string = "lanczos3"
@@ -119,7 +118,7 @@ def scale_and_translate_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @scale_and_translate_op.samples
-def scale_and_translate_samples() -> Iterator[Any]:
+def scale_and_translate_samples() -> Samples:
     image = np.sin(np.arange(60, dtype=np.float32)).reshape(1, 6, 5, 2)
     scale, move = np.array([0.7, 1.6], np.float32), np.array([0.3, -1.2], np.float32)
     for kernel in KERNELS:
@@ -131,7 +130,7 @@ def scale_and_translate_samples() -> Iterator[Any]:
 
 
 @scale_and_translate_grad_op.samples
-def scale_and_translate_grad_samples() -> Iterator[Any]:
+def scale_and_translate_grad_samples() -> Samples:
     grad = np.cos(np.arange(56, dtype=np.float32)).reshape(1, 4, 7, 2)
     image = np.zeros([1, 6, 5, 2], np.float32)
     yield Sample(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.input_ranks import kernel_ranks
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util import binary_heap
 
 _TWO_TYPES = "T: {half, float} = float\n    T_threshold: {half, float} = float"
@@ -343,7 +343,7 @@ _BOXES = np.array(
 _SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32)
 
 
-def _samples(card: Any) -> Iterator[Any]:
+def _samples(card: Any) -> Samples:
     count = len(card.signature.inputs) - 3
     numbers = tuple(np.float32(value) for value in (0.5, 0.4, 0.3)[:count])
     boxes = _BOXES

@@ -6,7 +6,6 @@ several diagonals stand in rows, the uppermost first, each filled up on its righ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Call, Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import ints
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 # ---- Cards
 
@@ -364,13 +363,13 @@ matrix_set_diag_v2_op.shape(matrix_set_diag_shape)
 
 @matrix_diag_op.samples
 @batch_matrix_diag_op.samples
-def matrix_diag_samples() -> Iterator[Any]:
+def matrix_diag_samples() -> Samples:
     yield Sample(np.arange(6, dtype=np.float32).reshape(2, 3))
     yield Bad(np.float32(1), match="at least rank 1")
 
 
 @matrix_diag_v2_op.samples
-def matrix_diag_v2_samples() -> Iterator[Any]:
+def matrix_diag_v2_samples() -> Samples:
     x, one = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32(0)
     size = (np.int32(-1), np.int32(-1))
     fixed = (1, 2, 3, 4)
@@ -383,13 +382,13 @@ def matrix_diag_v2_samples() -> Iterator[Any]:
 
 @matrix_diag_part_op.samples
 @batch_matrix_diag_part_op.samples
-def matrix_diag_part_samples() -> Iterator[Any]:
+def matrix_diag_part_samples() -> Samples:
     yield Sample(np.arange(12, dtype=np.float32).reshape(2, 2, 3))
     yield Bad(np.zeros(3, np.float32), match="at least rank 2")
 
 
 @matrix_diag_part_v2_op.samples
-def matrix_diag_part_v2_samples() -> Iterator[Any]:
+def matrix_diag_part_v2_samples() -> Samples:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     yield Sample(x, np.int32(-1), np.float32(0), fixed=(1, 2))
     yield Sample(x, np.array([-1, 1], np.int32), np.float32(7), fixed=(1, 2))
@@ -400,13 +399,13 @@ def matrix_diag_part_v2_samples() -> Iterator[Any]:
 
 @matrix_set_diag_op.samples
 @batch_matrix_set_diag_op.samples
-def matrix_set_diag_samples() -> Iterator[Any]:
+def matrix_set_diag_samples() -> Samples:
     yield Sample(np.zeros((2, 3, 2), np.float32), np.ones((2, 2), np.float32))
     yield Bad(np.zeros((2, 3), np.float32), np.ones(3, np.float32), match="must be equal|match")
 
 
 @matrix_set_diag_v2_op.samples
-def matrix_set_diag_v2_samples() -> Iterator[Any]:
+def matrix_set_diag_v2_samples() -> Samples:
     x = np.zeros((3, 4), np.float32)
     yield Sample(x, np.ones(3, np.float32), np.int32(1), fixed=(2,))
     yield Sample(x, np.ones((2, 3), np.float32), np.array([0, 1], np.int32), fixed=(2,))

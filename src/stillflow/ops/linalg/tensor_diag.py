@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -15,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}"
 diag_op = op(f"Diag(diagonal: T) -> output: T; {_TYPES}")
@@ -90,14 +89,14 @@ def diag_part_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @diag_op.samples
-def diag_samples() -> Iterator[Any]:
+def diag_samples() -> Samples:
     yield Sample(np.arange(3, dtype=np.float32))
     yield Sample(np.arange(6, dtype=np.float32).reshape(2, 3))
     yield Bad(np.float32(1), match="at least rank 1")
 
 
 @diag_part_op.samples
-def diag_part_samples() -> Iterator[Any]:
+def diag_part_samples() -> Samples:
     yield Sample(np.arange(36, dtype=np.float32).reshape(2, 3, 2, 3))
     yield Bad(np.zeros((2, 2, 2), np.float32), match="even and non-zero rank")
 

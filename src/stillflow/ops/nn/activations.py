@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from stillflow.ops.math.kernels import (
 )
 from stillflow.ops.math.unary import exp, neg_op, sigmoid
 from stillflow.ops.nn import native_kernels
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _FLOATS = "{half, bfloat16, float, double}"
 
@@ -51,13 +50,13 @@ def activation_grad_shape(node: Node) -> tuple[int | None, ...] | None:
     return dims.merge(node.dims(0), node.dims(1))
 
 
-def activation_samples() -> Iterator[Any]:
+def activation_samples() -> Samples:
     # Away from 0 and 6, where the derivatives jump.
     yield Sample(np.array([[-2.5, -0.5, 0.25], [1.5, 5.5, 7.0]], np.float32))
     yield Sample(np.zeros((0, 3), np.float32))
 
 
-def activation_grad_samples() -> Iterator[Any]:
+def activation_grad_samples() -> Samples:
     yield Sample(
         np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32),
         np.array([[-2, -0.5, 0.2], [1, 5, 7]], np.float32),

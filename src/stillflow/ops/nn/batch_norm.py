@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.nn import native_kernels, windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _ATTRS = """
     epsilon: float = 9.9999997e-05
@@ -246,7 +245,7 @@ def _numbers(*shape: int) -> np.ndarray:
     return np.sin(np.arange(np.prod(shape)) * 1.7).reshape(shape).astype(np.float32)
 
 
-def fused_batch_norm_samples() -> Iterator[Any]:
+def fused_batch_norm_samples() -> Samples:
     x, scale, offset = (
         _numbers(2, 3, 2, 3),
         np.array([1, 2, 0.5], np.float32),
@@ -262,7 +261,7 @@ def fused_batch_norm_samples() -> Iterator[Any]:
     yield Bad(x[0], scale, offset, none, none, match="must be rank 4")
 
 
-def fused_batch_norm_grad_samples(with_reserve: bool) -> Iterator[Any]:
+def fused_batch_norm_grad_samples(with_reserve: bool) -> Samples:
     grad, x = _numbers(2, 3, 2, 3), _numbers(2, 3, 2, 3) * 2 + 1
     scale, mean, variance = (
         np.array([1, 2, 0.5], np.float32),
@@ -364,7 +363,7 @@ def batch_norm_with_global_normalization_gradient(node: Node, grad: Tensor) -> G
 
 
 @batch_norm_with_global_normalization_op.samples
-def batch_norm_with_global_normalization_samples() -> Iterator[Any]:
+def batch_norm_with_global_normalization_samples() -> Samples:
     t, vector = _numbers(2, 3, 2, 3), np.array([0.5, 1, 2], np.float32)
     for scaled in (True, False):
         yield Sample(
@@ -410,7 +409,7 @@ def batch_norm_with_global_normalization_grad_kernel(node: Node) -> Kernel:
 
 
 @batch_norm_with_global_normalization_grad_op.samples
-def batch_norm_with_global_normalization_grad_samples() -> Iterator[Any]:
+def batch_norm_with_global_normalization_grad_samples() -> Samples:
     t, vector = _numbers(2, 3, 2, 3), np.array([0.5, 1, 2], np.float32)
     for scaled in (True, False):
         yield Sample(

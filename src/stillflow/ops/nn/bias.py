@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.input_ranks import in_turn, kernel_ranks
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = (
     "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16,"
@@ -84,7 +84,7 @@ def bias_add_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @bias_add_op.samples
-def bias_add_samples() -> Iterator[Any]:
+def bias_add_samples() -> Samples:
     value = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     yield Sample(value, np.array([1, 2, 3, 4], np.float32))
     yield Sample(value, np.array([1, 2, 3], np.float32), data_format="NCHW")
@@ -122,7 +122,7 @@ def bias_add_v1_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @bias_add_v1_op.samples
-def bias_add_v1_samples() -> Iterator[Any]:
+def bias_add_v1_samples() -> Samples:
     yield Sample(np.ones((2, 3), np.float32), np.array([1, 2, 3], np.float32))
 
 
@@ -178,7 +178,7 @@ def bias_add_grad_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @bias_add_grad_op.samples
-def bias_add_grad_samples() -> Iterator[Any]:
+def bias_add_grad_samples() -> Samples:
     value = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     yield Sample(value)
     yield Sample(value, data_format="NCHW")

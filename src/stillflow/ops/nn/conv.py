@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.convolution import Slide
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 _ATTRS = """
@@ -181,7 +181,7 @@ def conv2d_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @conv2d_op.samples
-def conv2d_samples() -> Iterator[Any]:
+def conv2d_samples() -> Samples:
     image, filter = ramp(2, 5, 4, 3), ramp(3, 2, 3, 4)
     yield Sample(image, filter, strides=[1, 1, 1, 1], padding="SAME")
     yield Sample(image, filter, strides=[1, 2, 2, 1], padding="SAME")
@@ -344,7 +344,7 @@ def conv2d_backprop_input_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @conv2d_backprop_input_op.samples
-def conv2d_backprop_input_samples() -> Iterator[Any]:
+def conv2d_backprop_input_samples() -> Samples:
     sizes, filter = np.array([2, 5, 4, 3], np.int32), ramp(3, 2, 3, 4)
     for stride, grad in ((1, ramp(2, 5, 4, 4)), (2, ramp(2, 3, 2, 4))):
         yield Sample(
@@ -389,7 +389,7 @@ def conv2d_backprop_filter_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @conv2d_backprop_filter_op.samples
-def conv2d_backprop_filter_samples() -> Iterator[Any]:
+def conv2d_backprop_filter_samples() -> Samples:
     image, sizes = ramp(2, 5, 4, 3), np.array([3, 2, 3, 4], np.int32)
     for stride, grad in ((1, ramp(2, 5, 4, 4)), (2, ramp(2, 3, 2, 4))):
         yield Sample(image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,))

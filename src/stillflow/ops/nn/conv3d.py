@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from stillflow.ops.nn.conv import (
     slide_of,
 )
 from stillflow.ops.nn.convolution import Slide
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 _WINDOW = """
@@ -95,7 +95,7 @@ def conv3d_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @conv3d_op.samples
-def conv3d_samples() -> Iterator[Any]:
+def conv3d_samples() -> Samples:
     image, filter = ramp(1, 4, 3, 5, 2), ramp(2, 3, 2, 2, 3)
     yield Sample(image, filter, strides=[1] * 5, padding="SAME")
     yield Sample(image, filter, strides=[1, 2, 1, 2, 1], padding="VALID")
@@ -149,7 +149,7 @@ def conv3d_backprop_input_v2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @conv3d_backprop_input_v2_op.samples
-def conv3d_backprop_input_v2_samples() -> Iterator[Any]:
+def conv3d_backprop_input_v2_samples() -> Samples:
     sizes, filter, grad = (
         np.array([1, 4, 3, 5, 2], np.int32),
         ramp(2, 3, 2, 2, 3),
@@ -194,7 +194,7 @@ def conv3d_backprop_filter_v2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @conv3d_backprop_filter_v2_op.samples
-def conv3d_backprop_filter_v2_samples() -> Iterator[Any]:
+def conv3d_backprop_filter_v2_samples() -> Samples:
     image, sizes, grad = (
         ramp(1, 4, 3, 5, 2),
         np.array([2, 3, 2, 2, 3], np.int32),
@@ -236,7 +236,7 @@ def conv3d_backprop_input_kernel(node: Node) -> Kernel:
 
 
 @conv3d_backprop_input_op.samples
-def conv3d_backprop_input_samples() -> Iterator[Any]:
+def conv3d_backprop_input_samples() -> Samples:
     yield Sample(
         ramp(1, 4, 3, 5, 2), ramp(2, 3, 2, 2, 3), ramp(1, 2, 2, 3, 3),
         strides=[1, 2, 2, 2, 1], padding="SAME", grad=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import nan, prod
 from typing import Any
 
@@ -32,7 +31,7 @@ from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.cast import cast
 from stillflow.ops.nn.softmax import log_softmax, softmax
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.deprecation import deprecated, deprecated_args
 from stillflow.util.renamed import renamed_argument
 
@@ -157,7 +156,7 @@ def softmax_cross_entropy_with_logits_gradient(
 
 
 @softmax_cross_entropy_with_logits_op.samples
-def softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
+def softmax_cross_entropy_with_logits_samples() -> Samples:
     features = np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32)
     labels = np.array([[0.2, 0.3, 0.5], [0, 1, 0]], np.float32)
     yield Sample(features, labels, grad=(0,))
@@ -267,7 +266,7 @@ def sparse_softmax_cross_entropy_with_logits_gradient(node: Node, grad: Any, _: 
 
 
 @sparse_softmax_cross_entropy_with_logits_op.samples
-def sparse_softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
+def sparse_softmax_cross_entropy_with_logits_samples() -> Samples:
     features = np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32)
     yield Sample(features, np.array([2, 0], np.int64), grad=(0,))
     yield Sample(features, np.array([2, 0], np.int32), grad=(0,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _ATTRS = """
     T: {int32, int64} = int32
@@ -56,7 +55,7 @@ def data_format_dim_map_kernel(node: Node) -> Kernel:
 
 
 @data_format_dim_map_op.samples
-def data_format_dim_map_samples() -> Iterator[Any]:
+def data_format_dim_map_samples() -> Samples:
     yield Sample(np.array([0, 1, 2, 3, -1, 6], np.int32), grad=False)
     yield Sample(np.array([[1], [-4]], np.int32), src_format="NCHW", dst_format="NHWC", grad=False)
 
@@ -103,7 +102,7 @@ def data_format_vec_permute_kernel(node: Node) -> Kernel:
 
 
 @data_format_vec_permute_op.samples
-def data_format_vec_permute_samples() -> Iterator[Any]:
+def data_format_vec_permute_samples() -> Samples:
     yield Sample(np.array([7, 4, 9, 3], np.int32), grad=False)
     yield Sample(
         np.array([[7, 4], [9, 3], [4, 5], [5, 1]], np.int32), dst_format="HWNC", grad=False

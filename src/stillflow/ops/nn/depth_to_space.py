@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.ops.arrays import native_kernels
 from stillflow.ops.arrays.space_to_batch import permuted
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _SIGNATURE = """(input: T) -> output: T
     T: type
@@ -131,7 +131,7 @@ def depth_to_space_gradient(node: Node, grad: Any) -> Gradients:
 
 
 @space_to_depth_op.samples
-def space_to_depth_samples() -> Iterator[Any]:
+def space_to_depth_samples() -> Samples:
     x = np.arange(16, dtype=np.float32).reshape(1, 2, 4, 2)
     yield Sample(x, block_size=2)
     yield Sample(x.reshape(1, 2, 2, 4), block_size=2, data_format="NCHW")
@@ -139,7 +139,7 @@ def space_to_depth_samples() -> Iterator[Any]:
 
 
 @depth_to_space_op.samples
-def depth_to_space_samples() -> Iterator[Any]:
+def depth_to_space_samples() -> Samples:
     x = np.arange(16, dtype=np.float32).reshape(1, 1, 2, 8)
     yield Sample(x, block_size=2)
     yield Sample(x.reshape(1, 8, 1, 2), block_size=2, data_format="NCHW")

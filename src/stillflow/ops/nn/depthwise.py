@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import given_shape, ramp, target_now
 from stillflow.ops.nn.convolution import Geometry, Slide
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _ATTRS = """
     T: {half, bfloat16, float, double}
@@ -204,7 +204,7 @@ def depthwise_conv2d_native_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @depthwise_conv2d_native_op.samples
-def depthwise_conv2d_native_samples() -> Iterator[Any]:
+def depthwise_conv2d_native_samples() -> Samples:
     image, filter = ramp(2, 5, 4, 3), ramp(3, 2, 3, 2)
     yield Sample(image, filter, strides=[1, 1, 1, 1], padding="SAME")
     yield Sample(image, filter, strides=[1, 2, 2, 1], padding="VALID")
@@ -269,7 +269,7 @@ def depthwise_conv2d_native_backprop_input_gradient(node: Node, grad: Tensor) ->
 
 
 @depthwise_conv2d_native_backprop_input_op.samples
-def depthwise_conv2d_native_backprop_input_samples() -> Iterator[Any]:
+def depthwise_conv2d_native_backprop_input_samples() -> Samples:
     sizes, filter = np.array([2, 5, 4, 3], np.int32), ramp(3, 2, 3, 2)
     for stride, grad in ((1, ramp(2, 5, 4, 6)), (2, ramp(2, 3, 2, 6))):
         yield Sample(
@@ -330,7 +330,7 @@ def depthwise_conv2d_native_backprop_filter_gradient(node: Node, grad: Tensor) -
 
 
 @depthwise_conv2d_native_backprop_filter_op.samples
-def depthwise_conv2d_native_backprop_filter_samples() -> Iterator[Any]:
+def depthwise_conv2d_native_backprop_filter_samples() -> Samples:
     image, sizes = ramp(2, 5, 4, 3), np.array([3, 2, 3, 2], np.int32)
     for stride, grad in ((1, ramp(2, 5, 4, 6)), (2, ramp(2, 3, 2, 6))):
         yield Sample(image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.unary import negative
 from stillflow.ops.nn import native_kernels, windows
 from stillflow.ops.nn.precision import in_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
 _ATTRS = f"""
@@ -224,7 +224,7 @@ def _numbers(*shape: int) -> np.ndarray:
 
 
 @dilation2d_op.samples
-def dilation2d_samples() -> Iterator[Any]:
+def dilation2d_samples() -> Samples:
     image, filter = _numbers(2, 5, 4, 3), _numbers(2, 3, 3) * 0.37
     one = [1, 1, 1, 1]
     yield Sample(image, filter, strides=one, rates=one, padding="SAME")
@@ -276,7 +276,7 @@ def dilation2d_backprop_filter_kernel(node: Node) -> Kernel:
 
 @dilation2d_backprop_input_op.samples
 @dilation2d_backprop_filter_op.samples
-def dilation2d_backprop_samples() -> Iterator[Any]:
+def dilation2d_backprop_samples() -> Samples:
     image, filter = _numbers(2, 5, 4, 3) // 4, _numbers(2, 3, 3) * 0.37
     one = [1, 1, 1, 1]
     for padding, rows, columns in (("SAME", 5, 4), ("VALID", 4, 2)):

@@ -20,7 +20,7 @@ from stillflow.ops.kernels import type_of
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.deprecation import deprecated
 
 _ATTRS = """
@@ -236,7 +236,7 @@ def _pool_kernel(node: Node, pool: Any) -> Callable[..., Any]:
     return run
 
 
-def fractional_pool_samples() -> Iterator[Any]:
+def fractional_pool_samples() -> Samples:
     image = np.random.RandomState(1).permutation(2 * 7 * 9 * 2).reshape(2, 7, 9, 2)
     ratio = [1.0, 1.5, 2.2, 1.0]
     for pseudo_random in (False, True):
@@ -328,7 +328,7 @@ _ROWS, _COLUMNS = np.array([0, 2, 3, 5], np.int64), np.array([0, 1, 4], np.int64
 
 
 @fractional_max_pool_grad_op.samples
-def fractional_max_pool_grad_samples() -> Iterator[Any]:
+def fractional_max_pool_grad_samples() -> Samples:
     image = (np.arange(40) * 7 % 11).reshape(1, 5, 4, 2).astype(np.float32)
     grad = np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2)
     for overlapping in (False, True):
@@ -370,7 +370,7 @@ def fractional_avg_pool_grad_kernel(node: Node) -> Kernel:
 
 
 @fractional_avg_pool_grad_op.samples
-def fractional_avg_pool_grad_samples() -> Iterator[Any]:
+def fractional_avg_pool_grad_samples() -> Samples:
     grad = np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2)
     for overlapping in (False, True):
         yield Sample(

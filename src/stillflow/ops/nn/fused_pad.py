@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from stillflow.ops.nn.conv import ramp
 from stillflow.ops.nn.convolution import Slide, convolution
 from stillflow.ops.nn.interpolation import interpolate, weights
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _CONVOLUTION = """
     mode: {"REFLECT", "SYMMETRIC"}
@@ -162,7 +161,7 @@ _EDGES = np.array([[0, 0], [1, 2], [2, 0], [0, 0]], np.int32)
 
 
 @fused_pad_conv2d_op.samples
-def fused_pad_conv2d_samples() -> Iterator[Any]:
+def fused_pad_conv2d_samples() -> Samples:
     image, filter = ramp(1, 5, 4, 3), ramp(3, 2, 3, 2)
     for mode in ("REFLECT", "SYMMETRIC"):
         for strides, padding in (([1, 1, 1, 1], "SAME"), ([1, 2, 1, 1], "VALID")):
@@ -176,7 +175,7 @@ def fused_pad_conv2d_samples() -> Iterator[Any]:
 
 
 @fused_resize_and_pad_conv2d_op.samples
-def fused_resize_and_pad_conv2d_samples() -> Iterator[Any]:
+def fused_resize_and_pad_conv2d_samples() -> Samples:
     image, filter = ramp(1, 5, 4, 3), ramp(3, 2, 3, 2)
     attrs = {"mode": "REFLECT", "strides": [1, 1, 2, 1], "padding": "SAME"}
     for align_corners in (True, False):

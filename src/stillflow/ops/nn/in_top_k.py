@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel
 from stillflow.ops import native_calls
 from stillflow.ops.input_ranks import kernel_ranks
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 
 def _in_top_k_shape(node: Node) -> tuple[int | None, ...]:
@@ -80,7 +79,7 @@ _PREDICTIONS = np.array([[0.1, 0.3, 0.2, 0.4], [0.1, 0.2, 0.3, 0.3], [0, np.nan,
 
 
 @in_top_k_op.samples
-def in_top_k_samples() -> Iterator[Any]:
+def in_top_k_samples() -> Samples:
     for targets in ([3, 2, 3], [0, 3, -1], [1, 9, 2]):
         yield Sample(_PREDICTIONS, np.array(targets, np.int32), k=2)
     yield Bad(_PREDICTIONS, np.array([1, 2], np.int32), k=2, match="must be equal")
@@ -105,7 +104,7 @@ def in_top_k_v2_kernel(node: Node) -> Kernel:
 
 
 @in_top_k_v2_op.samples
-def in_top_k_v2_samples() -> Iterator[Any]:
+def in_top_k_v2_samples() -> Samples:
     for targets, k in (([3, 2, 3], 2), ([0, 3, -1], 4)):
         yield Sample(_PREDICTIONS, np.array(targets, np.int32), np.int32(k))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 l2_loss_op = op(
     "L2Loss(t: T) -> output: T; T: {half, bfloat16, float, double}",
@@ -45,7 +44,7 @@ def l2_loss_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @l2_loss_op.samples
-def l2_loss_samples() -> Iterator[Any]:
+def l2_loss_samples() -> Samples:
     yield Sample(np.array([[1, -2, 3], [0.5, 0, 4]], np.float32))
     yield Sample(np.float32(3))
     yield Sample(np.zeros((0, 2), np.float32))

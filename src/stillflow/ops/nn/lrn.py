@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.nn.precision import HALVES, in_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _ATTRS = """
     depth_radius: int = 5
@@ -83,7 +82,7 @@ def lrn_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @lrn_op.samples
-def lrn_samples() -> Iterator[Any]:
+def lrn_samples() -> Samples:
     image = np.sin(np.arange(48, dtype=np.float32)).reshape(2, 2, 2, 6)
     yield Sample(image)
     yield Sample(image, depth_radius=2, bias=2.0, alpha=0.5, beta=0.75)
@@ -107,7 +106,7 @@ def lrn_grad_kernel(node: Node) -> Kernel:
 
 
 @lrn_grad_op.samples
-def lrn_grad_samples() -> Iterator[Any]:
+def lrn_grad_samples() -> Samples:
     image = np.sin(np.arange(48, dtype=np.float32)).reshape(2, 2, 2, 6)
     yield Sample(image + 1, image, image * 0.5, depth_radius=2, beta=0.75, grad=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from stillflow.ops.nn import pool_kernels as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import pool_geometry
 from stillflow.ops.nn.precision import in_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 if TYPE_CHECKING:
     from stillflow.ops.nn.pool_kernels import PoolGeometry
@@ -247,7 +247,7 @@ def max_pool_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @max_pool_op.samples
-def max_pool_samples() -> Iterator[Any]:
+def max_pool_samples() -> Samples:
     image = sample_image()
     two, three = [1, 2, 2, 1], [1, 3, 3, 1]
     yield Sample(image, ksize=two, strides=two, padding="VALID")
@@ -293,7 +293,7 @@ def max_pool_v2_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @max_pool_v2_op.samples
-def max_pool_v2_samples() -> Iterator[Any]:
+def max_pool_v2_samples() -> Samples:
     two = np.array([1, 2, 2, 1], np.int32)
     yield Sample(sample_image(), two, two, padding="SAME", fixed=(1, 2))
     yield Bad(sample_image(), two[:3], two, padding="SAME", match="must be 4 but is 3")
@@ -419,7 +419,7 @@ _pool_grads(max_pool_v2_op, max_pool_grad_v2_op, max_pool_grad_grad_v2_op)
 
 
 @max_pool_grad_op.samples
-def max_pool_grad_samples() -> Iterator[Any]:
+def max_pool_grad_samples() -> Samples:
     image = sample_image(2)
     best = image[:, :4].reshape(2, 2, 2, 2, 2, 2).max((2, 4))
     yield Sample(
@@ -459,7 +459,7 @@ def avg_pool_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @avg_pool_op.samples
-def avg_pool_samples() -> Iterator[Any]:
+def avg_pool_samples() -> Samples:
     image = sample_image()
     two, three = [1, 2, 2, 1], [1, 3, 3, 1]
     yield Sample(image, ksize=two, strides=two, padding="VALID")
@@ -554,7 +554,7 @@ def avg_pool_grad_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @avg_pool_grad_op.samples
-def avg_pool_grad_samples() -> Iterator[Any]:
+def avg_pool_grad_samples() -> Samples:
     grad = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2)
     yield Sample(
         np.array([2, 5, 4, 2], np.int32),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import PoolGeometry, pool_geometry
 from stillflow.ops.nn.pooling import check_average_gradient, check_gradient_sizes, comparable
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _WINDOW = """
     ksize: list(int) >= 5
@@ -82,7 +82,7 @@ def _volume(*shape: int) -> np.ndarray:
     return np.random.RandomState(5).permutation(count).reshape(shape).astype(np.float32)
 
 
-def pool3d_samples() -> Iterator[Any]:
+def pool3d_samples() -> Samples:
     volume, two = _volume(1, 4, 3, 5, 2), [1, 2, 2, 2, 1]
     yield Sample(volume, ksize=two, strides=two, padding="VALID")
     yield Sample(volume, ksize=[1, 3, 2, 3, 1], strides=two, padding="SAME")
@@ -174,7 +174,7 @@ def max_pool3d_grad_kernel(node: Node) -> Kernel:
 
 
 @max_pool3d_grad_op.samples
-def max_pool3d_grad_samples() -> Iterator[Any]:
+def max_pool3d_grad_samples() -> Samples:
     volume = _volume(1, 4, 2, 4, 2)
     best = volume.reshape(1, 2, 2, 1, 2, 2, 2, 2).max((2, 4, 6))
     yield Sample(
@@ -197,7 +197,7 @@ def max_pool3d_grad_grad_kernel(node: Node) -> Kernel:
 
 
 @max_pool3d_grad_grad_op.samples
-def max_pool3d_grad_grad_samples() -> Iterator[Any]:
+def max_pool3d_grad_grad_samples() -> Samples:
     volume = _volume(1, 4, 2, 4, 2)
     best = volume.reshape(1, 2, 2, 1, 2, 2, 2, 2).max((2, 4, 6))
     yield Sample(
@@ -218,7 +218,7 @@ avg_pool3d_op.check(kernel_ranks(_volume_rank))
 
 
 @avg_pool3d_op.samples
-def avg_pool3d_samples() -> Iterator[Any]:
+def avg_pool3d_samples() -> Samples:
     yield from pool3d_samples()
     yield Sample(
         _volume(1, 3, 5, 1, 2), ksize=[1, 1, 2, 3, 1], strides=[1, 2, 3, 1, 1], padding="SAME"
@@ -280,7 +280,7 @@ def avg_pool3d_grad_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @avg_pool3d_grad_op.samples
-def avg_pool3d_grad_samples() -> Iterator[Any]:
+def avg_pool3d_grad_samples() -> Samples:
     yield Sample(
         np.array([1, 4, 3, 5, 2], np.int32), _volume(1, 2, 2, 3, 2), ksize=[1, 3, 2, 3, 1],
         strides=[1, 2, 2, 2, 1], padding="SAME", fixed=(0,),

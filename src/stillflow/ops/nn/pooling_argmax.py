@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph import dims
@@ -23,7 +22,7 @@ from stillflow.ops.nn.pooling import (
     same_as_image,
     sample_image,
 )
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 
 _ARGMAX_TYPES = f"""
     include_batch_in_index: bool = false
@@ -73,7 +72,7 @@ def max_pool_with_argmax_gradient(node: Node, grad: Tensor, _: Any) -> Gradients
 
 
 @max_pool_with_argmax_op.samples
-def max_pool_with_argmax_samples() -> Iterator[Any]:
+def max_pool_with_argmax_samples() -> Samples:
     two = [1, 2, 2, 1]
     for whole in (False, True):
         yield Sample(

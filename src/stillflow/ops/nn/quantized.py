@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from stillflow.ops.nn.pooling import check_window, over_images, pool_shape, refu
 from stillflow.ops.quantization.arithmetic import centred, product_ends, to_result
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import QUANTIZED, Range, number, numbers, quantize_number
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _WINDOW = """
     ksize: list(int)
@@ -137,7 +136,7 @@ def quantized_conv2d_kernel(node: Node) -> Kernel:
 
 
 @quantized_conv2d_op.samples
-def quantized_conv2d_samples() -> Iterator[Any]:
+def quantized_conv2d_samples() -> Samples:
     image, filter = quantized(dtypes.quint8, 2, 5, 8, 2), quantized(dtypes.quint8, 3, 2, 2, 3)
     ends = floats(-3.3, 8.1, -0.7, 1.9)
     for stride in (1, 2, 3, 4):
@@ -223,7 +222,7 @@ def quantized_max_pool_kernel(node: Node) -> Kernel:
     return over_images(node, _maximum, [0, 1, 2], 1)
 
 
-def _pool_samples() -> Iterator[Any]:
+def _pool_samples() -> Samples:
     image = quantized(dtypes.quint8, 2, 5, 4, 3)[:, ::-1, :, ::-1].copy()
     ends = floats(-3.3, 8.1)
     for padding in ("SAME", "VALID"):
@@ -322,7 +321,7 @@ def quantized_relu_x_kernel(node: Node) -> Kernel:
     return rectify
 
 
-def _activation_samples() -> Iterator[Any]:
+def _activation_samples() -> Samples:
     for kind in (dtypes.quint8, dtypes.qint32):
         yield Sample(quantized(kind, 3, 4), *floats(-3.3, 8.1), out_type=kind)
     yield Sample(quantized(dtypes.quint8, 7), *floats(1, 20))
@@ -334,7 +333,7 @@ quantized_relu6_op.samples(_activation_samples)
 
 
 @quantized_relu_x_op.samples
-def quantized_relu_x_samples() -> Iterator[Any]:
+def quantized_relu_x_samples() -> Samples:
     yield Sample(quantized(dtypes.quint8, 7), *floats(4, -3.3, 8.1))
 
 

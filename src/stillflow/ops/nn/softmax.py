@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.comparison import less
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.unary import exp
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
@@ -38,7 +37,7 @@ def softmax_shape(node: Node) -> Any:
     return dims.with_rank_at_least(node.dims(0), 1)
 
 
-def softmax_samples() -> Iterator[Any]:
+def softmax_samples() -> Samples:
     yield Sample(np.array([[1, 2, 3], [-1, 0.5, 4]], np.float32))
     yield Sample(np.array([[[1, 2], [300, 2]]], np.float32))
     yield Sample(np.zeros((0, 3), np.float32))

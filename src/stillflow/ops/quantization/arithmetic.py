@@ -30,7 +30,7 @@ from stillflow.ops.quantization.scales import (
     quantize_unclamped,
     scalar,
 )
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _PAIR = f"""
     T1: {QUANTIZED}
@@ -141,7 +141,7 @@ _ENDS = (-3.3, 8.1, -0.7, 1.9)
 
 
 @quantized_add_op.samples
-def quantized_add_samples() -> Iterator[Any]:
+def quantized_add_samples() -> Samples:
     for x, y in _pairs():
         yield Sample(x, y, *floats(*_ENDS))
     x = quantized(dtypes.quint8, 3)
@@ -181,7 +181,7 @@ def quantized_mul_kernel(node: Node) -> Kernel:
 
 
 @quantized_mul_op.samples
-def quantized_mul_samples() -> Iterator[Any]:
+def quantized_mul_samples() -> Samples:
     for x, y in _pairs():
         yield Sample(x, y, *floats(*_ENDS))
     x = quantized(dtypes.quint8, 3)
@@ -229,7 +229,7 @@ def quantized_mat_mul_kernel(node: Node) -> Kernel:
 
 
 @quantized_mat_mul_op.samples
-def quantized_mat_mul_samples() -> Iterator[Any]:
+def quantized_mat_mul_samples() -> Samples:
     a, b = quantized(dtypes.quint8, 3, 4), quantized(dtypes.quint8, 4, 2)
     yield Sample(a, b, *floats(*_ENDS))
     yield Sample(a.reshape(4, 3), b, *floats(*_ENDS), transpose_a=True)
@@ -284,7 +284,7 @@ def quantized_bias_add_kernel(node: Node) -> Kernel:
 
 
 @quantized_bias_add_op.samples
-def quantized_bias_add_samples() -> Iterator[Any]:
+def quantized_bias_add_samples() -> Samples:
     for kind in (dtypes.quint8, dtypes.qint8):
         image, bias = quantized(kind, 2, 3, 4), quantized(kind, 4)
         yield Sample(image, bias, *floats(*_ENDS), out_type=dtypes.qint32)

@@ -6,7 +6,6 @@ pass where the input lies in the range; inputs outside go to the range's ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.quantization.linear import floats, single_numbers
 from stillflow.ops.quantization.scales import number
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _BITS = """
     num_bits: int = 8
@@ -116,7 +115,7 @@ def _values() -> np.ndarray:
 
 
 @fake_quant_with_min_max_args_op.samples
-def fake_quant_with_min_max_args_samples() -> Iterator[Any]:
+def fake_quant_with_min_max_args_samples() -> Samples:
     yield Sample(_values(), grad=False)
     yield Sample(_values(), min=-0.7, max=5.2, num_bits=3, grad=False)
     yield Sample(_values(), min=1.5, max=5.2, num_bits=4, narrow_range=True, grad=False)
@@ -157,7 +156,7 @@ def fake_quant_with_min_max_args_gradient_kernel(node: Node) -> Kernel:
 
 
 @fake_quant_with_min_max_args_gradient_op.samples
-def fake_quant_with_min_max_args_gradient_samples() -> Iterator[Any]:
+def fake_quant_with_min_max_args_gradient_samples() -> Samples:
     yield Sample(_values() + 10, _values(), grad=False)
     yield Sample(_values() + 10, _values(), min=-0.7, max=5.2, num_bits=3, grad=False)
     yield Bad(_values(), _values()[1:], match="must have the same size and shape")
@@ -212,7 +211,7 @@ def fake_quant_with_min_max_vars_op_gradient(node: Node, grad: Tensor) -> Gradie
 
 
 @fake_quant_with_min_max_vars_op.samples
-def fake_quant_with_min_max_vars_samples() -> Iterator[Any]:
+def fake_quant_with_min_max_vars_samples() -> Samples:
     yield Sample(_values(), *floats(-6, 6), grad=False)
     yield Sample(_values(), *floats(-0.7, 5.2), num_bits=3, grad=False)
     yield Sample(_values(), *floats(0.3, 5.2), num_bits=4, narrow_range=True, grad=False)
@@ -249,7 +248,7 @@ def fake_quant_with_min_max_vars_gradient_kernel(node: Node) -> Kernel:
 
 
 @fake_quant_with_min_max_vars_gradient_op.samples
-def fake_quant_with_min_max_vars_gradient_samples() -> Iterator[Any]:
+def fake_quant_with_min_max_vars_gradient_samples() -> Samples:
     yield Sample(_values() + 10, _values(), *floats(-0.7, 5.2), num_bits=3, grad=False)
     yield Sample(_values() + 10, _values(), *floats(0, 0), grad=False)
     yield Bad(_values(), _values()[1:], *floats(-1, 1), match="same size|must be equal")
@@ -315,7 +314,7 @@ def _channel_ends() -> tuple[np.ndarray, np.ndarray]:
 
 
 @fake_quant_with_min_max_vars_per_channel_op.samples
-def fake_quant_with_min_max_vars_per_channel_samples() -> Iterator[Any]:
+def fake_quant_with_min_max_vars_per_channel_samples() -> Samples:
     yield Sample(_values(), *_channel_ends(), num_bits=3, grad=False)
     yield Sample(_values()[1], *_channel_ends(), num_bits=4, narrow_range=True, grad=False)
     yield Sample(_values().reshape(1, 2, 2, 6), *_channel_ends(), grad=False)
@@ -349,7 +348,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient_kernel(node: Node) -> Kern
 
 
 @fake_quant_with_min_max_vars_per_channel_gradient_op.samples
-def fake_quant_with_min_max_vars_per_channel_gradient_samples() -> Iterator[Any]:
+def fake_quant_with_min_max_vars_per_channel_gradient_samples() -> Samples:
     yield Sample(_values() + 10, _values(), *_channel_ends(), num_bits=3, grad=False)
     yield Sample(_values()[0] + 10, _values()[1], *_channel_ends(), grad=False)
     image = _values().reshape(1, 2, 2, 6)

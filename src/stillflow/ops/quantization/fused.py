@@ -7,7 +7,6 @@ ordinary builds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -24,7 +23,7 @@ from stillflow.ops.nn.depthwise import depthwise_output
 from stillflow.ops.nn.quantized import quantized_conv2d_dims
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import QUANTIZED
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _RESULT = "(output: out_type, min_output: float, max_output: float)"
 _IMAGES = f"""
@@ -231,7 +230,7 @@ _SMALLEST = 2.0**-126  # the least normal number of single precision, where TF b
 
 
 @requantization_range_per_channel_op.samples
-def requantization_range_per_channel_samples() -> Iterator[Any]:
+def requantization_range_per_channel_samples() -> Samples:
     values = quantized(dtypes.qint32, 16).reshape(1, 2, 4, 2)
     low, high = floats(-3.3, -2.0), floats(1.5, 8.1)
     for most in (1e9, 6.0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.scales import QUANTIZED, levels, number, scalar
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.deprecation import deprecated
 
 _SIGNED = (dtypes.qint8, dtypes.qint16, dtypes.qint32)
@@ -128,7 +127,7 @@ def _real() -> np.ndarray:
 
 
 @quantize_v2_op.samples
-def quantize_v2_samples() -> Iterator[Any]:
+def quantize_v2_samples() -> Samples:
     ends = (np.float32(-2), np.float32(255))
     for dtype in (dtypes.quint8, dtypes.qint8, dtypes.qint16, dtypes.quint16, dtypes.qint32):
         for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
@@ -203,7 +202,7 @@ def floats(*values: float) -> list[np.float32]:
 
 
 @dequantize_op.samples
-def dequantize_samples() -> Iterator[Any]:
+def dequantize_samples() -> Samples:
     for dtype in (dtypes.quint8, dtypes.qint8, dtypes.qint16, dtypes.quint16, dtypes.qint32):
         for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
             # TF loses the sign of the greatest 32-bit integers when it scales them.

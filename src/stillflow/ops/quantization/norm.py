@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.arithmetic import to_result
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import QUANTIZED, Range, number, quantize_number, scalar
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 quantized_batch_norm_with_global_normalization_op = op(
     f"""
@@ -103,7 +102,7 @@ def quantized_batch_norm_with_global_normalization_kernel(node: Node) -> Kernel:
 
 
 @quantized_batch_norm_with_global_normalization_op.samples
-def quantized_batch_norm_with_global_normalization_samples() -> Iterator[Any]:
+def quantized_batch_norm_with_global_normalization_samples() -> Samples:
     image, vector = quantized(dtypes.quint8, 2, 2, 3, 3), quantized(dtypes.quint8, 5)[1:4]
     args = [image, *floats(-3, 8), vector, *floats(-1, 1), vector, *floats(0.1, 3)]
     args += [vector, *floats(-2, 2), vector, *floats(-1, 4)]
@@ -171,7 +170,7 @@ def quantized_instance_norm_kernel(node: Node) -> Kernel:
 
 
 @quantized_instance_norm_op.samples
-def quantized_instance_norm_samples() -> Iterator[Any]:
+def quantized_instance_norm_samples() -> Samples:
     image = quantized(dtypes.quint8, 2, 3, 4, 2)
     yield Sample(image, *floats(-3.3, 8.1))
     given: dict[str, Any] = {"output_range_given": True, "given_y_min": -1.5, "given_y_max": 2.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from stillflow.ops.quantization.scales import (
     requantize,
     scalar,
 )
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _INPUT = f"Tinput: {QUANTIZED}"
 _BOTH = f"{_INPUT}\n out_type: {QUANTIZED}"
@@ -77,7 +76,7 @@ def requantize_kernel(node: Node) -> Kernel:
 
 
 @requantize_op.samples
-def requantize_samples() -> Iterator[Any]:
+def requantize_samples() -> Samples:
     values = quantized(dtypes.qint32, 4, 6)
     for dtype in (dtypes.quint8, dtypes.qint8):
         yield Sample(values, *floats(-3.3, 8.1, -2.2, 7.4), out_type=dtype)
@@ -116,7 +115,7 @@ def requantization_range_kernel(node: Node) -> Kernel:
 
 
 @requantization_range_op.samples
-def requantization_range_samples() -> Iterator[Any]:
+def requantization_range_samples() -> Samples:
     values = quantized(dtypes.qint32, 9)
     yield Sample(values[2:6], *floats(-3.3, 8.1))
     yield Sample(values[7:], *floats(-3.3, 8.1))
@@ -153,7 +152,7 @@ def quantize_down_and_shrink_range_kernel(node: Node) -> Kernel:
 
 
 @quantize_down_and_shrink_range_op.samples
-def quantize_down_and_shrink_range_samples() -> Iterator[Any]:
+def quantize_down_and_shrink_range_samples() -> Samples:
     values = quantized(dtypes.qint32, 16)
     yield Sample(values[3:10], *floats(-3.3, 8.1), out_type=dtypes.quint8)
     yield Sample(values[9:13].reshape(2, 2), *floats(-30, 20), out_type=dtypes.quint8)

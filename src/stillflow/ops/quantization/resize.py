@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from stillflow.ops.nn.interpolation import (
     weights,
 )
 from stillflow.ops.quantization.linear import quantized, single_numbers
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 quantized_resize_bilinear_op = op(
     """
@@ -81,7 +80,7 @@ def quantized_resize_bilinear_kernel(node: Node) -> Kernel:
 
 
 @quantized_resize_bilinear_op.samples
-def quantized_resize_bilinear_samples() -> Iterator[Any]:
+def quantized_resize_bilinear_samples() -> Samples:
     ends = (np.float32(-1), np.float32(2))
     for kind in (dtypes.quint8, dtypes.qint32):
         image = quantized(kind, 1, 3, 4, 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.quantization.linear import single_numbers
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _TYPES = "T: {bfloat16, half, float, double}"
 
@@ -118,7 +117,7 @@ def quantize_and_dequantize_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @quantize_and_dequantize_op.samples
-def quantize_and_dequantize_samples() -> Iterator[Any]:
+def quantize_and_dequantize_samples() -> Samples:
     yield Sample(_sample_values(), grad=False)
     yield Sample(_sample_values(), signed_input=False, grad=False)
     yield Sample(
@@ -173,7 +172,7 @@ def quantize_and_dequantize_v2_gradient(node: Node, grad: Tensor) -> Gradients:
     return [grad, None, None]
 
 
-def _range_samples(*more: Any, **attrs: Any) -> Iterator[Any]:
+def _range_samples(*more: Any, **attrs: Any) -> Samples:
     values = _sample_values()
     for low, high in ((-1.0, 1.0), (-0.2, 0.3), (0.0, 0.6), (-1.5, -0.5)):
         ends = (np.float32(low), np.float32(high))
@@ -190,7 +189,7 @@ def _range_samples(*more: Any, **attrs: Any) -> Iterator[Any]:
 
 
 @quantize_and_dequantize_v2_op.samples
-def quantize_and_dequantize_v2_samples() -> Iterator[Any]:
+def quantize_and_dequantize_v2_samples() -> Samples:
     yield from _range_samples()
     for sample in _range_samples(num_bits=3, round_mode="HALF_UP"):
         if isinstance(sample, Sample):
@@ -238,7 +237,7 @@ def quantize_and_dequantize_v3_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @quantize_and_dequantize_v3_op.samples
-def quantize_and_dequantize_v3_samples() -> Iterator[Any]:
+def quantize_and_dequantize_v3_samples() -> Samples:
     yield from _range_samples(np.int32(8))
     ends = (np.float32(0), np.float32(1))
     yield Bad(_sample_values(), *ends, np.int32(0), match="num_bits is out of range: 0 with")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from stillflow.ops.kernels import ints
 from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import Range, number, scalar
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 quantized_concat_op = op(
     """
@@ -86,7 +85,7 @@ def quantized_concat_kernel(node: Node) -> Kernel:
 
 
 @quantized_concat_op.samples
-def quantized_concat_samples() -> Iterator[Any]:
+def quantized_concat_samples() -> Samples:
     for kind in (dtypes.quint8, dtypes.qint32):
         parts = [quantized(kind, 2, 3), quantized(kind, 2, 3)]
         yield Sample(1, parts, floats(-1, -1), floats(2, 2), fixed=(0,))
@@ -127,7 +126,7 @@ def quantized_reshape_kernel(node: Node) -> Kernel:
 
 
 @quantized_reshape_op.samples
-def quantized_reshape_samples() -> Iterator[Any]:
+def quantized_reshape_samples() -> Samples:
     for kind in (dtypes.quint8, dtypes.qint32):
         yield Sample(quantized(kind, 2, 3), [3, -1], *floats(-1, 2), fixed=(1,))
     yield Bad(quantized(kind, 2, 3), [4, -1], *floats(-1, 2), match="divisible by 4|multiple")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.kernels import either, index_tensor, moving
 from stillflow.ops.ragged.ranges import range_values
 from stillflow.ops.ragged.rows import ranges, splits_of
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 ragged_gather_op = op(
     """
@@ -104,7 +104,7 @@ def ragged_gather_gradient(node: Node, *grads: Any) -> Gradients:
 
 
 @ragged_gather_op.samples
-def ragged_gather_samples() -> Iterator[Any]:
+def ragged_gather_samples() -> Samples:
     splits, inner = np.array([0, 2, 2, 3]), np.array([0, 1, 3, 4])
     values, words = (
         np.array([1.5, 2.0, 3.0, 4.0], np.float32),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.cast import cast
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 ragged_range_op = op(
     """
@@ -106,7 +105,7 @@ def _added_up(starts: np.ndarray, deltas: np.ndarray, lengths: np.ndarray) -> np
 
 
 @ragged_range_op.samples
-def ragged_range_samples() -> Iterator[Any]:
+def ragged_range_samples() -> Samples:
     starts, limits = np.array([0, 5, 8], np.int32), np.array([3, 4, 12], np.int32)
     step = np.int32(2)
     yield Sample(starts, limits, step)

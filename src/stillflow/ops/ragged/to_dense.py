@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -18,7 +18,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import is_object, moving
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.ragged.rows import row_numbers
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 ragged_tensor_to_tensor_op = op(
     """
@@ -219,7 +219,7 @@ def _spread_strings(values: Any, default: Any, place: Any, size: Sequence[int]) 
 
 
 @ragged_tensor_to_tensor_op.samples
-def ragged_tensor_to_tensor_samples() -> Iterator[Any]:
+def ragged_tensor_to_tensor_samples() -> Samples:
     splits, rowids = np.array([0, 2, 2, 3]), np.array([0, 1, 1, 2])
     values = np.array([1.5, 2.0, 3.0, 4.0], np.float32)
     zero, any_shape = np.float32(0), np.array(-1)

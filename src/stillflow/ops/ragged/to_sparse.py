@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.ragged.rows import check_splits, row_numbers
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 ragged_tensor_to_sparse_op = op(
     """
@@ -77,7 +77,7 @@ def ragged_tensor_to_sparse_gradient(node: Node, indices: Any, values: Any, size
 
 
 @ragged_tensor_to_sparse_op.samples
-def ragged_tensor_to_sparse_samples() -> Iterator[Any]:
+def ragged_tensor_to_sparse_samples() -> Samples:
     splits, inner = np.array([0, 2, 2, 3]), np.array([0, 1, 3, 4])
     values = np.array([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], np.float32)
     yield Sample([splits, inner], values, grad=(1,))

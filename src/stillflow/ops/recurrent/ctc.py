@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.recurrent import ctc_beams, native_kernels
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, read_labels, without_blanks
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 ctc_loss_op = op(
     """
@@ -144,7 +143,7 @@ def ctc_loss_gradient(node: Node, grad_loss: Any, _: Any) -> Gradients:
 
 
 @ctc_loss_op.samples
-def ctc_loss_samples() -> Iterator[Any]:
+def ctc_loss_samples() -> Samples:
     logits = np.random.RandomState(0).randn(4, 2, 3).astype(np.float32)
     indices = np.array([[0, 0], [0, 1], [1, 0]], np.int64)
     values, lengths = np.array([0, 1, 1], np.int32), np.array([4, 3], np.int32)
@@ -279,7 +278,7 @@ def ctc_beam_search_decoder_kernel(node: Node) -> Kernel:
 
 
 @ctc_greedy_decoder_op.samples
-def ctc_greedy_decoder_samples() -> Iterator[Any]:
+def ctc_greedy_decoder_samples() -> Samples:
     logits = np.random.RandomState(0).randn(4, 2, 3).astype(np.float32)
     yield Sample(logits, np.array([4, 3], np.int32))
     yield Sample(logits, np.array([4, 3], np.int32), merge_repeated=True)
@@ -287,7 +286,7 @@ def ctc_greedy_decoder_samples() -> Iterator[Any]:
 
 
 @ctc_beam_search_decoder_op.samples
-def ctc_beam_search_decoder_samples() -> Iterator[Any]:
+def ctc_beam_search_decoder_samples() -> Samples:
     logits = np.random.RandomState(0).randn(4, 2, 3).astype(np.float32)
     yield Sample(logits, np.array([4, 3], np.int32), beam_width=3, top_paths=2)
     yield Bad(logits, np.int32(4), beam_width=3, top_paths=2, match="must be rank 1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _INPUTS = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T"
 
@@ -107,7 +106,7 @@ def gru_block_cell_grad_kernel(node: Node) -> Kernel:
 
 
 @gru_block_cell_op.samples
-def gru_block_cell_samples() -> Iterator[Any]:
+def gru_block_cell_samples() -> Samples:
     random = np.random.RandomState(1)
     shapes = [(2, 3), (2, 2), (5, 4), (5, 2), (4,), (2,)]
     x, *rest = (random.uniform(-0.5, 0.5, shape).astype(np.float32) for shape in shapes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from typing import Any
@@ -18,7 +18,7 @@ from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
 from stillflow.ops.recurrent.native_kernels import LstmLoop, takes_lstm
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 _INPUTS = "x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T"
 _GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T"
@@ -448,7 +448,7 @@ def _weights(inputs: int, cells: int) -> list[np.ndarray]:
 
 
 @lstm_block_cell_op.samples
-def lstm_block_cell_samples() -> Iterator[Any]:
+def lstm_block_cell_samples() -> Samples:
     random = np.random.RandomState(1)
     x, c, h = (random.randn(2, n).astype(np.float32) for n in (3, 2, 2))
     for options in ({}, {"use_peephole": True}, {"forget_bias": 0.0, "cell_clip": -1.0}):
@@ -457,7 +457,7 @@ def lstm_block_cell_samples() -> Iterator[Any]:
 
 
 @block_lstm_op.samples
-def block_lstm_samples() -> Iterator[Any]:
+def block_lstm_samples() -> Samples:
     random = np.random.RandomState(1)
     x, c, h = (random.randn(*s).astype(np.float32) for s in ((4, 2, 3), (2, 2), (2, 2)))
     for options in ({}, {"use_peephole": True}, {"forget_bias": 0.0, "cell_clip": -1.0}):

@@ -14,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.input_ranks import checked_rank
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sdca.ascent import drawn, shuffled, train
 from stillflow.ops.sdca.examples import Problem, columns_of, refused
 from stillflow.ops.sdca.losses import LOSSES
@@ -147,7 +147,7 @@ def sdca_optimizer_v2_samples() -> Iterator[Any]:
     return _optimizer_samples()
 
 
-def _optimizer_samples() -> Iterator[Any]:
+def _optimizer_samples() -> Samples:
     # One example: the order of several is drawn.
     settings: dict[str, Any] = {
         "l1": 0.1,
@@ -224,6 +224,6 @@ def sdca_fprint_kernel(node: Node) -> Kernel:
 
 
 @sdca_fprint_op.samples
-def sdca_fprint_samples() -> Iterator[Any]:
+def sdca_fprint_samples() -> Samples:
     yield Sample(np.array([b"", b"abc", b"x" * 300], object))
     yield Bad(np.array([[b"a"]], object), match="rank 1|must be a vector")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.kernels import index_tensor
 from stillflow.ops.math.cast import cast
 from stillflow.ops.native_calls import int64s
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.farmhash import fingerprint_cat, fingerprints
 from stillflow.util.texts import address_of
@@ -272,7 +272,7 @@ def _words(values: np.ndarray) -> np.ndarray:
 
 
 @sparse_cross_op.samples
-def sparse_cross_samples() -> Iterator[Any]:
+def sparse_cross_samples() -> Samples:
     rows = np.array([[0, 0], [1, 0], [1, 1]], np.int64)
     words = np.array([b"a", b"b", b"c"], object)
     dense = np.array([[b"x", b"y"], [b"z", b"w"]], object)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import as_signed
 from stillflow.ops.math.comparison import not_equal
 from stillflow.ops.math.reductions import reduce_sum
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse import native_kernels
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.rows import check_inside, check_rows, first_outside, row_numbers
@@ -137,7 +137,7 @@ def sparse_to_dense_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @sparse_to_dense_op.samples
-def sparse_to_dense_samples() -> Iterator[Any]:
+def sparse_to_dense_samples() -> Samples:
     rows = np.array([[0, 1], [1, 0]])
     size, values = np.array([2, 2]), np.array([1.0, 2.0], np.float32)
     yield Sample(rows, size, values, np.float32(0))
@@ -329,7 +329,7 @@ def sparse_tensor_dense_mat_mul_gradient(node: Node, grad: Tensor) -> Gradients:
 
 
 @sparse_tensor_dense_mat_mul_op.samples
-def sparse_tensor_dense_mat_mul_samples() -> Iterator[Any]:
+def sparse_tensor_dense_mat_mul_samples() -> Samples:
     rows, values = np.array([[0, 1], [1, 0]]), np.array([1.0, 2.0])
     yield Sample(rows, values, np.array([2, 2]), np.array([[1.0, 2.0], [3.0, 4.0]]))
 

@@ -13,7 +13,7 @@ from stillflow.graph.export import export_value
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse.crossing import DEFAULT_HASH_KEY, cross_features, crossing
 from stillflow.util.deprecation import deprecated_arg_values
 from stillflow.util.farmhash import fingerprint_cat
@@ -79,7 +79,7 @@ def sparse_feature_cross_v2_samples() -> Iterator[Any]:
     yield from _samples(hash_key=1)
 
 
-def _samples(**attrs: Any) -> Iterator[Any]:
+def _samples(**attrs: Any) -> Samples:
     rows = np.array([[0, 0], [1, 0], [1, 1]], np.int64)
     words = np.array([b"a", b"b", b"c"], object)
     dense = np.array([[b"x", b"y"], [b"z", b"w"]], object)

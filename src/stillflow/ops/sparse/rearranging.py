@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -32,7 +31,7 @@ from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse import native_kernels
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import NUMBERS
@@ -124,7 +123,7 @@ def sparse_reorder_gradient(node: Node, _: Any, grad: Tensor) -> Gradients:
 
 
 @sparse_reorder_op.samples
-def sparse_reorder_samples() -> Iterator[Any]:
+def sparse_reorder_samples() -> Samples:
     yield Sample(np.array([[1, 0], [0, 1]]), np.array([2.0, 1.0]), np.array([2, 2]))
     yield Sample(np.array([[1, 0], [0, 5], [-1, 3]]), np.array([2.0, 1.0, 3.0]), np.array([2, 2]))
 
@@ -222,7 +221,7 @@ def sparse_reshape_kernel(node: Node) -> Kernel:
 
 
 @sparse_reshape_op.samples
-def sparse_reshape_samples() -> Iterator[Any]:
+def sparse_reshape_samples() -> Samples:
     rows = np.array([[0, 1], [1, 2]])
     yield Sample(rows, np.array([2, 3]), np.array([3, -1]))
     yield Sample(rows, np.array([2, 2]), np.array([2, -1]))  # outside of the shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from stillflow.ops.math.binary import add, maximum, minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse import native_kernels
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import sparse_tensor_to_dense
@@ -135,7 +135,7 @@ def sparse_fill_empty_rows_gradient(node: Node, *grads: Any) -> Gradients:
 
 
 @sparse_fill_empty_rows_op.samples
-def sparse_fill_empty_rows_samples() -> Iterator[Any]:
+def sparse_fill_empty_rows_samples() -> Samples:
     rows, values = np.array([[0, 1], [2, 0]]), np.array([1.0, 2.0])
     yield Sample(rows, values, np.array([4, 2]), np.float64(7))
     yield Bad(rows, values, np.array([2, 2]), np.float64(7), match="is invalid")

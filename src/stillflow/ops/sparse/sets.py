@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.sparse.rows import check_rows
 
 _ELEMENTS = {
@@ -205,7 +205,7 @@ def sparse_to_sparse_kernel(node: Node) -> Kernel:
 
 
 @dense_to_dense_set_operation_op.samples
-def dense_to_dense_samples() -> Iterator[Any]:
+def dense_to_dense_samples() -> Samples:
     first, second = np.array([[1, 2, 2], [3, 4, 5]]), np.array([[2, 9], [5, 3]])
     for which in ("a-b", "b-a", "intersection", "union"):
         yield Sample(first, second, set_operation=which)

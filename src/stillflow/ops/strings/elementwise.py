@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import all_to_strings, to_numbers, to_strings
 from stillflow.util.farmhash import fingerprints
 from stillflow.util.renamed import renamed_argument
@@ -213,26 +213,26 @@ def _strings(*items: bytes) -> np.ndarray:
 @string_upper_op.samples
 @string_length_op.samples
 @encode_base64_op.samples
-def any_string_samples() -> Iterator[Any]:
+def any_string_samples() -> Samples:
     yield Sample(_strings(b" aB ", "\u00e9x".encode(), b"\xff\x00"))
     yield Sample(np.zeros((2, 0), object))
 
 
 @decode_base64_op.samples
-def decode_base64_samples() -> Iterator[Any]:
+def decode_base64_samples() -> Samples:
     yield Sample(_strings(b"YWI", b"YWI=", b"-_8", b""))
     yield Bad(_strings(b"a+/b"), match="Invalid character")
     yield Bad(_strings(b"a"), match="cannot be 1 modulo 4")
 
 
 @string_to_hash_bucket_strong_op.samples
-def string_to_hash_bucket_strong_samples() -> Iterator[Any]:
+def string_to_hash_bucket_strong_samples() -> Samples:
     yield Sample(_strings(b"a", b"", b"long" * 40), num_buckets=10, key=[1, -2])
 
 
 @string_to_hash_bucket_op.samples
 @string_to_hash_bucket_fast_op.samples
-def string_to_hash_bucket_fast_samples() -> Iterator[Any]:
+def string_to_hash_bucket_fast_samples() -> Samples:
     yield Sample(_strings(b"a", b"", b"long" * 40), num_buckets=10)
 
 

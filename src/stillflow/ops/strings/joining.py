@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -27,7 +27,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import NOT_SUPPORTED, dispatchable, register
 from stillflow.ops.math.reduction_kernels import reduction_shape
 from stillflow.ops.printing import as_array
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
@@ -88,7 +88,7 @@ def string_join_kernel(node: Node) -> Kernel:
 
 
 @string_join_op.samples
-def string_join_samples() -> Iterator[Any]:
+def string_join_samples() -> Samples:
     vector, scalar = np.array([b"a", b"b"], object), np.array(b"x", object)
     yield Sample([vector, scalar, vector], separator="-")
     yield Sample([scalar, scalar])
@@ -172,7 +172,7 @@ def reduce_join_kernel(node: Node) -> Kernel:
 
 
 @reduce_join_op.samples
-def reduce_join_samples() -> Iterator[Any]:
+def reduce_join_samples() -> Samples:
     letters = np.array([[b"a", b"b", b"c"], [b"d", b"e", b"f"]], object)
     yield Sample(letters, np.array([1, 0], np.int32), fixed=(1,))
     yield Sample(letters, np.int32(-2), separator="-", keep_dims=True, fixed=(1,))
@@ -259,7 +259,7 @@ def string_format_kernel(node: Node) -> Kernel:
 
 
 @string_format_op.samples
-def string_format_samples() -> Iterator[Any]:
+def string_format_samples() -> Samples:
     yield Sample([np.arange(8, dtype=np.int32)], template="x: {}!", placeholder="{}")
     yield Bad([np.int32(1)], template="none", match="num placeholders")
 

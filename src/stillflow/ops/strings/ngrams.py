@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import strings_of
 
 _INT32_MAX = 2**31 - 1
@@ -130,7 +130,7 @@ class _Grams:
 
 
 @string_n_grams_op.samples
-def string_n_grams_samples() -> Iterator[Any]:
+def string_n_grams_samples() -> Samples:
     words = np.array([b"a", b"b", b"c", b"d"], object)
     options: dict[str, Any] = {"separator": "|", "left_pad": "<", "right_pad": ">", "pad_width": -1}
     splits = np.array([0, 3, 3, 4], np.int64)

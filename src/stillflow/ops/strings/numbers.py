@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import strings_of, to_numbers
 from stillflow.util.renamed import renamed_argument
@@ -98,7 +98,7 @@ def as_string_kernel(node: Node) -> Kernel:
 
 
 @as_string_op.samples
-def as_string_samples() -> Iterator[Any]:
+def as_string_samples() -> Samples:
     yield Sample(np.array([[1, 0]], np.int32))
     yield Sample(np.array([1.5, -np.inf], np.float32), precision=1, width=7, fill="0", grad=False)
     yield Sample(np.array([[1, -2]], np.int8))
@@ -234,7 +234,7 @@ def string_to_number_kernel(node: Node) -> Kernel:
 
 
 @string_to_number_op.samples
-def string_to_number_samples() -> Iterator[Any]:
+def string_to_number_samples() -> Samples:
     yield Sample(np.array([b"3", b" -7 "], object))
     yield Sample(np.array([b"3.5", b"-1e2", b" .5 "], object))
     yield Sample(np.array([[b"12", b"-7"]], object), out_type=dtypes.int64)
@@ -320,7 +320,7 @@ def decode_raw_kernel(node: Node) -> Kernel:
 
 
 @decode_raw_op.samples
-def decode_raw_samples() -> Iterator[Any]:
+def decode_raw_samples() -> Samples:
     pairs = np.array([b"\x01\x02\x03\x04", b"\x05\x06\x07\x08"], object)
     yield Sample(np.array([bytes(16), bytes(16)], object), out_type=dtypes.uint8)
     for kind in (dtypes.uint8, dtypes.uint16, dtypes.int32, dtypes.half):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from operator import itemgetter
 from typing import Any
@@ -23,7 +23,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.deprecation import deprecated
 from stillflow.util.renamed import renamed_argument
@@ -188,7 +188,7 @@ def substr_kernel(node: Node) -> Kernel:
 
 
 @substr_op.samples
-def substr_samples() -> Iterator[Any]:
+def substr_samples() -> Samples:
     words = np.array([b"hello", "w\u00f6rld".encode()], object)
     one, two = np.int32(1), np.int32(2)
     yield Sample(words, one, two)
@@ -353,7 +353,7 @@ def string_split_v2_kernel(node: Node) -> Kernel:
 
 @string_split_op.samples
 @string_split_v2_op.samples
-def string_split_samples() -> Iterator[Any]:
+def string_split_samples() -> Samples:
     lines = np.array([b"a b", b"", b" c--d "], object)
     for separator in (b" ", b"", b"--"):
         yield Sample(lines, np.array(separator, object))

@@ -7,7 +7,7 @@ RE2's are. Syntax that only one of the two has is translated or raises an error 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import to_numbers, to_strings
 from stillflow.ops.strings.regex_categories import members
@@ -257,25 +257,25 @@ def _scalar_string(text: bytes) -> np.ndarray:
 
 
 @regex_replace_op.samples
-def regex_replace_samples() -> Iterator[Any]:
+def regex_replace_samples() -> Samples:
     yield Sample(_words(), _scalar_string(b"([aeiou])"), _scalar_string(rb"<\1\0>"))
     yield Sample(_words(), _scalar_string(b"l*"), _scalar_string(b"-"), replace_global=False)
     yield Bad(_words(), _scalar_string(b"("), _scalar_string(b""), match="Invalid pattern")
 
 
 @static_regex_replace_op.samples
-def static_regex_replace_samples() -> Iterator[Any]:
+def static_regex_replace_samples() -> Samples:
     yield Sample(_words(), pattern="l*", rewrite="-")
     yield Sample(_words(), pattern="[[:alpha:]$]$", rewrite="\\\\")
 
 
 @regex_full_match_op.samples
-def regex_full_match_samples() -> Iterator[Any]:
+def regex_full_match_samples() -> Samples:
     yield Sample(_words(), _scalar_string(b"h.*"))
 
 
 @static_regex_full_match_op.samples
-def static_regex_full_match_samples() -> Iterator[Any]:
+def static_regex_full_match_samples() -> Samples:
     yield Sample(_words(), pattern="w.rld")
 
 

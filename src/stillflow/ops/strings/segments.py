@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -16,7 +15,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel
 from stillflow.ops.math.segment import unsorted_segment_shape
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import strings_of
 
 unsorted_segment_join_op = op(
@@ -77,7 +76,7 @@ def unsorted_segment_join_kernel(node: Node) -> Kernel:
 
 
 @unsorted_segment_join_op.samples
-def unsorted_segment_join_samples() -> Iterator[Any]:
+def unsorted_segment_join_samples() -> Samples:
     words = np.array([[b"a", b"b"], [b"c", b"d"], [b"e", b"f"]], object)
     yield Sample(words, np.array([1, 0, 1], np.int32), np.int32(3), separator=":", fixed=(2,))
     yield Sample(words, np.array([[1, 0], [1, 2], [1, 1]], np.int64), np.int64(3), fixed=(2,))

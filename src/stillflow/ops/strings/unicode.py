@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings import unicode_text
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import strings_of
@@ -176,7 +176,7 @@ _TEXTS = np.array([[b"abc", "\u00f6\u4eca\U0001f60a".encode()], [b"", b"a\xffb\x
 
 @unicode_decode_op.samples
 @unicode_decode_with_offsets_op.samples
-def unicode_decode_samples() -> Iterator[Any]:
+def unicode_decode_samples() -> Samples:
     for errors in ("replace", "ignore"):
         yield Sample(_TEXTS, input_encoding="UTF-8", errors=errors, replace_control_characters=True)
     yield Sample(_TEXTS, input_encoding="latin1")
@@ -185,7 +185,7 @@ def unicode_decode_samples() -> Iterator[Any]:
 
 
 @unicode_transcode_op.samples
-def unicode_transcode_samples() -> Iterator[Any]:
+def unicode_transcode_samples() -> Samples:
     for encoding in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
         yield Sample(_TEXTS, input_encoding="UTF-8", output_encoding=encoding)
     strict = {"input_encoding": "UTF-8", "output_encoding": "UTF-8", "errors": "strict"}
@@ -193,7 +193,7 @@ def unicode_transcode_samples() -> Iterator[Any]:
 
 
 @unicode_encode_op.samples
-def unicode_encode_samples() -> Iterator[Any]:
+def unicode_encode_samples() -> Samples:
     codes, splits = np.array([72, 105, 0x1F60A, -1], np.int32), np.array([0, 2, 2, 4])
     for encoding in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
         yield Sample(codes, splits, output_encoding=encoding)
@@ -201,7 +201,7 @@ def unicode_encode_samples() -> Iterator[Any]:
 
 
 @unicode_script_op.samples
-def unicode_script_samples() -> Iterator[Any]:
+def unicode_script_samples() -> Samples:
     yield Sample(np.array([[65, 0x3B1], [0x4ECA, -1]], np.int32))
     yield Sample(np.array(65, np.int32))
 

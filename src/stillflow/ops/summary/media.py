@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.tensor_proto import make_ndarray
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Sample, Samples
 from stillflow.ops.summary.encoding import AUDIO, IMAGE, message, value
 from stillflow.ops.summary.kernels import in_numpy, one_string, string
 from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
@@ -140,7 +140,7 @@ def in_bytes(image: Array, bad_color: Array) -> Array:
 
 
 @image_summary_op.samples
-def image_summary_samples() -> Iterator[Sample | Bad]:
+def image_summary_samples() -> Samples:
     yield Sample("picture", np.linspace(0, 1, 24, dtype=np.float32).reshape(1, 2, 3, 4))
     yield Sample("picture", np.arange(24, dtype=np.uint8).reshape(2, 3, 4, 1), max_images=1)
 
@@ -255,7 +255,7 @@ def audio_values(base: bytes, clips: Any, rate: Any, limit: int) -> bytes:
 
 
 @audio_summary_v2_op.samples
-def audio_summary_v2_samples() -> Iterator[Sample | Bad]:
+def audio_summary_v2_samples() -> Samples:
     yield Sample("sound", np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4), np.float32(8000))
 
 

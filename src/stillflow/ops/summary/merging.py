@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Sample, Samples
 from stillflow.ops.summary.kernels import string
 from stillflow.ops.summary.names import clean_tag, collect, of_first_replica
 from stillflow.protos import Summary
@@ -62,7 +62,7 @@ def merge_summary_kernel(node: Node) -> Kernel:
 
 
 @merge_summary_op.samples
-def merge_summary_samples() -> Iterator[Sample | Bad]:
+def merge_summary_samples() -> Samples:
     one = Summary(value=[Summary.Value(tag="a", simple_value=1)]).SerializeToString()
     two = Summary(value=[Summary.Value(tag="b", simple_value=2)]).SerializeToString()
     yield Sample([np.array(one, object), np.array([two], object)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Sample, Samples
 from stillflow.ops.summary.encoding import simple_value, value
 from stillflow.ops.summary.histograms import counts_fast, histogram_summary
 from stillflow.ops.summary.kernels import in_numpy, one_string, shown, string
@@ -62,7 +62,7 @@ def scalar_summary_kernel(node: Node) -> Kernel:
 
 
 @scalar_summary_op.samples
-def scalar_summary_samples() -> Iterator[Sample | Bad]:
+def scalar_summary_samples() -> Samples:
     yield Sample("loss", np.float32(1.5))
     yield Sample(["a", "b"], np.array([1, 2], np.int32))
 
@@ -121,7 +121,7 @@ def histogram_summary_kernel(node: Node) -> Kernel:
 
 
 @histogram_summary_op.samples
-def histogram_summary_samples() -> Iterator[Sample | Bad]:
+def histogram_summary_samples() -> Samples:
     yield Sample("weights", np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4))
     yield Sample("none", np.zeros([0], np.float32))
 

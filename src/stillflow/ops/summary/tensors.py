@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.io.stored import to_stored
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Sample, Samples
 from stillflow.ops.summary.encoding import value
 from stillflow.ops.summary.kernels import one_string, string
 from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
@@ -114,7 +114,7 @@ def tensor_value(
 
 
 @tensor_summary_v2_op.samples
-def tensor_summary_v2_samples() -> Iterator[Sample | Bad]:
+def tensor_summary_v2_samples() -> Samples:
     yield Sample("t", np.arange(6, dtype=np.float32).reshape(2, 3), np.array(b"", object))
     yield Sample("t", np.array([b"a", b"b"], object), np.array(b"", object))
     yield Sample("t", np.array(1.5, np.float32), np.array(b"x", object))  # no metadata at all

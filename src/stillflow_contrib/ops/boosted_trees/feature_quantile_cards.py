@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from stillflow.ops.arrays.search import lower_bound
 from stillflow.ops.boosted_trees.quantiles import Stream, Summary, distinct
 from stillflow.ops.boosted_trees.resources import refused, tensor
 from stillflow.ops.io.stored import to_stored
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow_contrib.ops.boosted_trees.quantile_messages import message_of, parsed, serialized
 
 make_quantile_summaries_op = op(
@@ -189,7 +189,7 @@ _WEIGHTS = np.array([10, 1, 1, 1, 1, 1], np.float32)
 
 
 @make_quantile_summaries_op.samples
-def make_quantile_summaries_samples() -> Iterator[Any]:
+def make_quantile_summaries_samples() -> Samples:
     dense, weights = _DENSE[:, None], _WEIGHTS[:, None]
     shape = np.array([6, 1])
     yield Sample([dense], [_INDICES], [_SPARSE], [shape], weights, epsilon=0.1)
@@ -199,7 +199,7 @@ def make_quantile_summaries_samples() -> Iterator[Any]:
 
 
 @quantile_buckets_op.samples
-def quantile_buckets_samples() -> Iterator[Any]:
+def quantile_buckets_samples() -> Samples:
     shape = np.array([6, 1])
     yield Sample(
         [_DENSE], [_INDICES], [_SPARSE], [shape], _WEIGHTS, dense_config=[_CONFIG],
@@ -255,7 +255,7 @@ def _pairs(values: Any, limits: Any, dimension: Any) -> torch.Tensor:
 
 
 @quantiles_op.samples
-def quantiles_samples() -> Iterator[Any]:
+def quantiles_samples() -> Samples:
     limits = np.array([1, 3, 5], np.float32)
     yield Sample([_DENSE], [_SPARSE], [limits], [limits + 1], [_INDICES])
     yield Bad([_DENSE], [], [limits[None]], [], [], match="Dense buckets should be flat vectors")
@@ -279,7 +279,7 @@ def bucketize_with_input_boundaries_kernel(node: Node) -> Kernel:
 
 
 @bucketize_with_input_boundaries_op.samples
-def bucketize_with_input_boundaries_samples() -> Iterator[Any]:
+def bucketize_with_input_boundaries_samples() -> Samples:
     limits = np.array([0, 10, 100], np.float32)
     yield Sample(np.array([[-5, 10000], [150, 10], [5, 100]], np.float32), limits, grad=False)
     yield Bad(np.array([1], np.float32), limits[::-1].copy(), match="Expected sorted boundaries")

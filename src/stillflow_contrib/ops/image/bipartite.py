@@ -14,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util import binary_heap
 
 bipartite_match_op = op(
@@ -90,7 +90,7 @@ def bipartite_match_kernel(node: Node) -> Kernel:
 
 
 @bipartite_match_op.samples
-def bipartite_match_samples() -> Iterator[Any]:
+def bipartite_match_samples() -> Samples:
     distances = np.array([[0.5, 0.1, 0.8], [0.3, 0.2, 0.15]], np.float32)
     yield Sample(distances, np.float32(2))
     yield Sample(distances, np.array([-1], np.float32), top_k=1)

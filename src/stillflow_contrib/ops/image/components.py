@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
 from stillflow.graph.card import op
@@ -12,7 +9,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.kernels import is_object
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 image_connected_components_op = op(
     """
@@ -65,7 +62,7 @@ def image_connected_components_kernel(node: Node) -> Kernel:
 
 
 @image_connected_components_op.samples
-def image_connected_components_samples() -> Iterator[Any]:
+def image_connected_components_samples() -> Samples:
     images = np.array([[[1, 1, 0, 2], [0, 1, 2, 2]], [[3, 0, 3, 3], [3, 3, 3, 0]]], np.int32)
     yield Sample(images)
     yield Sample(images[:, :0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from stillflow.graph.parts import Gradients, OutputDims
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.linalg.decompositions import matrix_inverse
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow_contrib.ops.image.transform_matrices import (
     flat_transforms_to_matrices,
     matrices_to_flat_transforms,
@@ -151,13 +150,13 @@ _MOVES = np.array(
 
 
 @image_projective_transform_op.samples
-def image_projective_transform_samples() -> Iterator[Any]:
+def image_projective_transform_samples() -> Samples:
     for interpolation in _INTERPOLATIONS:
         yield Sample(_IMAGE, _MOVES, interpolation=interpolation, grad=False)
 
 
 @image_projective_transform_v2_op.samples
-def image_projective_transform_v2_samples() -> Iterator[Any]:
+def image_projective_transform_v2_samples() -> Samples:
     for interpolation in _INTERPOLATIONS:
         yield Sample(_IMAGE, _MOVES[:1], [4, 6], interpolation=interpolation, fixed=(2,),
                      grad=False)  # fmt: skip

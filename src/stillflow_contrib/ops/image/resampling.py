@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops import native_calls
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 resampler_op = op("""
     Resampler(data: T, warp: T) -> output: T
@@ -214,14 +213,14 @@ _WARP = np.array(
 
 
 @resampler_op.samples
-def resampler_samples() -> Iterator[Any]:
+def resampler_samples() -> Samples:
     yield Sample(_DATA, _WARP)
     yield Sample(_DATA, _WARP[:, 0])
     yield Bad(_DATA, np.float32(1), match="at least rank 1")
 
 
 @resampler_grad_op.samples
-def resampler_grad_samples() -> Iterator[Any]:
+def resampler_grad_samples() -> Samples:
     yield Sample(_DATA, _WARP, np.cos(_WARP), grad=False)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 single_image_random_dot_stereograms_op = op(
     """
@@ -217,7 +216,7 @@ def single_image_random_dot_stereograms_kernel(node: Node) -> Kernel:
 
 
 @single_image_random_dot_stereograms_op.samples
-def single_image_random_dot_stereograms_samples() -> Iterator[Any]:
+def single_image_random_dot_stereograms_samples() -> Samples:
     depths = np.array([[1, 2, 3, 3, 2, 1], [1, 2, 3, 4, 5, 2], [1, 2, 3, 4, 5, 6]], np.float32)
     small = {"output_image_shape": [60, 40, 1], "output_data_window": [50, 30],
              "dots_per_inch": 10}  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.image.sizes import same_with_rank_at_least
-from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.samples import Bad, Sample, Samples
 
 adjust_hsv_in_yiq_op = op("""
     AdjustHsvInYiq(images: T, delta_h: float, scale_s: float, scale_v: float) -> output: T
@@ -53,7 +52,7 @@ def adjust_hsv_in_yiq_kernel(node: Node) -> Kernel:
 
 
 @adjust_hsv_in_yiq_op.samples
-def adjust_hsv_in_yiq_samples() -> Iterator[Any]:
+def adjust_hsv_in_yiq_samples() -> Samples:
     image = np.linspace(0, 1, 24, dtype=np.float32).reshape(2, 4, 3)
     yield Sample(image, 0.3, 1.5, 0.9, grad=False)
     yield Bad(image[..., :2], 0.3, 1.5, 0.9, match="3 channels but instead has 2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.boosted_trees.resources import refused, tensor
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Sample, Samples
 from stillflow.util.string_hashes import murmur64s
 
 _SEED = 0xC70F6907  # of the hashes of strings in the C++ library
@@ -48,7 +47,7 @@ def reinterpret_string_to_float_kernel(node: Node) -> Kernel:
 
 
 @reinterpret_string_to_float_op.samples
-def reinterpret_string_to_float_samples() -> Iterator[Any]:
+def reinterpret_string_to_float_samples() -> Samples:
     yield Sample(np.array([[b"", b"a"], [b"abcdefgh", b"twelve bytes"]], object), grad=False)
 
 
