@@ -126,6 +126,7 @@ CONTRIB = (
     Row("slim", "contrib/layers"),
     Row("tensor_forest", "../stillflow_contrib/ops/tensor_forest"),
     Row("tfprof", "profiler"),
+    Row("tpu.InfeedQueue tpu.Topology tpu.repeat tpu.while_loop", "../stillflow_contrib/tpu"),
     Row("tpu", "ops/tpu"),
     Row(
         "rnn.*FusedRNN* rnn.*Grid* rnn.Coupled* rnn.Ind* rnn.Intersection* rnn.Phased* rnn.SRU*"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-_OURS, _OPS = "stillflow.contrib.tpu", "stillflow.ops.tpu"
+_OURS, _OTHERS = "stillflow.contrib.tpu", "stillflow_contrib.tpu"
+_OPS = "stillflow.ops.tpu"
 
 _HERE: dict[str, dict[str, str]] = {
     "ops.tpu_ops": {"*": f"{_OPS}.replicas {_OPS}.feeds"},
     "tpu.bfloat16": {"_get_custom_getter": f"{_OURS}.bfloat16:custom_getter"},
-    "tpu.error_handling": {"*": f"{_OURS}.error_handling"},
-    "tpu.topology": {"*": f"{_OURS}.topology"},
+    "tpu.error_handling": {"*": f"{_OTHERS}.error_handling"},
+    "tpu.topology": {"*": f"{_OTHERS}.topology"},
     "tpu.tpu": {
         "_TPU_REPLICATE_ATTR": f"{_OURS}.context:ATTRIBUTE",
         "*": f"{_OURS}.replication {_OURS}.sharding {_OURS}.inference {_OURS}.context "
@@ -16,11 +17,11 @@ _HERE: dict[str, dict[str, str]] = {
     },
     "tpu.tpu_config": {"*": f"{_OURS}.run_config"},
     "tpu.tpu_estimator": {"*": f"{_OURS}.estimator"},
-    "tpu.tpu_feed": {"*": f"{_OURS}.infeed"},
+    "tpu.tpu_feed": {"*": f"{_OTHERS}.infeed"},
     "tpu.tpu_function": {"*": f"{_OPS}.shards"},
-    "tpu.tpu_sharding": {"*": f"{_OURS}.sharding_policy"},
-    "tpu.training_loop": {"*": f"{_OURS}.training_loop"},
-    "tpu.util": {"*": f"{_OURS}.run_config {_OURS}.hooks"},
+    "tpu.tpu_sharding": {"*": f"{_OTHERS}.sharding_policy"},
+    "tpu.training_loop": {"*": f"{_OTHERS}.training_loop"},
+    "tpu.util": {"*": f"{_OURS}.run_config {_OTHERS}.hooks"},
 }  # fmt: skip
 
 

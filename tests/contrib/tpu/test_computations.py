@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import stillflow as tf
-from stillflow.contrib.tpu import infeed, inference, replication, sharding
-from stillflow.contrib.tpu.hooks import MultiHostDatasetInitializerHook
-from stillflow.contrib.tpu.sharding_policy import ShardingPolicy
+from stillflow.contrib.tpu import inference, replication, sharding
 from stillflow.facade.lookup import lookup
 from stillflow.ops.tpu.shards import get_tpu_context, tpu_shard_context
+from stillflow_contrib.tpu import infeed
+from stillflow_contrib.tpu.hooks import MultiHostDatasetInitializerHook
+from stillflow_contrib.tpu.sharding_policy import ShardingPolicy
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import stillflow as tf
-from stillflow.contrib.tpu import error_handling
-from stillflow.contrib.tpu.error_handling import ErrorRendezvous
+from stillflow_contrib.tpu import error_handling
+from stillflow_contrib.tpu.error_handling import ErrorRendezvous
 
 
 def test_the_first_error_that_follows_no_other_is_raised():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stillflow.contrib.tpu.sharding_policy import ShardingPolicy
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.dtypes import DType
@@ -15,6 +14,7 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.splitting import split
 from stillflow.ops.tpu.feeds import infeed_dequeue_tuple, infeed_enqueue_tuple
 from stillflow.ops.tpu.system import core
+from stillflow_contrib.tpu.sharding_policy import ShardingPolicy
 
 _CORES_OF_HOST = 8
 

@@ -1,0 +1,1 @@
+"""Parts of `tf.contrib.tpu` that few programs use: feeds, topologies, loops on a device."""
