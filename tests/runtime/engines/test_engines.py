@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -321,3 +323,27 @@ def test_threads_decide_once(engine: Fake, run: Callable[..., Any]) -> None:
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: run("auto"), range(40)))
     assert found == [[9, 25]] * 40
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_process_runs_the_plan(engine: Fake, run: Callable[..., Any]) -> None:
+    for _ in range(3):
+        assert run() == [9, 25]
+    assert engine.runs == 3
+
+    def fail(values: Any) -> Any:
+        raise AssertionError("an engine ran in a forked process")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads of this process
+        child = os.fork()
+    if not child:
+        engine.change = fail
+        code = 1
+        try:
+            code = 0 if run() == run() == [9, 25] and engine.runs == 3 else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert run() == [9, 25]
+    assert engine.runs == 4

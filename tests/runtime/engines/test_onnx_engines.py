@@ -187,3 +187,18 @@ def test_a_model_that_the_runtime_rejects_stays_with_the_plan() -> None:
         assert np.array_equal(session.run(y, {x: np.ones((1, 4, 4, 2))}), np.full((1, 3, 3, 3), 8))
         assert chosen(session) == ["plan"]
         assert "onnxruntime: [ONNXRuntimeError]" in session.explain(y, {x: np.ones((1, 4, 4, 2))})
+
+
+def test_feeds_may_have_any_layout_in_memory(engine: str, notices: list[str]) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 4], "x")
+        y = tf.nn.relu(x * 2.0 + np.arange(4, dtype="f"))
+    base = np.arange(48, dtype="f").reshape(4, 12) - 20
+    with (
+        tf.Session(graph=graph) as plain,
+        tf.Session(graph=graph, config=use(engine)) as session,
+    ):
+        for fed in (base.T, base[:, ::3], base[::-1, 2:6], np.asfortranarray(base[:, :4])):
+            assert np.array_equal(session.run(y, {x: fed}), plain.run(y, {x: fed}))
+        assert set(chosen(session)) == {engine}
+    assert not notices

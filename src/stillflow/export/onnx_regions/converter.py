@@ -30,6 +30,8 @@ class Converter:
             self._convert(_Scratch(graph), op, step)
         except Unfit as error:
             return f"{op.type}: {error}"
+        except (IndexError, KeyError, TypeError, ValueError) as error:  # of an odd attribute
+            return f"{op.type}: {error!r}"
         return ""
 
     def model(self, region: Region) -> OnnxModel:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors, protos
+from stillflow.runtime.engines import forks
 from stillflow.runtime.engines.region import Engine
 
 PLAN = "plan"
@@ -31,6 +32,12 @@ class Choice:
         self.engines, self.timed = engines, timed
         self._shared: dict[Any, Any] = {}
         self._lock = threading.Lock()
+        forks.note(self)
+
+    def after_fork(self) -> None:
+        """Forget the plans of the process that was forked."""
+        self._lock = threading.Lock()
+        self._shared.clear()
 
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return the object of a key, or make it; the oldest of many keys are dropped."""

@@ -28,9 +28,11 @@ class OnnxRuntime:
         return onnx_converter.value.problem(graph, step)
 
     def function(self, region: Region) -> Callable[..., Any]:
-        model = onnx_converter.value.model(region)
         try:
+            model = onnx_converter.value.model(region)
             session = _session(model, region.threads)
+        except Unfit:
+            raise
         except Exception as error:  # it has no kernel for a type, mostly
             raise Unfit(f"onnxruntime: {str(error).strip().partition(chr(10))[0]}") from error
         return OnnxFunction(session, model, region)
@@ -45,6 +47,7 @@ def _session(model: OnnxModel, threads: int) -> Any:
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 3
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")  # as in the plan
     if model.weights:
         values = [runtime.OrtValue.ortvalue_from_numpy(array) for array in model.weights.values()]
         options.add_external_initializers(list(model.weights), values)

@@ -25,9 +25,11 @@ class OpenVino:
         return onnx_converter.value.problem(graph, step)
 
     def function(self, region: Region) -> Callable[..., Any]:
-        model = onnx_converter.value.model(region)
         try:
+            model = onnx_converter.value.model(region)
             compiled = _compiled(model, region.threads)
+        except Unfit:
+            raise
         except Exception as error:  # an operator that it does not have, mostly
             raise Unfit(f"openvino: {str(error).strip().rpartition(chr(10))[2]}") from error
         return OpenVinoFunction(compiled, model, region)

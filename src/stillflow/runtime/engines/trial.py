@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stillflow.platform import tf_logging as logging
+from stillflow.runtime.engines import forks
 from stillflow.runtime.engines.region import Assignment, Engine, OutOfBounds
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Trial:
         self._compared = False
         self.chosen: str = ""  # the name of the engine; "plan" for the plan's own kernels
         self._function: Plan | None = None
+        forks.note(self)
 
     def __call__(self, *arrays: Any) -> list[Any]:
         function = self._function
@@ -126,6 +128,15 @@ class Trial:
             notice(f"The engine {self.chosen} failed where the plan did not: {_first_line(error)}")
             self._keep("plan")
         return values
+
+    def after_fork(self) -> None:
+        """Leave all runs of a forked process to the plan: it has none of the engine's threads."""
+        self._lock, self.chosen = threading.RLock(), "plan"
+        self._function = self._run_plain
+        self._left.clear()
+
+    def _run_plain(self, *arrays: Any) -> list[Any]:
+        return self.plain(*arrays)
 
     def _keep(self, name: str) -> None:
         self.chosen = name
