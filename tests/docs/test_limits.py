@@ -19,8 +19,8 @@ PAGE = (SOURCES.parent / "docs" / "limits.md").read_text(encoding="utf-8")
 NAMED = {
     "stillflow_contrib/learn/datasets/base.py": ["load_boston(data_path)"],
     "stillflow_contrib/tensorrt/conversion.py": ["tf.contrib.tensorrt.create_inference_graph"],
+    "stillflow_contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
     "stillflow/contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
-    "stillflow/contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
     "stillflow/contrib/tpu/replication.py": ["tf.tpu.replicate"],
     "stillflow/distribute/cluster_resolver/google_cloud.py": ["TPUClusterResolver"],
     # Of `unsupported`, for all:
