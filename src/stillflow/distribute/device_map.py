@@ -146,8 +146,9 @@ class WorkerDeviceMap(DeviceMap):
         self._num_replicas_per_worker = num_replicas_per_worker
 
     def select_for_current_replica(self, values: Sequence[Any], replica_context: Any) -> Any:
-        replica = int(constant_value(replica_context.replica_id_in_sync_group))
-        return values[replica // self._num_replicas_per_worker]
+        replica = constant_value(replica_context.replica_id_in_sync_group)
+        assert replica is not None
+        return values[int(replica) // self._num_replicas_per_worker]
 
     def select_for_device(self, values: Sequence[Any], device: str) -> Any:
         return values[self._devices.index(device_names.canonicalize(device))]

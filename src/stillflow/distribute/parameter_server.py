@@ -22,7 +22,7 @@ from stillflow.distribute.mirrored import ReplicasExtended
 from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
 from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.distribute.strategy import Strategy, StrategyV2, require_variable_of
-from stillflow.distribute.values import DistributedValues, Mirrored, PerReplica
+from stillflow.distribute.values import DistributedValues, Mirrored, PerReplica, Structure
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.eager_mode import executing_eagerly
@@ -268,7 +268,7 @@ class ParameterServerExtended(ReplicasExtended):
         return self._is_chief
 
 
-def _single(structure: Any) -> dict[str, float] | tuple[Any, ...]:
+def _single(structure: Structure) -> Structure:
     """Return a structure with the only part of mirrored values; ValueError for several parts."""
 
     def only(value: Any) -> Any:

@@ -216,8 +216,9 @@ class MirroredReplicaContext(ReplicaContext):
     @property
     def devices(self) -> tuple[str]:
         require_replica_context(self)
-        number = int(constant_value(self._replica_id))
-        return (self._strategy.extended.worker_devices[number],)
+        number = constant_value(self._replica_id)
+        assert number is not None
+        return (self._strategy.extended.worker_devices[int(number)],)
 
 
 class SharedVariables:

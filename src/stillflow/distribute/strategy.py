@@ -229,19 +229,31 @@ class StrategyExtended:
     _require_static_shapes = False
     _global_batch_size = True
     experimental_between_graph = False
-    experimental_should_init = True
-    should_checkpoint = True
-    should_save_summary = True
 
     def __init__(self, container_strategy: StrategyV2) -> None:
         self._strategy = container_strategy
+
+    @property
+    def experimental_should_init(self) -> bool:
+        """True where variables are initialized, not waited for."""
+        return True
+
+    @property
+    def should_checkpoint(self) -> bool:
+        """True where checkpoints are written."""
+        return True
+
+    @property
+    def should_save_summary(self) -> bool:
+        """True where summaries are written."""
+        return True
 
     def _container_strategy(self) -> StrategyV2:
         return self._strategy
 
     # ---- scopes and variables
 
-    def _scope(self, strategy: Strategy) -> Any:
+    def _scope(self, strategy: StrategyV2) -> Any:
         def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
             self._require_scope()
             kwargs["use_resource"] = True
@@ -497,7 +509,7 @@ class StrategyExtended:
         )
 
 
-def require_variable_of(strategy: Strategy, variable: Any, is_one: bool) -> None:
+def require_variable_of(strategy: StrategyV2, variable: Any, is_one: bool) -> None:
     """Raise ValueError unless variables can be colocated with `variable`, one of the strategy.
 
     `is_one` says whether it is a variable of any strategy at all.
@@ -519,7 +531,7 @@ class _Scope:
     """The context in which a strategy is current; entering it again changes nothing."""
 
     def __init__(
-        self, strategy: Strategy, creators: Any, variables: Any, default_device: str | None
+        self, strategy: StrategyV2, creators: Any, variables: Any, default_device: str | None
     ) -> None:
         self._strategy = strategy
         self._inner = [variables, creators]
@@ -527,7 +539,7 @@ class _Scope:
             self._inner.append(device(default_device))
         self._stacks: list[contextlib.ExitStack] = []
 
-    def __enter__(self) -> Strategy:
+    def __enter__(self) -> StrategyV2:
         stack = contextlib.ExitStack()
         if context.has_strategy():
             self._strategy.extended._require_cross_replica()

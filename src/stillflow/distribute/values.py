@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stillflow import nest
 from stillflow.distribute import context
@@ -17,7 +17,10 @@ from stillflow.ops.control_flow.identity_and_group import group as group_operati
 from stillflow.ops.control_flow.identity_and_group import identity
 
 if TYPE_CHECKING:
-    from stillflow.variables.resource_variable import ResourceVariable
+    pass
+
+
+Structure = TypeVar("Structure")
 
 
 class DistributedValues:
@@ -217,9 +220,7 @@ def select_replica(replica: int, structure: Any) -> Any:
     )
 
 
-def select_device_mirrored(
-    name: str, structure: Any
-) -> dict[str, ResourceVariable] | tuple[Any, ...]:
+def select_device_mirrored(name: str, structure: Structure) -> Structure:
     """Return a structure in which each mirrored value is replaced by its part on a device."""
 
     def part(value: Any) -> Any:
@@ -231,7 +232,8 @@ def select_device_mirrored(
             )
         return value.get(name)
 
-    return nest.map_structure(part, structure)
+    selected: Structure = nest.map_structure(part, structure)
+    return selected
 
 
 def update_regroup(extended: Any, device_map: DeviceMap, updates: list[Any], group: bool) -> Any:

@@ -81,7 +81,9 @@ class SequenceNumericColumn(
         dense = tf.sparse.to_dense(sparse, default_value=self.default_value)
         shape = tf.concat([tf.shape(dense)[:1], [-1], self.variable_shape], axis=0)
         dense = tf.reshape(dense, shape)
-        of_step = self.variable_shape.num_elements() if sparse.shape.ndims == 2 else 1
+        size = self.variable_shape.num_elements()
+        assert size is not None
+        of_step = size if sparse.shape.ndims == 2 else 1
         return TensorSequenceLengthPair(dense, sequence_lengths(sparse, num_elements=of_step))
 
 

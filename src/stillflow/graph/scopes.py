@@ -7,12 +7,21 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.attrs import from_proto
 from stillflow.graph.code_location import CodeLocation, entered_here
 from stillflow.graph.device import canonical, merge_over
 from stillflow.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Placed(Protocol):
+        """An operation, or an object that stands for one, that scopes give a device."""
+
+        _device_scopes: Any
+
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -161,7 +170,7 @@ class Scopes:
                 raise RuntimeError("Exiting device scope without proper scope nesting.")
             stack.pop()
 
-    def _apply_devices(self, op: Operation) -> None:
+    def _apply_devices(self, op: Placed) -> None:
         op._device_scopes = tuple(self._device_stack)
         self._apply_device_functions(op)
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -145,9 +145,15 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         """Make the layer's variables for inputs of a shape."""
         self.built = True
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
-        """Compute the layer's outputs."""
-        return inputs
+    if TYPE_CHECKING:  # layers take more by position, or less by name
+
+        def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any: ...
+
+    else:
+
+        def call(self, inputs: Any, **kwargs: Any) -> Any:
+            """Compute the layer's outputs."""
+            return inputs
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Return the shapes of the outputs for inputs of a shape; it builds the layer.

@@ -209,8 +209,9 @@ class _BaseLinearOperatorCirculant(LinearOperator):
     def _trace(self) -> Tensor:
         # The trace is the sum of the eigenvalues.
         if self.spectrum.shape.is_fully_defined():
-            rank = self.spectrum.shape.ndims
-            axes: Any = np.arange(rank - self.block_depth, rank, dtype=np.int32)
+            count = self.spectrum.shape.ndims
+            assert count is not None
+            axes: Any = np.arange(count - self.block_depth, count, dtype=np.int32)
         else:
             rank = tf.rank(self.spectrum)
             axes = tf.range(rank - self.block_depth, rank)
@@ -239,7 +240,7 @@ class _OfDepth(_BaseLinearOperatorCirculant):
 
     _depth = 1
 
-    def _init(self, spectrum: Any, dtype: Any, hints: tuple[Any, ...], name: str) -> None:
+    def _init(self, spectrum: Any, dtype: Any, hints: tuple[Any, Any, Any, Any], name: str) -> None:
         _BaseLinearOperatorCirculant.__init__(self, spectrum, self._depth, dtype, *hints, name=name)
 
 

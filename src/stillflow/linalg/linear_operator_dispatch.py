@@ -69,7 +69,7 @@ def _trace(x: Any, name: str | None = None) -> Any:
     return x.trace(name)
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "adjoint": _adjoint,
     "cholesky": _cholesky,
     "diag_part": _diag_part,

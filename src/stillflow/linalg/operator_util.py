@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.variables.base import VariableV2
 
 
+@overload
+def convert_nonref_to_tensor(
+    value: None, dtype: Any = ..., dtype_hint: Any = ..., name: str | None = ...
+) -> None: ...
+@overload
+def convert_nonref_to_tensor(
+    value: object, dtype: Any = ..., dtype_hint: Any = ..., name: str | None = ...
+) -> Tensor: ...
 def convert_nonref_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor | None:

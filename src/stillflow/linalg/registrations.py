@@ -101,7 +101,7 @@ for _combination in (LinearOperatorBlockDiag, LinearOperatorKronecker):
 
 # ---- Cholesky factors
 
-_POSITIVE = {
+_POSITIVE: dict[str, Any] = {
     "is_non_singular": True,
     "is_self_adjoint": True,
     "is_positive_definite": True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -12,13 +12,16 @@ from stillflow.graph.operation import Tensor
 from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.value import RaggedTensorValue
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 MISMATCH = (
     "Input RaggedTensors have mismatched row_splits dtypes; use "
     "RaggedTensor.with_row_splits_dtype() to convert them to compatible dtypes."
 )
 
 
-def is_ragged(value: Any) -> bool:
+def is_ragged(value: Any) -> TypeIs[RaggedTensor]:
     """Return True if `value` is a `RaggedTensor` or a `RaggedTensorValue`."""
     return isinstance(value, (RaggedTensor, RaggedTensorValue))
 

@@ -30,7 +30,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor | Ragg
             return dense.expand_dims(input, axis)
         count = None if input.shape.ndims is None else input.shape.ndims + 1
         axis = positive_axis(axis, count)
-        values = input
+        values: Tensor | RaggedTensor = input
         if axis == 0:
             splits = stack([0, input.nrows()])
         elif axis == 1:

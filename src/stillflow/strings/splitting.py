@@ -94,7 +94,7 @@ def strings_split(
         strings = convert_to_tensor_or_ragged_tensor(input, dtype=dtypes.string, name="input")
         if result_type == "SparseTensor" and strings.shape.ndims == 1:
             return split_at_separator(strings, sep=sep, maxsplit=maxsplit)
-        rows = split(strings, sep=sep, maxsplit=maxsplit)
+        rows: Any = split(strings, sep=sep, maxsplit=maxsplit)  # ragged, but for a scalar
         _check_result_type(result_type)
         return rows if result_type == "RaggedTensor" else rows.to_sparse()
 

@@ -49,7 +49,7 @@ def unicode_encode(
             raise ValueError("Rank of input_tensor must be statically known.")
         if not is_ragged(codes):
             return _encode_dense(codes, options)
-        if codes.flat_values.shape.ndims > 1:
+        if (codes.flat_values.shape.ndims or 0) > 1:
             return codes.with_flat_values(unicode_encode(codes.flat_values, *options))
         if codes.ragged_rank > 1:
             return codes.with_values(unicode_encode(codes.values, *options))
@@ -174,7 +174,9 @@ def _decode(
     if rank == 0:
         return found
     rows = [RaggedTensor.from_row_splits(part, splits, validate=False) for part in found]
-    return rows if rank == 1 else [texts.with_flat_values(part) for part in rows]
+    if rank == 1 or not is_ragged(texts):
+        return rows
+    return [texts.with_flat_values(part) for part in rows]
 
 
 def _as_rows(texts: Any, rank: int) -> Any:

@@ -77,7 +77,7 @@ def evaluate(text: str) -> Any:
 class _Evaluator:
     """Evaluator of a syntax tree's allowed nodes."""
 
-    def value(self, node: ast.AST) -> list[str] | str:
+    def value(self, node: ast.AST) -> Any:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise NotAllowed(f"The expression holds a {type(node).__name__}. {_ADVICE}")

@@ -120,7 +120,8 @@ def _restore(sess: Any, checkpoint: Any, **arguments: Any) -> None:
 def _restore_meta_graph(sess: Any, meta_graph_def: Any, checkpoint: Any) -> None:
     from stillflow.train.meta_graph import import_meta_graph
 
-    import_meta_graph(meta_graph_def, clear_devices=True).restore(sess, checkpoint)
+    saver: Any = import_meta_graph(meta_graph_def, clear_devices=True)
+    saver.restore(sess, checkpoint)
 
 
 def _restore_by_names(sess: Any, checkpoint: Any, version: int) -> None:

@@ -87,7 +87,8 @@ def parse_numpy_printoption(kv_str: str) -> None:
         value = text.lower() in ("true", "t", "1") if kind is bool else kind(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    np.set_printoptions(**{key: value})
+    chosen: dict[str, Any] = {key: value}
+    np.set_printoptions(**chosen)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

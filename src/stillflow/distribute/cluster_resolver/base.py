@@ -70,7 +70,7 @@ class ClusterResolver(abc.ABC):
         return counts
 
     @property
-    def environment(self) -> str:
+    def environment(self) -> str | None:
         """The environment: "google" inside of Google, else empty."""
         return ""
 

@@ -31,7 +31,8 @@ class TFConfigClusterResolver(ClusterResolver):
         rpc_layer: str | None = None,
         environment: str | None = None,
     ) -> None:
-        self._task_type, self._task_id = task_type, task_id
+        self._task_type = task_type
+        self._task_id: Any = task_id
         self._rpc_layer, self._environment = rpc_layer, environment
 
     @property
