@@ -79,6 +79,8 @@ _LONG: _Types = {
         (*2 * (_INT,), *2 * (_POINTER,), *2 * (_DOUBLE,), *3 * (_POINTER,), *2 * (_INT,)),
     ),
     "lstm_backward": (None, (*2 * (_INT,), *4 * (_POINTER,), _INT, *6 * (_POINTER,), _INT)),
+    "lstm_layer": (None, (_POINTER,)),
+    "lstm_layer_gradient": (None, (_POINTER,)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),
     "max_pool_gradient": (None, (*4 * (_POINTER,), _INT)),
     "check_pieces": (_INT, (*3 * (_POINTER,), _INT, _POINTER)),

@@ -9,6 +9,7 @@ as usual.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ LEAST_TURNS, MOST_BYTES = 32, 64 << 20
 _CONTAINERS = ("tensor array", "stack")
 
 
-class _Turning(Exception):
+class Turning(Exception):
     """Error: the iterations must run one by one."""
 
 
@@ -45,11 +46,14 @@ class Batch:
       shapes: (dims, dtype) of values by name.
 
     Raises:
-      _Turning: if iterations may depend on each other.
+      Turning: if iterations may depend on each other.
     """
+
+    least = LEAST_TURNS
 
     def __init__(self, code: LoopCode, shapes: Shapes) -> None:
         self.constants = code.tracer.constants
+        self.states: dict[str, LoopVariable] = {}  # values that iterations need of the one before
         self.same: dict[str, str] = {}  # flows and pushed values -> their sources
         self.reads: list[Step] = []
         self.grads: list[Step] = []
@@ -58,26 +62,32 @@ class Batch:
         self.writes: list[Step] = []
         self.failed = False
         pure = self._sort(code)
-        self.inputs, self.outputs = self._borders(code, pure)
-        self.most = _most_turns(pure, shapes)
-        if self.most < LEAST_TURNS or not self.outputs:  # a loop that only counts, say
-            raise _Turning
-        self._batched = turn_function(
-            code.tracer.constants, code.tracer.memory, pure, self.inputs, self.outputs
-        )
+        self._prepare(code, pure, shapes)
         self._count = self._counting(code)
 
     # ---- when the plan is made
 
+    def _prepare(self, code: LoopCode, pure: list[Step], shapes: Shapes) -> None:
+        """Compile the computation."""
+        if self.states:
+            raise Turning
+        self.inputs, self.outputs = self._borders(code, pure)
+        self.most = _most_turns(pure, shapes)
+        if self.most < LEAST_TURNS or not self.outputs:  # a loop that only counts, say
+            raise Turning
+        self._batched = turn_function(
+            code.tracer.constants, code.tracer.memory, pure, self.inputs, self.outputs
+        )
+
     def _sort(self, code: LoopCode) -> list[Step]:
         """Sort the steps by kind; return those that compute."""
         if code.predicate is None or code.tracer.failed:
-            raise _Turning
+            raise Turning
         for part in ("test", "end"):
             if any(step.kind != "number" for step in code.parts[part]):
-                raise _Turning
+                raise Turning
         if any(step.kind == "read" for step in code.parts["once"]):
-            raise _Turning
+            raise Turning
         pure = [copy.copy(s) for p in ("before", "once") for s in code.parts[p] if _computes(s)]
         kinds = {
             "read": self.reads, "write": self.writes, "gradient": self.grads,
@@ -88,11 +98,11 @@ class Batch:
             if step.kind == "number" and not step.guard:
                 continue
             if step.kind != "call" or step.op is None or step.guard:
-                raise _Turning
+                raise Turning
             card = step.op.card
             found = kinds.get(card.access or "", pure) if card.handle in _CONTAINERS else pure
             if found is pure and not self._adds_flow(step, flows) and not _computes(step):
-                raise _Turning
+                raise Turning
             if found is not pure or step.outputs[0] not in self.same:
                 found.append(copy.copy(step))
             if found is self.writes:
@@ -123,19 +133,19 @@ class Batch:
         return argument
 
     def _check_carried(self, code: LoopCode) -> None:
-        """Check that each loop variable is a counter, or a flow that does not change."""
+        """Find the loop variables that are neither counters nor flows, which do not change."""
         counts = [s for part in code.parts.values() for s in part if s.kind == "number"]
         numbers = {name for step in counts for name in step.outputs}
         known = numbers.union(code.tracer.current.values(), code.tracer.parameters, self.constants)
         if any(step.guard or not known.issuperset(step.inputs) for step in counts):
-            raise _Turning
+            raise Turning
         for variable, value in code.next.items():
             name = code.tracer.current[variable]
             if value is None:
-                raise _Turning
+                raise Turning
             later = self._origin(Name(value.name))
             if value.name not in numbers and variable not in code.carried and later != name:
-                raise _Turning
+                self.states[name] = variable
 
     def _borders(self, code: LoopCode, pure: Sequence[Step]) -> tuple[list[str], list[str]]:
         """Return the inputs of the computation, apart from constants, and its outputs."""
@@ -156,12 +166,12 @@ class Batch:
         self.counted = sorted(counted & (wanted | set(inputs)))
         steady = set(code.tracer.parameters)
         if not set(inputs) <= rows | steady | set(self.counted):
-            raise _Turning
+            raise Turning
         outputs = sorted({str(name) for name in given if name in made})
         if not set(map(str, given)) <= made | rows | set(self.counted):
-            raise _Turning
+            raise Turning
         if not {str(s.arguments[1]) for s in (*self.reads, *self.writes)} <= rows | counted:
-            raise _Turning
+            raise Turning
         return inputs, outputs
 
     def _counting(self, code: LoopCode) -> Callable[..., Any]:
@@ -183,13 +193,15 @@ class Batch:
         )
         counting.next = {v: self._counted(code, v) for v in code.variables}
         counting.results = ["turns", *code.results]
-        self.names = [*code.tracer.parameters]
+        starts = [code.tracer.current[v] for v in code.variables if v not in code.constants]
+        self.names = [*code.tracer.parameters, *starts]
         return LoopEmitter(counting).loop_function()
 
     def _counted(self, code: LoopCode, variable: LoopVariable) -> Value | None:
         value, name = code.next[variable], code.tracer.current[variable]
         assert value is not None
-        return Value(name) if self._origin(Name(value.name)) == name else value
+        stays = name in self.states or self._origin(Name(value.name)) == name
+        return Value(name) if stays else value
 
     # ---- when it runs
 
@@ -197,12 +209,12 @@ class Batch:
         """Return the results of the loop's function for the same arguments.
 
         Raises:
-          _Turning: if iterations must run one by one; there are no effects then.
+          Turning: if iterations must run one by one; there are no effects then.
         """
         found = self._count(*values)
         turns, results = (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
-        if not LEAST_TURNS <= len(turns) <= self.most:
-            raise _Turning
+        if not self.least <= len(turns) <= self.most:
+            raise Turning
         known = dict(zip(self.names, values, strict=False))
         known.update(zip(self.counted, zip(*turns, strict=True), strict=True))
         for step in self.grads:
@@ -219,7 +231,13 @@ class Batch:
                 for place in places:
                     store.read(place)
         self._put(known)
+        results = self._results(results, known)
         return results if len(results) > 1 else results[0] if results else None
+
+    def _results(self, results: tuple[Any, ...], known: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the values that leave the loop; `results` are those of counters and flows."""
+        del known
+        return results
 
     def _value(self, name: Any, known: dict[str, Any]) -> Any:
         found = known.get(name)
@@ -232,7 +250,7 @@ class Batch:
         for step in self.pops:
             stack = self._value(step.arguments[0], known)
             if stack.closed or len(stack.values) < count:
-                raise _Turning
+                raise Turning
             known[step.outputs[0]] = stack.values[: -count - 1 : -1]
             taken.append((stack, count))
         for step in self.reads:
@@ -242,12 +260,12 @@ class Batch:
             dtype = step.op.attrs["dtype"]
             found = store.peek(places, dtype) if type(store) is ArrayStore else None
             if found is None:
-                raise _Turning
+                raise Turning
             known[step.outputs[0]] = found
             taken.append((store, places))
         stores = [*used, *(store for store, _ in taken)]
         if len({id(store) for store in stores}) != len(stores):
-            raise _Turning  # one iteration may read an element that another writes
+            raise Turning  # one iteration may read an element that another writes
         return taken
 
     def _compute(self, known: dict[str, Any]) -> None:
@@ -261,7 +279,7 @@ class Batch:
             made = torch.vmap(self._batched, axes)(*arguments)
         except Exception as error:  # the loop itself raises the better error
             self.failed = True
-            raise _Turning from error
+            raise Turning from error
         known.update(zip(self.outputs, (value.unbind() for value in made), strict=True))
 
     def _put(self, known: dict[str, Any]) -> None:
@@ -289,7 +307,7 @@ def _most_turns(steps: Sequence[Step], shapes: Shapes) -> int:
         for name in step.outputs:
             dims, dtype = shapes.get(name, (None, None))
             if dims is None or None in dims or dtype is None:
-                raise _Turning
+                raise Turning
             size += math.prod(dims) * dtype.size
     return MOST_BYTES // size
 
@@ -309,10 +327,12 @@ def turn_function(
 
 def batch_of(code: LoopCode, shapes: Shapes) -> Batch | None:
     """All turns of a loop at once, or None if they may need each other."""
-    try:
-        return Batch(code, shapes)
-    except _Turning:
-        return None
+    from stillflow.runtime.loops.recurrences import Recurrence
+
+    for kind in (Batch, Recurrence):
+        with contextlib.suppress(Turning):
+            return kind(code, shapes)
+    return None
 
 
 def at_once(batch: Batch, turning: Callable[..., Any]) -> Callable[..., Any]:
@@ -322,7 +342,7 @@ def at_once(batch: Batch, turning: Callable[..., Any]) -> Callable[..., Any]:
         if not batch.failed:
             try:
                 return batch.run(*values)
-            except _Turning:
+            except Turning:
                 pass
         return turning(*values)
 

@@ -1,0 +1,266 @@
+"""Layers of LSTM cells without peepholes over all time steps, forward and backward.
+
+The inputs' part of the gates is one product for all steps. float32 on processors runs in C
+(native/lstm_layer.c), everything else step by step in torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stillflow import native
+from stillflow.graph.lazy import torch
+from stillflow.ops import native_calls
+from stillflow.ops.native_calls import int64s
+
+# Columns of the weights: input gate, new memory, forget gate, output gate.
+_PLACES = (0, 1, 2, 3)
+_WIDE = 32  # columns of a panel of the native loop
+_MOST = 1 << 24  # bytes of gates that are computed before their steps
+
+
+class _Layer(ctypes.Structure):
+    """`Layer` of native/lstm_layer.c."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("steps", "rows", "cells")),
+        ("places", ctypes.c_void_p), ("forget_bias", ctypes.c_double),
+        *((name, ctypes.c_void_p) for name in ("weights", "packed", "ended", "gates")),
+        ("parts", ctypes.c_void_p * 6), ("of_outputs", ctypes.c_void_p),
+        ("results", ctypes.c_void_p * 9), ("memory", ctypes.c_void_p),
+        ("output", ctypes.c_void_p), ("threads", ctypes.c_int64), ("step", ctypes.c_int64),
+        ("slots", ctypes.c_int64), ("tall", ctypes.c_int64),
+    ]  # fmt: skip
+
+
+@dataclass
+class Steps:
+    """Results of all steps, [time, batch, cells] each.
+
+    Attributes:
+      parts: input gate, new memory, forget gate, output gate, activated memory; None unless kept.
+      memory, output: results of each step.
+      state_memory, state_output: the state after each step: the same, but for sequences that have
+        ended.
+    """
+
+    parts: list[Any] | None
+    memory: Any
+    output: Any
+    state_memory: Any
+    state_output: Any
+
+
+def lstm_layer(
+    x: Any, weights: Any, bias: Any, state: tuple[Any, Any], forget_bias: float, ended: Any,
+    keep: bool,
+) -> Steps:  # fmt: skip
+    """Run a layer.
+
+    Args:
+      x: the inputs, [time, batch, depth].
+      weights: of inputs and outputs, [depth + cells, 4 * cells].
+      bias: [4 * cells].
+      state: memory and output before the first step, [batch, cells].
+      forget_bias: added to the forget gate before its activation.
+      ended: [time, batch], True where a sequence keeps its state; None without lengths.
+      keep: whether a gradient needs the parts.
+    """
+    memory, output = (each.contiguous() for each in state)
+    time, (rows, cells) = x.shape[0], memory.shape
+    depth = x.shape[2]
+    _check(memory, [output], weights, depth, time, ended)
+    if bias.shape != (4 * cells,) or x.shape[1] != rows:
+        raise ValueError(f"bias {tuple(bias.shape)}, inputs {tuple(x.shape)}: not for the state")
+
+    def empty() -> Any:
+        return memory.new_empty((time, rows, cells))
+
+    parts = [empty() for _ in range(5)] if keep else None
+    made = Steps(parts, empty(), empty(), None, None)
+    made.state_memory = made.memory if ended is None else empty()
+    made.state_output = made.output if ended is None else empty()
+    if not made.memory.numel():
+        return made
+    of_inputs, recurrent = weights[:depth], weights[depth:]
+    run = _forward_natively if _native(x, weights, bias, memory, output) else _forward
+    span = max(1, _MOST // (rows * cells * 4 * x.element_size()))
+    for start in range(0, time, span):
+        part = slice(start, start + span)
+        gates = product(x[part].reshape(-1, depth), of_inputs, bias).view(-1, rows, 4 * cells)
+        now = Steps(
+            None if parts is None else [each[part] for each in parts],
+            made.memory[part], made.output[part], made.state_memory[part], made.state_output[part],
+        )  # fmt: skip
+        stopped = None if ended is None else ended[part]
+        run(now, gates, recurrent, memory, output, forget_bias, stopped)
+        memory, output = now.state_memory[-1], now.state_output[-1]
+    return made
+
+
+def product(x: Any, y: Any, bias: Any = None) -> Any:
+    """Return the product of two matrices, by oneDNN where torch has it, and a bias.
+
+    torch's own product is by MKL, which is slower on processors other than Intel's; the layers of
+    torch.nn.LSTM are by oneDNN.
+    """
+    if x.is_cpu and x.dtype == torch.float32 and x.numel() and y.numel():
+        linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+        if linear is not None and torch.backends.mkldnn.is_available():
+            return linear(x, y.t(), bias, "none", [], "")
+    return x @ y if bias is None else torch.addmm(bias, x, y)
+
+
+def _check(
+    memory: Any, others: Sequence[Any], weights: Any, depth: int, steps: int, ended: Any
+) -> None:
+    """Raise ValueError for operands that do not fit; the native loops rely on their sizes."""
+    rows, cells = memory.shape
+    fits = weights.shape == (depth + cells, 4 * cells)
+    fits = fits and all(each.shape == memory.shape for each in others)
+    if ended is not None:
+        fits = fits and ended.shape == (steps, rows) and ended.dtype == torch.bool
+    if not fits:
+        wrong = tuple(weights.shape)
+        raise ValueError(f"weights {wrong} or a step: not for a state of {tuple(memory.shape)}")
+
+
+def _native(*tensors: Any) -> bool:
+    return native_calls.take(*tensors)
+
+
+def _forward(
+    made: Steps, gates: Any, recurrent: Any, memory: Any, output: Any, forget_bias: float,
+    ended: Any,
+) -> None:  # fmt: skip
+    for step, given in enumerate(gates.unbind()):
+        i, ci, f, o = torch.addmm(given, output, recurrent).chunk(4, 1)
+        i, ci, f, o = i.sigmoid(), ci.tanh(), (f + forget_bias).sigmoid(), o.sigmoid()
+        new = torch.add(i * ci, f * memory, out=made.memory[step])
+        co = new.tanh()
+        out = torch.mul(o, co, out=made.output[step])
+        if made.parts is not None:
+            for store, part in zip(made.parts, (i, ci, f, o, co), strict=True):
+                store[step] = part
+        if ended is None:
+            memory, output = new, out
+        else:
+            stays = ended[step][:, None]
+            memory = torch.where(stays, memory, new, out=made.state_memory[step])
+            output = torch.where(stays, output, out, out=made.state_output[step])
+
+
+def _forward_natively(
+    made: Steps, gates: Any, recurrent: Any, memory: Any, output: Any, forget_bias: float,
+    ended: Any,
+) -> None:  # fmt: skip
+    memory, output = memory.contiguous(), output.contiguous()
+    layer, held = _layer(len(gates), memory, recurrent, ended)
+    table = _table(gates.unbind())
+    layer.gates, layer.forget_bias = ctypes.addressof(table), forget_bias
+    parts = made.parts or [None] * 5
+    results = (*parts, made.memory, made.output, made.state_memory, made.state_output)
+    layer.results = (ctypes.c_void_p * 9)(
+        *(None if each is None else each.data_ptr() for each in results)
+    )
+    layer.memory, layer.output = memory.data_ptr(), output.data_ptr()
+    library: Any = native.library()
+    library.lstm_layer(ctypes.byref(layer))
+    del held
+
+
+def lstm_layer_gradient(
+    parts: Sequence[Sequence[Any]], of_outputs: Sequence[Any] | None, weights: Any, depth: int,
+    state: tuple[Any, Any], ended: Any, backwards: bool, of_ended: bool = False,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return the gradients of the gates, and those of memory and output before the first step.
+
+    Steps come in the order in which gradients are computed, the last one first.
+
+    Args:
+      parts: of each step i, ci, f, o, co and the memory before, [batch, cells].
+      of_outputs: gradients of each step's output; None without.
+      weights: [depth + cells, 4 * cells].
+      depth: of the inputs.
+      state: gradients of memory and output after the last step.
+      ended: [steps, batch], True where a sequence keeps its state; None without lengths.
+      backwards: whether the gradients of gates [time, batch, 4 * cells] are to be stored in the
+        order of time.
+      of_ended: whether the gradients of ended sequences' outputs count.
+    """
+    memory, output = (each.clone(memory_format=torch.contiguous_format) for each in state)
+    rows, cells = memory.shape
+    count = len(parts[0])
+    steps = [each for step in (*parts, of_outputs or ()) for each in step]
+    _check(memory, [output, *steps], weights, depth, count, ended)
+    stored = memory.new_empty((count, rows, 4 * cells))
+    gates = stored.unbind()[::-1] if backwards else stored.unbind()
+    recurrent = weights[depth:]
+    if not memory.numel():
+        return stored, memory, output
+    if ended is not None and of_outputs is not None and not of_ended:
+        of_outputs = torch.where(ended[:, :, None], 0, torch.stack(list(of_outputs))).unbind()
+    if not native_calls.take(memory, output, weights, *steps):
+        memory, output = _backward(parts, of_outputs, recurrent, memory, output, ended, gates)
+        return stored, memory, output
+    layer, held = _layer(count, memory, recurrent, ended)
+    tables = [_table(each) for each in (*parts, gates)]
+    layer.parts = (ctypes.c_void_p * 6)(*map(ctypes.addressof, tables[:6]))
+    layer.gates = ctypes.addressof(tables[6])
+    if of_outputs is not None:
+        tables.append(_table(of_outputs))
+        layer.of_outputs = ctypes.addressof(tables[7])
+    layer.memory, layer.output = memory.data_ptr(), output.data_ptr()
+    library: Any = native.library()
+    library.lstm_layer_gradient(ctypes.byref(layer))
+    del held
+    return stored, memory, output
+
+
+def _backward(
+    parts: Sequence[Sequence[Any]], of_outputs: Sequence[Any] | None, recurrent: Any, memory: Any,
+    output: Any, ended: Any, gates: Sequence[Any],
+) -> tuple[Any, Any]:  # fmt: skip
+    back = recurrent.t()
+    for step, (i, ci, f, o, co, before) in enumerate(zip(*parts, strict=True)):
+        dh, dc = output, memory
+        if ended is not None:
+            stays = ended[step][:, None]
+            dh, dc = torch.where(stays, 0, dh), torch.where(stays, 0, dc)
+        if of_outputs is not None:
+            dh = dh + of_outputs[step]
+        dcs = dc + dh * o * (1 - co * co)
+        of_gates = (
+            dcs * ci * i * (1 - i), dcs * i * (1 - ci * ci), dcs * before * f * (1 - f),
+            dh * co * o * (1 - o),
+        )  # fmt: skip
+        torch.cat(of_gates, 1, out=gates[step])
+        of_memory, of_output = dcs * f, gates[step] @ back
+        if ended is not None:
+            of_memory = of_memory + torch.where(stays, memory, 0)
+            of_output = of_output + torch.where(stays, output, 0)
+        memory, output = of_memory, of_output
+    return memory, output
+
+
+def _layer(steps: int, memory: Any, recurrent: Any, ended: Any) -> tuple[_Layer, list[Any]]:
+    """Return the sizes and weights of a layer for the native loop, and what to keep meanwhile."""
+    rows, cells = memory.shape
+    packed = memory.new_empty((-(-cells // _WIDE), 4 * cells, _WIDE))
+    places = int64s(_PLACES)
+    layer = _Layer(steps=steps, rows=rows, cells=cells, places=ctypes.addressof(places))
+    layer.weights, layer.packed = recurrent.data_ptr(), packed.data_ptr()
+    layer.threads = torch.get_num_threads()
+    held = [packed, places]
+    if ended is not None:
+        ended = ended.contiguous()
+        layer.ended = ended.data_ptr()
+        held.append(ended)
+    return layer, held
+
+
+def _table(tensors: Sequence[Any]) -> Any:
+    return int64s([tensor.data_ptr() for tensor in tensors])

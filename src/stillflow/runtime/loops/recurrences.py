@@ -1,0 +1,398 @@
+"""Recurrent networks in loops: `tf.nn.dynamic_rnn` and its gradient, without iterations.
+
+The body of such a loop reads elements, computes cells, whose state goes into the next iteration,
+sums up gradients of weights, and pushes or writes results. A known cell runs as one step over all
+iterations (`ops/recurrent/cell_patterns.py` has the patterns), a sum becomes one product, and all
+that needs no other iteration is computed for all at once. Stacks and arrays hold what the
+iterations would have left, so that other loops and fetches find it there. Loops with anything else
+run as usual.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stillflow.ops.recurrent import cell_patterns
+from stillflow.ops.recurrent.cell_patterns import LstmCell, LstmCellGradient, Term, added, chosen
+from stillflow.runtime.ir.steps import Name, Step, taken_by
+from stillflow.runtime.loops.vectorization import Batch, Turning, turn_function
+
+if TYPE_CHECKING:
+    from stillflow.runtime.loops.code import LoopCode, Shapes
+
+# Terms, and names in patterns, with what they stand for.
+Bound = dict[Any, Any]
+_Known = dict[str, Any]
+
+
+class _Unit:
+    """A part of the body that runs as one step over all iterations.
+
+    Args:
+      run: adds values of all iterations to those known; returns the last values of the states.
+      states: names of the loop variables that are its own.
+      needs, makes: names of values of all iterations.
+    """
+
+    def __init__(
+        self, run: Callable[[_Known, Mapping[str, Any]], _Known], states: Collection[str],
+        needs: set[str], makes: set[str],
+    ) -> None:  # fmt: skip
+        self.run, self.states, self.needs, self.makes = run, states, needs, makes
+
+
+class Recurrence(Batch):
+    """All iterations of a loop whose variables are states of known cells, sums and counters.
+
+    Raises:
+      Turning: if there are others.
+    """
+
+    least = 2
+
+    def _prepare(self, code: LoopCode, pure: list[Step], shapes: Shapes) -> None:
+        if not self.states or code.tracer.moves is not None:
+            raise Turning
+        self.most = 1 << 31
+        body = _Body(self, code, pure, shapes)
+        self.counted = body.counted
+        units = [*body.cells(), *body.gradients(), *body.sums()]
+        if sorted(name for unit in units for name in unit.states) != sorted(self.states):
+            raise Turning
+        self.stages = list(body.stages(units))
+        self.given = [str(name) for name in code.results]
+        self.starts = {
+            code.tracer.current[v]: self.constants[name] for v, name in code.constants.items()
+        }
+
+    def _compute(self, known: dict[str, Any]) -> None:
+        known.update((name, self.starts[name]) for name in self.states if name in self.starts)
+        try:
+            for stage in self.stages:
+                last = stage(known, self.constants) or {}
+                known.update((_after(name), value) for name, value in last.items())
+        except Exception as error:  # the loop itself raises the better error
+            self.failed = True
+            raise Turning from error
+
+    def _results(self, results: tuple[Any, ...], known: dict[str, Any]) -> tuple[Any, ...]:
+        pairs = zip(self.given, results, strict=True)
+        return tuple(known.get(_after(name), value) for name, value in pairs)
+
+
+class _Body:
+    """The computation of an iteration, with the patterns that are found in it."""
+
+    def __init__(self, batch: Recurrence, code: LoopCode, pure: list[Step], shapes: Shapes) -> None:
+        self.constants, self.origin, self.shapes = batch.constants, batch._origin, shapes
+        self.memory, self.pure = code.tracer.memory, pure
+        self.makers = {name: step for step in pure for name in step.outputs}
+        self.next = {
+            name: str(self.origin(Name(value.name)))
+            for name, variable in batch.states.items()
+            if (value := code.next[variable]) is not None
+        }
+        given = [step.arguments[1] for step in batch.pushes]
+        given += [step.arguments[2] for step in batch.writes]
+        self.given = [str(self.origin(name)) for name in given]
+        indices = [str(step.arguments[1]) for step in (*batch.reads, *batch.writes)]
+        self.uses = Counter([*self.given, *indices, *map(str, code.results)])
+        self.uses.update(name for step in pure for name in taken_by(step))
+        self.uses.subtract(name for name in map(str, code.results) if name in self.next)
+        counted = {
+            name for part in ("test", "body") for step in code.parts[part] if step.kind == "number"
+            for name in step.outputs
+        }  # fmt: skip
+        counted.update(name for name in code.tracer.current.values() if name not in self.next)
+        self.counted: list[str] = sorted(name for name in counted if self.uses[name] > 0)
+        rows = {name for step in (*batch.reads, *batch.pops) for name in step.outputs}
+        self.varied = rows.union(self.counted)
+        self.steady = {*code.tracer.parameters, *self.constants}
+        self.claimed: set[int] = set()
+
+    # ---- patterns
+
+    def match(self, term: Any, value: Any, bound: Bound) -> Iterator[Bound]:
+        """Yield the ways in which a value is that of a pattern."""
+        if isinstance(term, str):
+            if bound.get(term, value) == value:
+                yield {**bound, term: value}
+        elif isinstance(term, tuple):
+            for each in term:
+                yield from self.match(each, value, bound)
+        elif not isinstance(term, Term):
+            if term(value) if callable(term) else term == value:
+                yield bound
+        elif term in bound:
+            if bound[term] == value:
+                yield bound
+        elif (step := self._call(term, value)) is not None:
+            arguments = [self.origin(argument) for argument in step.arguments]
+            for order in (arguments, arguments[::-1])[: 1 + term.commutes]:
+                yield from self.match_all(term.arguments, order, {**bound, term: str(value)})
+
+    def match_all(
+        self, terms: Sequence[Any], values: Sequence[Any], bound: Bound
+    ) -> Iterator[Bound]:
+        """Yield the ways in which values are those of patterns, each of its own."""
+        if not terms:
+            yield bound
+        else:
+            for found in self.match(terms[0], values[0], bound):
+                yield from self.match_all(terms[1:], values[1:], found)
+
+    def _call(self, term: Term, value: Any) -> Step | None:
+        """Return the call of a term's kind that makes a value."""
+        step = self.makers.get(value) if isinstance(value, str) else None
+        if step is None or step.op is None or step.op.type not in term.kinds.split():
+            return None
+        fits = len(step.arguments) == len(term.arguments) and not step.keywords
+        fits = fits and step.outputs.index(str(value)) == term.output
+        return step if fits and id(step) not in self.claimed else None
+
+    def _claim(self, bound: Bound, shown: Iterable[Any], states: Iterable[str]) -> set[str] | None:
+        """Take the steps of a pattern; return the names that others take.
+
+        None if others take more than what is shown.
+        """
+        steps = {
+            id(step): step
+            for key, name in bound.items()
+            if isinstance(key, Term) and (step := self.makers[name])
+        }
+        inside = Counter(name for step in steps.values() for name in taken_by(step))
+        made = {name for step in steps.values() for name in step.outputs}.union(states)
+        outside = {name for name in made if self.uses[name] > inside[name]}
+        if not outside <= {bound[key] for key in shown if key in bound}:
+            return None
+        self.claimed.update(steps)
+        return outside
+
+    def _transposes(self, name: str) -> tuple[bool, bool]:
+        op = self.makers[name].op
+        assert op is not None
+        return op.attrs["transpose_a"], op.attrs["transpose_b"]
+
+    def _is_axis(self, name: str) -> bool:
+        axis = self.constants.get(name)
+        return axis is not None and int(axis) in (1, -1)
+
+    def _is_zero(self, value: Any) -> bool:
+        known = self.constants.get(value)
+        if known is None:
+            step = self.makers.get(value)
+            return step is not None and step.function in (torch.zeros, torch.zeros_like)
+        return isinstance(known, torch.Tensor) and not bool(known.any())
+
+    # ---- cells
+
+    def cells(self) -> Iterator[_Unit]:
+        """Yield the cells of an LSTM."""
+        for step in self.pure:
+            for bound in self.match(LstmCell.output, step.outputs[0], {}):
+                found = next(self._with_state(bound), None)
+                unit = None if found is None or not self._is_cell(found) else self._cell(found)
+                if unit is not None:
+                    yield unit
+                    break
+
+    def _with_state(self, bound: Bound) -> Iterator[Bound]:
+        """Yield the ways in which the cell's results become its state."""
+        c, h = bound["c"], bound["h"]
+        if c in self.next and h in self.next:
+            new = (LstmCell.memory, LstmCell.output)
+            yield from self.match_all(new, self._after(c, h), bound)
+            kept = [chosen("mask", _same(c), new[0]), chosen("mask", _same(h), new[1])]
+            yield from self.match_all(kept, self._after(c, h), bound)
+            return
+        for found in self.match_all(LstmCell.parts_of_state, (c, h), bound):
+            state = found["state"]
+            if state in self.next:
+                yield from self.match(LstmCell.state, self.next[state], found)
+                kept_state = chosen("mask", _same(state), LstmCell.state)
+                yield from self.match(kept_state, self.next[state], found)
+
+    def _after(self, *states: str) -> list[str]:
+        return [self.next[state] for state in states]
+
+    def _is_cell(self, bound: Bound) -> bool:
+        """Return True if the operands are those of a cell."""
+        dims, kind = self.shapes.get(bound["x"], (None, None))
+        bias = self.constants.get(bound["forget_bias"])
+        return (
+            {bound["weights"], bound["bias"]} <= self.steady
+            and self._is_axis(bound["axis"])
+            and ("state" not in bound or self._is_axis(bound["axis of state"]))
+            and self._transposes(bound[LstmCell.product]) == (False, False)
+            and self.makers[bound[LstmCell.gates]].function is torch.add
+            and dims is not None and len(dims) == 2
+            and kind is not None and kind.is_floating and kind.size >= 4
+            and bias is not None and bias.numel() == 1
+        )  # fmt: skip
+
+    def _cell(self, bound: Bound) -> _Unit | None:
+        whole = "state" in bound
+        states = [bound["state"]] if whole else [bound["c"], bound["h"]]
+        outside = self._claim(bound, LstmCell.shown, states)
+        if outside is None:
+            return None
+        cell = LstmCell(bound, float(self.constants[bound["forget_bias"]]), outside)
+        needs = {bound[key] for key in ("x", "mask") if key in bound}
+        return _Unit(cell.run, states, needs, {bound[key] for key in cell.wanted})
+
+    # ---- gradients
+
+    def gradients(self) -> Iterator[_Unit]:
+        """Yield the gradients of cells."""
+        for step in self.pure:
+            for bound in self.match(LstmCellGradient.gates, step.outputs[0], {}):
+                found = next(self._with_gradients(bound), None)
+                unit = None if found is None else self._gradient(found)
+                if unit is not None:
+                    yield unit
+                    break
+
+    def _with_gradients(self, bound: Bound) -> Iterator[Bound]:
+        """Yield the ways in which the gradients of a step follow from those of the one after it."""
+        kind, zero = LstmCellGradient, self._is_zero
+        for m_c in self.next:
+            for m_h in self.next:
+                after = self._after(m_c, m_h)
+                values = [*after, bound["of_c"], bound["of_h"]]
+                c: Any = _same(m_c)
+                h: Any = _same(m_h)
+                states = {**bound, "m_c": m_c, "m_h": m_h}
+                for given in (h, added(h, "given")):
+                    plain = (kind.of_before, kind.of_output, c, given)
+                    yield from self.match_all(plain, values, states)
+                c, h = chosen("mask", zero, c), chosen("mask", zero, h)
+                kept = [
+                    added(chosen("mask", _same(name), zero), term)
+                    for name, term in ((m_c, kind.of_before), (m_h, kind.of_output))
+                ]
+                masked = added(h, chosen("mask", zero, "given"))
+                yield from self.match_all((*kept, c, masked), values, {**states, "masked": ""})
+                for given in (h, added(h, "given")):
+                    yield from self.match_all((*kept, c, given), values, states)
+
+    def _gradient(self, bound: Bound) -> _Unit | None:
+        kind = LstmCellGradient
+        for step in self.pure:
+            if step.outputs[0] != bound[kind.of_output]:
+                bound = next(self.match(kind.of_x, step.outputs[0], bound), bound)
+        part = bound["of_h_part"][1]
+        depth = part.start
+        dims, _ = self.shapes.get(bound["weights"], (None, None))
+        fits = (
+            bound.get("of_x_part", (None, slice(0, depth, None)))[1] == slice(0, depth, None)
+            and self._is_axis(bound["axis"])
+            and self._transposes(bound[kind.of_both]) == (False, True)
+            and bound["weights"] in self.steady
+            and dims is not None and dims[0] == part.stop
+        )  # fmt: skip
+        states = [bound["m_c"], bound["m_h"]]
+        outside = self._claim(bound, (kind.gates, kind.of_x), states) if fits else None
+        if outside is None:
+            return None
+        cell = kind(bound, depth, outside)
+        needs = {bound[key] for key in (*kind.parts, "given", "mask") if key in bound}
+        return _Unit(cell.run, states, needs, outside)
+
+    # ---- sums
+
+    def sums(self) -> Iterator[_Unit]:
+        """Yield the sums of gradients of biases and weights."""
+        for state, following in self.next.items():
+            for term in (cell_patterns.ROW_SUM, cell_patterns.PRODUCT_SUM):
+                total = added(_same(state), term)
+                for bound in self.match(total, following, {}):
+                    if "left" in bound and self._transposes(bound[term]) != (True, False):
+                        continue
+                    if self._claim(bound, (), [state]) is not None:
+                        needs = {bound[key] for key in ("left", "right", "rows") if key in bound}
+                        yield _Unit(partial(_add_up, state, bound), [state], needs, set())
+                        break
+
+    # ---- the order
+
+    def stages(self, units: Sequence[_Unit]) -> Iterator[Callable[..., Any]]:
+        """Yield functions that compute everything, in order.
+
+        Raises:
+          Turning: if there is no order.
+        """
+        left = list(units)
+        rest = [step for step in self.pure if id(step) not in self.claimed]
+        while left or rest:
+            ready = _ready(rest, self.steady) or _ready(rest, self.steady | self.varied)
+            unit = next((unit for unit in left if unit.needs <= self.varied), None)
+            if ready:
+                rest = [step for step in rest if step not in ready]
+                yield self._computation(ready)
+            elif unit is not None:
+                left.remove(unit)
+                self.varied |= unit.makes
+                yield unit.run
+            else:
+                raise Turning
+        if not self.varied.issuperset(self.given):
+            raise Turning
+
+    def _computation(self, steps: list[Step]) -> Callable[..., Any]:
+        """Return a stage that runs steps for all iterations at once."""
+        inputs = sorted({name for step in steps for name in taken_by(step)} - self.constants.keys())
+        outputs = [name for step in steps for name in step.outputs]
+        inputs = [name for name in inputs if name not in outputs]
+        varies = [name in self.varied for name in inputs]
+        run = turn_function(self.constants, self.memory, steps, inputs, outputs)
+        if any(varies):
+            self.varied.update(outputs)
+            run = torch.vmap(run, tuple(0 if each else None for each in varies))
+        else:
+            self.steady.update(outputs)
+
+        def stage(known: _Known, constants: Mapping[str, Any]) -> None:
+            del constants
+            given = [
+                cell_patterns.as_tensor(known[name]) if each else known[name]
+                for name, each in zip(inputs, varies, strict=True)
+            ]
+            known.update(zip(outputs, run(*given), strict=True))
+
+        return stage
+
+
+def _after(state: str) -> str:
+    """Return the name of a state's value after the loop."""
+    return f"{state} after"
+
+
+def _same(name: str) -> Callable[[Any], bool]:
+    return lambda value: bool(value == name)
+
+
+def _ready(steps: Sequence[Step], known: set[str]) -> list[Step]:
+    """Return the steps whose inputs are known, or results of each other."""
+    made: set[str] = set()
+    ready = []
+    for step in steps:
+        if (known | made).issuperset(taken_by(step)):
+            ready.append(step)
+            made.update(step.outputs)
+    return ready
+
+
+def _add_up(
+    state: str, bound: Bound, known: _Known, constants: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the sum of all iterations' products, or rows, and of the value before the loop."""
+    total = known[state]
+    if "rows" in bound:
+        return {state: total + cell_patterns.sum_of_rows(known[bound["rows"]])}
+    left, right = known[bound["left"]], known[bound["right"]]
+    return {state: cell_patterns.sum_of_products(left, right, total)}

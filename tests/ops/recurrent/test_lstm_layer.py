@@ -1,0 +1,147 @@
+"""A layer over all time steps: what its steps give in double precision, one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from stillflow.ops.recurrent.cell_patterns import as_tensor, in_memory
+from stillflow.ops.recurrent.lstm_layer import lstm_layer, lstm_layer_gradient
+
+# Times, batches, depths and cells around the sizes of the native loop's panels and groups.
+SIZES = [(5, 3, 4, 5), (3, 1, 2, 33), (4, 30, 7, 64), (2, 7, 3, 100), (3, 25, 3, 32), (1, 2, 2, 1)]
+
+
+def operands(sizes, kind):
+    time, batch, depth, cells = sizes
+    random = np.random.RandomState(sum(sizes))
+
+    def draw(*shape):
+        return torch.from_numpy(random.randn(*shape)).to(kind)
+
+    state = (draw(batch, cells), draw(batch, cells))
+    lengths = torch.from_numpy(random.randint(0, time + 1, batch))
+    ended = torch.arange(time)[:, None] >= lengths
+    weights = draw(depth + cells, 4 * cells) * 0.3
+    return draw(time, batch, depth), weights, draw(4 * cells), state, ended
+
+
+def doubled(value):
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(doubled, value))
+    return value.double() if value.is_floating_point() else value
+
+
+def close(found, expected):
+    # Sums of up to 100 products; gradients go through at most five steps.
+    torch.testing.assert_close(found.double(), expected, rtol=2e-5, atol=2e-5)
+
+
+def results(steps):
+    return [*steps.parts, steps.memory, steps.output, steps.state_memory, steps.state_output]
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_native_steps_forward(sizes, lengths):
+    x, weights, bias, state, ended = operands(sizes, torch.float32)
+    ended = ended if lengths else None
+    found = lstm_layer(x, weights, bias, state, 1.0, ended, True)
+    expected = lstm_layer(*doubled([x, weights, bias, state]), 1.0, ended, True)
+    for mine, other in zip(results(found), results(expected), strict=True):
+        close(mine, other)
+
+
+def test_parts_are_kept_on_request_only():
+    x, weights, bias, state, _ = operands(SIZES[0], torch.float32)
+    assert lstm_layer(x, weights, bias, state, 1.0, None, False).parts is None
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+def test_steps_by_the_definition(lengths):
+    x, weights, bias, (memory, output), ended = operands(SIZES[0], torch.float64)
+    made = lstm_layer(x, weights, bias, (memory, output), 0.5, ended if lengths else None, True)
+    for step, inputs in enumerate(x):
+        i, j, f, o = (torch.cat([inputs, output], 1) @ weights + bias).chunk(4, 1)
+        new = torch.sigmoid(f + 0.5) * memory + torch.sigmoid(i) * torch.tanh(j)
+        out = torch.sigmoid(o) * torch.tanh(new)
+        close(made.memory[step], new)
+        close(made.output[step], out)
+        stays = ended[step][:, None] if lengths else torch.zeros(len(new), 1, dtype=torch.bool)
+        memory, output = torch.where(stays, memory, new), torch.where(stays, output, out)
+        close(made.state_memory[step], memory)
+        close(made.state_output[step], output)
+
+
+def backward_operands(sizes, kind):
+    x, weights, bias, state, ended = operands(sizes, kind)
+    made = lstm_layer(x, weights, bias, state, 1.0, None, True)
+    before = [state[0], *made.memory.unbind()][: len(x)]
+    parts = [part.unbind()[::-1] for part in made.parts] + [tuple(before[::-1])]
+    of_outputs = torch.randn_like(made.output, dtype=torch.float64).to(kind)
+    return parts, of_outputs.unbind(), weights, x.shape[2], state, ended
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("of_ended", [False, True])
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_native_steps_backward(sizes, lengths, of_ended, backwards):
+    parts, of_outputs, weights, depth, state, ended = backward_operands(sizes, torch.float32)
+    how = (ended if lengths else None, backwards, of_ended)
+    found = lstm_layer_gradient(parts, of_outputs, weights, depth, state, *how)
+    given = doubled([parts, of_outputs, weights])
+    expected = lstm_layer_gradient(*given, depth, doubled(state), *how)
+    for mine, other in zip(found, expected, strict=True):
+        close(mine, other)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_gradients_are_those_of_autograd(kind):
+    x, weights, bias, state, _ = operands(SIZES[0], torch.float64)
+    variables = [each.clone().requires_grad_() for each in (x, *state)]
+    inputs, memory, output = variables
+    outputs = []
+    for step in inputs:
+        i, j, f, o = (torch.cat([step, output], 1) @ weights + bias).chunk(4, 1)
+        memory = torch.sigmoid(f + 1) * memory + torch.sigmoid(i) * torch.tanh(j)
+        output = torch.sigmoid(o) * torch.tanh(memory)
+        outputs.append(output)
+    loss = torch.stack(outputs).square().sum() + memory.sum()
+    expected = torch.autograd.grad(loss, variables)
+    made = lstm_layer(x.to(kind), weights.to(kind), bias.to(kind),
+                      (state[0].to(kind), state[1].to(kind)), 1.0, None, True)  # fmt: skip
+    before = [state[0].to(kind), *made.memory.unbind()][: len(x)]
+    parts = [part.unbind()[::-1] for part in made.parts] + [before[::-1]]
+    of_outputs = (2 * made.output).unbind()[::-1]
+    last = (torch.ones_like(made.memory[0]), torch.zeros_like(made.memory[0]))
+    gates, of_memory, of_output = lstm_layer_gradient(
+        parts, of_outputs, weights.to(kind), x.shape[2], last, None, True
+    )
+    close(gates @ weights[: x.shape[2]].to(kind).t(), expected[0])
+    close(of_memory, expected[1])
+    close(of_output, expected[2])
+
+
+def test_operands_of_other_sizes_raise():
+    x, weights, bias, state, ended = operands(SIZES[0], torch.float32)
+    for changed in (
+        (x, weights[1:], bias, state, 1.0, None), (x, weights, bias[1:], state, 1.0, None),
+        (x[:, 1:], weights, bias, state, 1.0, None),
+        (x, weights, bias, (state[0], state[1][1:]), 1.0, None),
+        (x, weights, bias, state, 1.0, ended[1:]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="not"):
+            lstm_layer(*changed, False)
+
+
+def test_values_in_one_tensor_are_found_without_a_copy():
+    whole = torch.arange(24.0).reshape(4, 3, 2)
+    parts = whole.unbind()
+    assert in_memory(parts)[0].data_ptr() == whole.data_ptr()
+    found, backwards = in_memory(parts[::-1])
+    assert backwards and torch.equal(found, whole)
+    assert in_memory([parts[0], parts[2]])[0] is None
+    assert in_memory([parts[0], whole[1].t().contiguous().t()])[0] is None
+    assert torch.equal(as_tensor(parts[::-1]), whole.flip(0))
