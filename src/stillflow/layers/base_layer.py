@@ -281,7 +281,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         if hasattr(self, "_batch_input_shape"):
             config["batch_input_shape"] = self._batch_input_shape
         config["dtype"] = self.dtype
-        arguments = tf_inspect.getfullargspec(self.__init__).args
+        arguments = tf_inspect.getfullargspec(self.__init__).args  # type: ignore[misc]
         if self.dynamic:
             config["dynamic"] = self.dynamic
         extra = [name for name in arguments if name not in config and name != "dynamic"]
@@ -421,8 +421,8 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
             return inputs
 
         def as_layer(x: Any) -> Tensor:
-            castable = isinstance(x, (Tensor, CompositeTensor)) and x.dtype.is_floating
-            if not castable or x.dtype.base_dtype.name == dtype:
+            is_tensor = isinstance(x, (Tensor, CompositeTensor))
+            if not (is_tensor and x.dtype.is_floating) or x.dtype.base_dtype.name == dtype:
                 return x
             if self._warns_of_casts:
                 logging.warn(_CAST.format(self.name, given=x.dtype.base_dtype.name, own=dtype))

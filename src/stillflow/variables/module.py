@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stillflow import nest
@@ -58,12 +58,12 @@ class Module(AutoTrackable):
         return name_scope(self._scope_name)
 
     @property
-    def variables(self) -> tuple[Any, ...]:
+    def variables(self) -> Sequence[Any]:
         """All variables of this module and the modules inside."""
         return tuple(self._flatten(lambda value: isinstance(value, VariableV2)))
 
     @property
-    def trainable_variables(self) -> tuple[Any, ...]:
+    def trainable_variables(self) -> Sequence[Any]:
         """The trainable ones of `variables`."""
         return tuple(
             self._flatten(
