@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.devices.devices import gpu_count
 from stillflow.runtime.loops import recurrences
 
-pytestmark = [
-    pytest.mark.usefixtures("graph"),  # each test builds one of its own
-    pytest.mark.skipif(bool(gpu_count()), reason="loops of GPUs run iteration by iteration"),
-]
+# Each test builds a graph of its own; loops of GPUs run iteration by iteration.
+pytestmark = pytest.mark.usefixtures("graph", "cpu")
 
 TIME, DEPTH, CELLS = 6, 5, 3
 LENGTHS = [0, 6, 2, 5]
