@@ -121,6 +121,22 @@ def index_tensor(values: Any, dtype: DType) -> torch.Tensor:
     return torch.from_numpy(int_array(values, dtype))  # in a third of the time
 
 
+def index_maker(dtype: DType) -> Callable[[Any], torch.Tensor]:
+    """Return `index_tensor` of one type, for kernels that a step runs dozens of times."""
+    kind, compiling, from_numpy = (
+        dtype.as_numpy_dtype,
+        torch.compiler.is_compiling,
+        torch.from_numpy,
+    )
+
+    def make(values: Any) -> torch.Tensor:
+        return (
+            index_tensor(values, dtype) if compiling() else from_numpy(_plain_array(values, kind))
+        )
+
+    return make
+
+
 def int_array(values: Any, dtype: DType) -> np.ndarray:
     """Integers as a numpy array of an index type."""
     return _plain_array(values, dtype.as_numpy_dtype)

@@ -187,8 +187,7 @@ class Resources:
         self.clear()
 
 
-def _host(op: Operation) -> str:
-    del op
+def _host(_op: Operation) -> str:
     return "cpu"
 
 

@@ -32,7 +32,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.input_ranks import checked_rank
-from stillflow.ops.kernels import either, index_tensor, int_array, ints
+from stillflow.ops.kernels import either, index_maker, index_tensor, int_array, ints
 from stillflow.ops.memory_limits import MOST_DIMENSIONS, require_possible
 from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
@@ -108,8 +108,8 @@ def size_value(node: Node) -> Array | None:
 
 @size_op.kernel
 def size_kernel(node: Node) -> Kernel:
-    dtype = node.out_type
-    return lambda x: index_tensor(x.size if isinstance(x, np.ndarray) else x.numel(), dtype)
+    make = index_maker(node.out_type)
+    return lambda x: make(x.size if isinstance(x, np.ndarray) else x.numel())
 
 
 @size_op.samples

@@ -227,3 +227,9 @@ def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
         value = convert_to_tensor(value, name="input")
         bias = convert_to_tensor(bias, dtype=value.dtype, name="bias")
         return bias_add_v1_op(value, bias, name=scope)
+
+
+def gelu_of_dense(approximate: str) -> Callable[..., Any]:
+    """Return the kernel of a GELU of a product of matrices and a bias, "tanh" or "none"."""
+    gelu_ = torch.ops.aten.gelu_.default
+    return lambda x, kernel, bias: gelu_(x.mm(kernel).add_(bias), approximate=approximate)

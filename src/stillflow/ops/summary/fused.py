@@ -13,7 +13,7 @@ from stillflow.ops.kernel_errors import as_op_error
 from stillflow.ops.summary.device_histograms import extremes
 from stillflow.ops.summary.encoding import simple_value, value
 from stillflow.ops.summary.histograms import TaggedHistograms, histogram_summary, not_finite
-from stillflow.ops.summary.kernels import in_numpy
+from stillflow.ops.summary.kernels import in_numpy, string
 
 
 def scalar_message(tag: bytes) -> Callable[[Any], bytes]:
@@ -65,3 +65,22 @@ def messages_of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Calla
         return messages if len(messages) > 1 else messages[0]
 
     return summarize
+
+
+def merged(
+    parts: Sequence[tuple[int, Callable[[Any], bytes]]], plain: Callable[..., Any] | None
+) -> Callable[..., Any]:
+    """Return the kernel of a merge, some of whose inputs `parts` make messages of, by position.
+
+    `plain` is the kernel of the merge itself, which compares tags; None if these differ.
+    """
+
+    def merge(*values: Any) -> Any:
+        made = list(values)
+        for place, part in parts:
+            made[place] = part(made[place])
+        if plain is None:
+            return string(b"".join(made))
+        return plain(*[string(each) if isinstance(each, bytes) else each for each in made])
+
+    return merge

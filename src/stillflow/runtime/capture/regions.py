@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stillflow.graph.operation import Operation
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.ops.variables.reference import set_value
@@ -162,7 +161,8 @@ class Segments:
             return ANY not in step.writes
         if any(op.card.keeps for op in ops):
             return False
-        return bool(step.outputs) and (_looks_up(step.op) or not has_effect(step))
+        kind = (step.op.card.access, step.op.card.handle)  # rows of a variable have no effect
+        return bool(step.outputs) and (kind == ("gather", "variable") or not has_effect(step))
 
     def _comes_along(self, name: str, device: Any, is_rate: bool) -> bool:
         """Return True if a captured step may take a value: one of the device, or a constant one."""
@@ -173,11 +173,6 @@ class Segments:
 
     def _place_of(self, name: str) -> torch.device:
         return self._places.get(name) or self._moves.place(name)
-
-
-def _looks_up(op: Operation) -> bool:
-    """Return True if it takes rows of a variable, and does nothing else."""
-    return op.card.access == "gather" and op.card.handle == "variable"
 
 
 def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:

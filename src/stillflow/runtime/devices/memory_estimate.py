@@ -111,8 +111,9 @@ def _outputs(
         if op is not None and op.card.aliases and given in roots:
             roots[name] = roots[given]
             continue
-        if isinstance(values.get(name), torch.Tensor):
-            sizes[name] = _size_of_value(values[name], batch)
+        if isinstance(value := values.get(name), torch.Tensor):
+            grows = value.shape[:1] == (batch,)
+            sizes[name] = _Size(growing=value.nbytes) if grows else _Size(fixed=value.nbytes)
         elif op is not None and place < len(op._outputs):
             sizes[name] = _size_of_tensor(op._outputs[place], batch)
         else:
@@ -120,12 +121,6 @@ def _outputs(
         roots[name] = name
         own.append(name)
     return own
-
-
-def _size_of_value(value: torch.Tensor, batch: int) -> _Size:
-    bytes_ = value.numel() * value.element_size()
-    grows = value.ndim > 0 and value.shape[0] == batch
-    return _Size(growing=bytes_) if grows else _Size(fixed=bytes_)
 
 
 def _size_of_tensor(tensor: Tensor, batch: int) -> _Size:

@@ -247,7 +247,9 @@ class Placer:
             resource = _merged(a.resource, b.resource, soft=False)
             spec = _over(_merged(a.spec, b.spec, self._soft), resource)
         except _Differ as differ:
-            raise _cannot_colocate(one, other, str(differ)) from None
+            left, right = (f"{{{{colocation_node {op.name}}}}}" for op in (one, other))
+            text = f"Cannot colocate nodes {left} and {right}: {differ}"
+            raise errors.invalid_argument(text) from None
         a.spec, a.resource = spec, resource
         a.kinds &= b.kinds
         a.cpu_first |= b.cpu_first
@@ -334,12 +336,6 @@ def _makers_of_handles(op: Operation) -> list[Operation]:
 
 def _at(op: Operation, text: str) -> errors.OpError:
     return errors.invalid_argument(f"{text}\n\t [[{{{{node {op.name}}}}}]]", op)
-
-
-def _cannot_colocate(one: Operation, other: Operation, reason: str) -> errors.OpError:
-    """Return the error for two operations that should be, and cannot be, on one device."""
-    first, second = (f"{{{{colocation_node {op.name}}}}}" for op in (one, other))
-    return errors.invalid_argument(f"Cannot colocate nodes {first} and {second}: {reason}")
 
 
 def _not_there(op: Operation, wanted: str, names: Sequence[str]) -> str:

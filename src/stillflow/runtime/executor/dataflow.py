@@ -342,7 +342,8 @@ class _Machine:
                 raise
             raise raised from error
         if len(op._outputs) == 1:
-            result = [inputs[0] if _gives_reference(op) else result]
+            gives = op._outputs[0].dtype._is_ref_dtype and op._inputs and wants_reference(op, 0)
+            result = [inputs[0] if gives else result]  # the reference that it took
         self.give(op, result if op._outputs else [], tag)
 
 
@@ -382,11 +383,6 @@ def _facts_of(facts: Facts, op: Operation, inputs: Sequence[Any], with_values: b
             if with_values and not is_handle(tensor):
                 known.values[tensor] = value
     return known
-
-
-def _gives_reference(op: Operation) -> bool:
-    """Return True if an operation's output is the reference it took."""
-    return op._outputs[0].dtype._is_ref_dtype and bool(op._inputs) and wants_reference(op, 0)
 
 
 def argument(op: Operation, index: int, value: Any) -> Any:

@@ -80,7 +80,8 @@ def _memory(
         if (size := _new(value, held)) > 0:
             entries.append((size, f"{_kind(value)}  in a loop"))
     for name, value in values.items():
-        kept = [_new(each, held) for each in _kept_by_turns(value)]
+        inside = getattr(value, "values", None)  # of a stack, or of an array of tensors
+        kept = [_new(each, held) for each in inside] if isinstance(inside, list) else []
         if sum(kept):
             what = f"{len(kept)} tensors kept by the turns of a loop"
             entries.append((sum(kept), f"{what}  {_origin(makers.get(name))}"))
@@ -103,12 +104,6 @@ def _new(value: Any, held: dict[int, torch.Tensor]) -> int:
         return 0
     place = value.untyped_storage().data_ptr()
     return 0 if held.setdefault(place, value) is not value else _size(value)
-
-
-def _kept_by_turns(value: Any) -> list[Any]:
-    """Return the tensors in a stack, or in an array of tensors."""
-    kept = getattr(value, "values", None)
-    return list(kept) if isinstance(kept, list) else []
 
 
 def _kind(value: torch.Tensor) -> str:

@@ -179,10 +179,6 @@ def _of_host(values: Iterable[Any]) -> bool:
     return all(place_of(value) in (None, HOST) for value in values)
 
 
-def _names_gpu(body: FuncGraph) -> bool:
-    return any("GPU" in op._device.upper() for op in body._operations if op._device)
-
-
 def _dims(value: Any) -> Dims:
     shape = getattr(value, "shape", None)
     return None if shape is None or not isinstance(shape, tuple) else tuple(shape)
@@ -205,7 +201,8 @@ def compile_function(
         if found is None:
             raise errors.not_found(f"Function {name} is not defined.")
         body = found.instantiate(graph, getattr(function, "attr", None))
-    stays = on_host and resources.several and not _names_gpu(body)
+    names_gpu = any("GPU" in op._device.upper() for op in body._operations)
+    stays = on_host and resources.several and not names_gpu
     kind = HostFunction if stays else CompiledFunction
     key = f"{id(body)}{' pruned' if pruned else ''}{' on host' if stays else ''}"
     made: CompiledFunction = resources.get(

@@ -382,18 +382,10 @@ def _call_attribute(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operati
 
 def _remote_call(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
     if inliner.knows_devices:
-        call.device = _target_of(call)
+        target = constant_value(call.op._inputs[0])  # if None, only a run can tell it
+        call.device = "" if target is None else bytes(target.item()).decode()
     call.controls += inliner.makers(call.inputs.pop(0))
     return _call_attribute(inliner, call)
-
-
-def _target_of(call: Call) -> str:
-    """Return the device that a `RemoteCall` names.
-
-    "", that of the call, if only a run can tell it.
-    """
-    target = constant_value(call.op._inputs[0])
-    return "" if target is None else bytes(target.item()).decode()
 
 
 _CALLS: dict[str, Callable[[Inliner, Call], Any]] = {

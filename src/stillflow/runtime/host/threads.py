@@ -63,16 +63,14 @@ def with_few_threads(
     largest = max((cost for cost in shared if cost < inf), default=inf)
     # How sums of many numbers are rounded depends on the number of threads.
     keeps_all = os.environ.get("TF_DETERMINISTIC_OPS") in ("1", "true")
-    return function if largest > _SMALL or keeps_all else _limited(function, _left_by_others)
+    if largest > _SMALL or keeps_all:
+        return function
+    return _limited(function, lambda count: min(count, _processors(count).count()))
 
 
 @cache
 def _processors(most: int) -> Processors:
     return Processors(most)
-
-
-def _left_by_others(count: int) -> int:
-    return min(count, _processors(count).count())
 
 
 def with_room(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

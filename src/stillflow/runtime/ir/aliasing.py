@@ -60,14 +60,11 @@ def roots_by_name(
     roots = {value.name: value.roots for value in values.values()}
     for step in steps:
         if step.kind == "read":
-            roots.setdefault(step.outputs[0], _read_roots(memory, step))
+            read = frozenset(root for root, reader in memory.readers.items() if reader is step)
+            roots.setdefault(step.outputs[0], read)
         elif step.kind == "move":
             roots.setdefault(step.outputs[0], memory.fresh())
     return roots
-
-
-def _read_roots(memory: Memory, step: Step) -> Roots:
-    return frozenset(root for root, reader in memory.readers.items() if reader is step)
 
 
 def _own_kept(

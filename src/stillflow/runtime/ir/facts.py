@@ -64,11 +64,7 @@ class Facts:
         return array
 
 
-class _Unseen:
-    pass
-
-
-_UNSEEN: Any = _Unseen()
+_UNSEEN: Any = object()
 
 
 OP_STATE = "op state"  # the kind of `own_state`'s objects

@@ -139,9 +139,10 @@ class LoopCode:
             if step.kind == "alias" and times.setdefault(step.outputs[0], time) is not time:
                 raise Unstructured("a Merge joins the loop's body with what follows the loop")
             part = {None: "test", True: "body", False: "end"}[time]
+            same = unchanged.issuperset(step.inputs)
             if time is not False and (
                 _is_unchanging(step, unchanged)
-                or (time and settled and _reads_the_same(step, unchanged))
+                or (time and settled and step.kind == "read" and not step.guard and same)
             ):
                 part = "before" if time is None else "once"
                 unchanged.update(step.outputs)
@@ -189,11 +190,6 @@ def _is_unchanging(step: Step, unchanged: set[str]) -> bool:
     if step.kind == "bool":
         return True
     return step.kind == "call" and step.op.card.foldable and bool(step.outputs)
-
-
-def _reads_the_same(step: Step, unchanged: set[str]) -> bool:
-    """Return True if a step reads a variable that is the same in every iteration."""
-    return step.kind == "read" and not step.guard and unchanged.issuperset(step.inputs)
 
 
 def _leaves_variables(step: Step) -> bool:

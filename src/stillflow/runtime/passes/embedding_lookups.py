@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
-from stillflow.graph.lazy import torch
-from stillflow.ops.sparse import native_kernels
+from stillflow.ops.sparse import lookups
 from stillflow.ops.sparse.rows import RowsUnless
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step, fuse, in_order, is_call
@@ -82,10 +81,7 @@ def _found(graph: StepGraph, gather: Step) -> _Fused | None:
     parts = [unlike, where, gather]
     outputs = [*where.outputs, *gather.outputs]
     plain = in_order(parts, [dense], outputs, graph.constants)
-
-    def find(values: Any) -> Any:
-        return native_kernels.elements_unlike(values, ignored) or plain(values)
-
+    find = lookups.elements_unlike(ignored, plain)
     return _Fused(fuse(parts, outputs, find, [dense]), parts, where)
 
 
@@ -117,15 +113,7 @@ def _prepared(graph: StepGraph, fill: Step) -> _Fused | None:
     plain = in_order([*before, *alone], taken, outputs, graph.constants)
     known = _integers(graph, fill, 2)
     rows = known[0] if isinstance(known, list) and known else None
-
-    def prepare(indices: Any, ids: Any, size: Any) -> list[Any] | tuple[Any, Any, Any, Any]:
-        found = None
-        if size.shape == indices.shape[1:] and size.numel():
-            count = int(size[0]) if rows is None else rows
-            found = native_kernels.lookups(indices, ids, count, default)
-        return found or plain(indices, ids, size)
-
-    step = fuse([*own, *alone], outputs, prepare, taken)
+    step = fuse([*own, *alone], outputs, lookups.prepared_ids(rows, default, plain), taken)
     return _Fused(step, [*own, *alone], fill, [each for each in before if each not in own])
 
 
@@ -193,10 +181,7 @@ def _added_up(graph: StepGraph, total: Step) -> _Fused | None:
     parts = [unique, shape, size, total]
     outputs = [different, *total.outputs]
     plain = in_order(parts, [rows, values], outputs, graph.constants)
-
-    def add_up(rows: Any, values: Any) -> Any:
-        return native_kernels.add_up(rows, values) or plain(rows, values)
-
+    add_up = lookups.sums_of_rows(plain)
     return _Fused(fuse(parts, outputs, add_up, [rows, values]), parts, total)
 
 
@@ -225,13 +210,7 @@ def _rows_looked_up(graph: StepGraph, select: Step) -> _Fused | None:
     parts = [gather, reduce, select]
     plain = in_order(parts, taken, select.outputs, graph.constants)
     is_handle = gather.op is not None and gather.op.type == "ResourceGather"
-
-    def look_up(table: Any, names: Any, places: Any, segments: Any, flags: Any) -> torch.Tensor:
-        rows = table.read() if is_handle else table
-        count = flags.shape[0]
-        found = native_kernels.reduce_picked(rows, places, segments, mode, count, flags, names)
-        return plain(table, names, places, segments, flags)[0] if found is None else found
-
+    look_up = lookups.rows_looked_up(mode, is_handle, plain)
     return _Fused(fuse(parts, select.outputs, look_up, taken), parts, gather)
 
 
@@ -271,17 +250,7 @@ def _spread(graph: StepGraph, parts: list[Step], mode: str, others: list[Any]) -
     if not all(graph.is_stable(each) for each in (flags, like, grad)):
         return None
     plain = in_order(parts, taken, outputs, graph.constants)
-
-    def spread(
-        flags: Any, like: Any, grad: Any, places: Any, segments: Any, size: Any
-    ) -> torch.Tensor:
-        found = None
-        if like.shape == grad.shape and flags.shape == grad.shape[:1]:
-            found = native_kernels.spread_picked(grad, places, segments, mode, int(size), flags)
-        if found is not None:
-            return found
-        return plain(flags, like, grad, places, segments, size)[0]
-
+    spread = lookups.spread_gradients(mode, plain)
     return _Fused(fuse(parts, outputs, spread, taken), parts, parts[-1])
 
 

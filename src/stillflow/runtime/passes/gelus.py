@@ -11,11 +11,12 @@ A training step looks at the parts again for the gradient, so the pass is for in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
+from stillflow.ops.nn.bias import gelu_of_dense
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Called, Name, Step, fuse, is_call
 
@@ -38,22 +39,14 @@ def fuse_gelus(graph: StepGraph) -> None:
         parts = [*before, step, *found]
         dense = _dense(graph, x, parts)
         if dense is None:
-            gelu = fuse(parts, last.outputs, _gelu(approximate), [x])
+            gelu_kernel = partial(torch.nn.functional.gelu, approximate=approximate)
+            gelu = fuse(parts, last.outputs, gelu_kernel, [x])
             graph.replace(parts, gelu, at=min(parts, key=graph.place))
         else:
             product, addition = dense
             arguments = [*product.arguments, addition.arguments[1]]
-            gelu = fuse([*dense, *parts], last.outputs, _gelu_of_dense(approximate), arguments)
+            gelu = fuse([*dense, *parts], last.outputs, gelu_of_dense(approximate), arguments)
             graph.replace([*dense, *parts], gelu, at=addition)
-
-
-def _gelu(approximate: str) -> Callable[..., Any]:
-    return lambda x: torch.nn.functional.gelu(x, approximate=approximate)
-
-
-def _gelu_of_dense(approximate: str) -> Callable[..., Any]:
-    gelu_ = torch.ops.aten.gelu_.default
-    return lambda x, kernel, bias: gelu_(x.mm(kernel).add_(bias), approximate=approximate)
 
 
 def _cube(graph: StepGraph, tanh: Step) -> tuple[Any, list[Step]] | None:

@@ -20,7 +20,9 @@ PRODUCT = Call(torch.mul, Call(torch.sub))
 def fuse_moving_averages(graph: StepGraph) -> None:
     """Replace AssignSub(v, Mul(Sub(v, value), rate)) by one update."""
     for step in graph:
-        if not _is_assignment(step):
+        if step.op is None or step.op.card.access != "subtract" or step.fused:
+            continue
+        if step.op.attrs.get("use_locking") or len(step.arguments) != 2:
             continue
         found = match_argument(PRODUCT, graph, step, 1)
         if found is None:
@@ -33,12 +35,6 @@ def fuse_moving_averages(graph: StepGraph) -> None:
             continue
         if _is_of(graph, difference, step):
             _replace(graph, [step, difference, product], float(rate))
-
-
-def _is_assignment(step: Step) -> bool:
-    if step.op is None or step.op.card.access != "subtract" or step.fused:
-        return False
-    return not step.op.attrs.get("use_locking") and len(step.arguments) == 2
 
 
 def _is_of(graph: StepGraph, difference: Step, assignment: Step) -> bool:

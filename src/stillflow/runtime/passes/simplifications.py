@@ -18,7 +18,7 @@ import torch
 from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.kernels import index_tensor
-from stillflow.ops.sparse import native_kernels
+from stillflow.ops.sparse import lookups
 from stillflow.ops.sparse.rows import RowsUnless
 from stillflow.runtime.ir.facts import Facts
 from stillflow.runtime.ir.steps import Memory, Value
@@ -155,12 +155,7 @@ def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | 
     x, shape = op._inputs
     size = _size_of_rows(shortcuts, x, shape)
     if size is not None:
-
-        def unless_so_many(x: Any, size: Any) -> Any:
-            count = int(size[0])
-            return x if x.shape[0] == count else kernel(x, torch.tensor([count, *x.shape[1:]]))
-
-        return Shortcut(Call(unless_so_many, (x, size), {}), view=True)
+        return Shortcut(Call(lookups.as_many_rows(kernel), (x, size), {}), view=True)
     rest: tuple[int, ...] = ()
     joined = shortcuts.producer(shape, "ConcatV2")
     if joined is not None:
@@ -174,12 +169,7 @@ def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | 
         return None
     if not rest and shortcuts.name(vector) == shortcuts.name(x):
         return Shortcut(Call(None, (x,), {}))
-
-    def unless_there(x: Any, vector: Any) -> Any:
-        count = vector.shape[0]
-        return x if x.shape[0] == count else kernel(x, torch.tensor([count, *rest]))
-
-    return Shortcut(Call(unless_there, (x, vector), {}), view=True)
+    return Shortcut(Call(lookups.as_long_as(rest, kernel), (x, vector), {}), view=True)
 
 
 def _size_of_rows(shortcuts: Shortcuts, x: Tensor, shape: Tensor) -> Tensor | None:
@@ -228,20 +218,8 @@ def _sparse_reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shor
         is_same = shortcuts.number(columns) == -1
     if not is_same or not _is_first(shortcuts, rows, size):
         return None
-
-    kind = getattr(torch, rows.dtype.name)
-
-    def unless_odd(indices: Any, size: Any) -> Any:
-        height, width = size.tolist()
-        if height > 0 and width > 0 and height * width <= _PLAIN and indices.shape[1:] == (2,):
-            return indices, size
-        end = size[1:] if gather is not None else torch.tensor([-1])
-        return kernel(indices, size, torch.cat([size[:1].to(kind).long(), end]))
-
-    return Shortcut(Call(unless_odd, (indices, size), {}), view=True)
-
-
-_PLAIN = 2**31 - 1  # elements of a sparse tensor whose sizes no cast changes
+    same = lookups.same_matrix(getattr(torch, rows.dtype.name), gather is not None, kernel)
+    return Shortcut(Call(same, (indices, size), {}), view=True)
 
 
 def _is_first(shortcuts: Shortcuts, number: Tensor, size: Tensor) -> bool:
@@ -259,9 +237,8 @@ def _is_first(shortcuts: Shortcuts, number: Tensor, size: Tensor) -> bool:
     return shortcuts.name(_uncast(shortcuts, part._inputs[0])) == shortcuts.name(size)
 
 
-def _size(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
+def _size(shortcuts: Shortcuts, op: Operation, _kernel: Kernel) -> Shortcut | None:
     """Return the number of gathered rows: that of the indices."""
-    del kernel
     measured = shortcuts.measured(op)
     if measured is None:
         return None
@@ -288,14 +265,7 @@ def _segment_sum(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcu
     vector = shortcuts.counted(places, size)
     if vector is None:
         return None
-
-    def unless_wrong(rows: Any, vector: Any) -> Any:
-        count = vector.shape[0]
-        if rows.ndim and rows.shape[0] == count:
-            return rows
-        return kernel(rows, torch.arange(count), torch.tensor(count))
-
-    return Shortcut(Call(unless_wrong, (rows, vector), {}), view=True)
+    return Shortcut(Call(lookups.rows_in_order(kernel), (rows, vector), {}), view=True)
 
 
 # ---- rows without an id
@@ -355,18 +325,9 @@ def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None
     if shortcuts.name(x) is None or not shortcuts.rank(x):
         return None
 
-    return Shortcut(Call(lambda x: _is_within(x, *rule(bound)), (x,), {}))
+    return Shortcut(Call(lambda x: lookups.is_within(x, *rule(bound)), (x,), {}))
 
 
-def _is_within(x: Any, least: int, most: int) -> Any:
-    found = native_kernels.are_within(x, least, most)
-    if found is None:
-        # As Python's numbers: torch would take the bounds for numbers of 32 bits.
-        found = not x.numel() or (int(x.amin()) >= least and int(x.amax()) <= most)
-    return (_YES if found else _NO).clone()  # a computation takes twice as long
-
-
-_YES, _NO = torch.tensor(True), torch.tensor(False)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 # The least and the largest number for which it is true.

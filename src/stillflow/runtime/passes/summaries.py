@@ -93,23 +93,14 @@ def _content(summary: Any) -> bytes:
 
 
 def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
-    from stillflow.ops.summary.kernels import string
+    from stillflow.ops.summary.fused import merged
 
     parts = [(place, each.part) for place, each in enumerate(inputs) if each.part is not None]
     known = all(each.part or each.histogram for each in inputs)
     known = known and _are_different([tag for each in inputs for tag in each.tags])
-    plain = step.function
-    assert plain is not None
-
-    def merge(*values: Any) -> Any:
-        made = list(values)
-        for place, part in parts:
-            made[place] = part(made[place])
-        if known:
-            return string(b"".join(made))
-        return plain(*[string(each) if isinstance(each, bytes) else each for each in made])
-
+    assert step.function is not None
     scalars = [each.scalar for each in inputs if each.scalar is not None]
+    merge = merged(parts, None if known else step.function)
     return fuse([step, *scalars], step.outputs, merge, [each.argument for each in inputs])
 
 

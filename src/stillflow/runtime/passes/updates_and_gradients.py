@@ -78,7 +78,8 @@ class _Groups:
             )
             key = (function.key, function.device, scalars, step.guard)
             self.waiting.setdefault(key, _Group()).add(step, function)
-        elif _changes_variables(step):  # a scalar may be the memory of what is changed
+        # A scalar may be the memory of what changes; other tasks see updates before a message.
+        elif has_write(step) or (step.op is not None and step.op.type in CROSSINGS):
             self.put(list(self.waiting), step)
             self._changes += 1
 
@@ -87,14 +88,6 @@ class _Groups:
         for group in [self.waiting.pop(key) for key in keys]:
             if len(group.steps) > 1:
                 self._graph.replace(group.steps, group.fused(), at=before)
-
-
-def _changes_variables(step: Step) -> bool:
-    """Return True if updates must not move past a step.
-
-    Other tasks see what was done before a message.
-    """
-    return has_write(step) or (step.op is not None and step.op.type in CROSSINGS)
 
 
 def pair_gradients(graph: StepGraph) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,12 +43,6 @@ def decided(plan_with: Callable[[Callable[..., Plan]], Plan], feeds: Mapping[Ten
     return _Decided(plan_with, flags)
 
 
-def _make_knowing(
-    known: Mapping[Tensor, np.ndarray], resources: Resources, request: PlanRequest
-) -> Plan:
-    return plans.make_plan(resources, replace(request, known=known))
-
-
 class _Decided:
     """One plan for every combination of fed truth values, made when it comes first.
 
@@ -81,5 +74,9 @@ class _Decided:
         with self._lock:
             if values not in self._plans:
                 known = {flag: np.array(value) for flag, value in zip(self._flags, values)}
-                self._plans[values] = self._plan_with(partial(_make_knowing, known))
+
+                def make(resources: Resources, request: PlanRequest) -> Plan:
+                    return plans.make_plan(resources, replace(request, known=known))
+
+                self._plans[values] = self._plan_with(make)
             return self._plans[values]

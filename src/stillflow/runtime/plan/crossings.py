@@ -35,15 +35,11 @@ def receive(tracer: Tracer, op: Operation) -> None:
     key, waits = _key(op), PlanNode(op, tracer.facts).waits()
     fits = partial(_checked, op._outputs[0])
     value = Value(tracer.name("t"), guard, tracer.memory.fresh())
+    outputs, take = [value.name], _take
     if op.attrs.get("_conditional"):
-        alive = tracer.name("p")
-        value.guard = (*(guard or ()), (alive, True))
-        take: Any = partial(_take_if_there, key, waits, fits)
-        tracer.steps.append(Step("call", op, [value.name, alive], [], guard, take))
-        tracer._op_guards[op] = value.guard
-    else:
-        take = partial(_take, key, waits, fits)
-        tracer.steps.append(Step("call", op, [value.name], [], guard, take))
+        outputs, take = [value.name, tracer.name("p")], _take_if_there
+        value.guard = tracer._op_guards[op] = (*(guard or ()), (outputs[1], True))
+    tracer.steps.append(Step("call", op, outputs, [], guard, partial(take, key, waits, fits)))
     tracer.set_output(op._outputs[0], value)
     if tracer.moves is not None:
         tracer.moves.put(value.name, HOST)

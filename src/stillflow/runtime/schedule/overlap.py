@@ -95,7 +95,7 @@ def overlap(graph: StepGraph) -> None:
             late.add(id(ended))
             if _begins(step):
                 first.update(map(id, (beginning, *_in_front(graph, beginning))))
-        elif _is_late(step):
+        elif not step.guard and step.op is not None and step.op.type in _LATE:
             late.add(id(step))
         else:
             changed = [each for each in shown if may_meet(step.writes, each.buffers)]
@@ -176,10 +176,6 @@ def _begins(step: Step) -> bool:
 def waits(step: Step) -> bool:
     """Return True if a step waits for the result of another thread."""
     return step.function is _result
-
-
-def _is_late(step: Step) -> bool:
-    return not step.guard and step.op is not None and step.op.type in _LATE
 
 
 def _begin(step: Step, begun: Name) -> Step:

@@ -94,7 +94,8 @@ def effects(step: Step) -> tuple[set[Effect], set[Effect]]:
         return set(), {Effect.ARRAYS}
     if step.kind != "call" or not has_effect(step):
         return set(), set()
-    return set(), {Effect.STREAMS if draws_only(step) else Effect.OUTSIDE}
+    draws = all(op.card.foldable or {"seed", "seed2"} <= op.attrs.keys() for op in ops_of(step))
+    return set(), {Effect.STREAMS if draws else Effect.OUTSIDE}  # draws advance streams alone
 
 
 def has_effect(step: Step) -> bool:
@@ -111,8 +112,3 @@ def has_effect(step: Step) -> bool:
 def is_of_arrays(step: Step) -> bool:
     """Return True for a call on an array or stack of tensors, which lives as long as the run."""
     return step.kind == "call" and step.op is not None and step.op.card.handle in _ARRAYS
-
-
-def draws_only(step: Step) -> bool:
-    """Return True if the only effect of a call is an advanced random stream."""
-    return all(op.card.foldable or {"seed", "seed2"} <= op.attrs.keys() for op in ops_of(step))

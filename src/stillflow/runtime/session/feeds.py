@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.dims import is_compatible
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
 from stillflow.ops.session_tensors import TensorHandle
@@ -45,8 +46,7 @@ def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
         raise TypeError(f"Tensor {tensor} of type {dtype.name} cannot be fed")
     else:
         array = np.asarray(value, dtype=kind)
-    dims = tensor._dims
-    fits = dims is None or dims == array.shape or _compatible(dims, array.shape)
+    fits = tensor._dims == array.shape or is_compatible(tensor._dims, array.shape)
     if not fits and not isinstance(value, AnyShape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has "
@@ -67,12 +67,6 @@ def _holds(kind: Any, value: int) -> bool:
         return bool(np.dtype(kind).type(value).item() == value)
     except OverflowError:
         return False
-
-
-def _compatible(dims: tuple[int | None, ...], shape: tuple[int, ...]) -> bool:
-    return len(dims) == len(shape) and all(
-        dim is None or dim == size for dim, size in zip(dims, shape, strict=True)
-    )
 
 
 def _strings(value: Any) -> np.ndarray:

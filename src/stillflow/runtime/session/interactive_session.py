@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import threading
 import warnings
 from typing import Any
@@ -33,8 +35,7 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, _interactive(config))
-        self._explicit_graph = graph
-        self._graph_context: Any = None
+        self._graph_context = contextlib.ExitStack()
         self._explicitly_closed = False
         with InteractiveSession._count_lock:
             if InteractiveSession._active_session_count > 0:
@@ -46,8 +47,7 @@ class InteractiveSession(BaseSession):
                 )
             InteractiveSession._active_session_count += 1
         if graph is not None:
-            self._graph_context = graph.as_default()
-            self._graph_context.__enter__()
+            self._graph_context.enter_context(graph.as_default())
         default_session.push(self)
 
     def close(self) -> None:
@@ -59,9 +59,7 @@ class InteractiveSession(BaseSession):
             self._explicitly_closed = True
             InteractiveSession._active_session_count -= 1
         default_session.remove(self)
-        if self._graph_context is not None:
-            self._graph_context.__exit__(None, None, None)
-            self._graph_context = None
+        self._graph_context.close()
 
 
 def _interactive(config: Any) -> Any:
@@ -70,8 +68,6 @@ def _interactive(config: Any) -> Any:
 
     if config is not None and not isinstance(config, ConfigProto):
         return config  # it raises an error
-    made = ConfigProto()
-    if config is not None:
-        made.CopyFrom(config)
+    made = ConfigProto() if config is None else copy.deepcopy(config)
     made.graph_options.place_pruned_graph = True
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 # Whether sessions may compute parts of a graph in half precision.
@@ -23,9 +24,7 @@ def session_config(config: Any) -> Any:
     if mixed_precision_graph_rewrite_is_enabled and switch != _OFF:
         from stillflow.protos import ConfigProto
 
-        made = ConfigProto()
-        if config is not None:
-            made.CopyFrom(config)
+        made = ConfigProto() if config is None else copy.deepcopy(config)
         made.graph_options.rewrite_options.auto_mixed_precision = _ON
         return made
     if switch != _ON:

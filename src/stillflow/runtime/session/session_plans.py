@@ -49,9 +49,9 @@ class SessionPlans:
         self._server = targets.find(self._target)
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._config = mixed_precision_state.session_config(
-            self._default_config() if config is None else config
-        )
+        if config is None:
+            config = session_config() if self._server is None else self._server.config
+        self._config = mixed_precision_state.session_config(config)
         self._closed = self._cancelled = self._aborted = False
         self._policy = trust.current()  # of graphs from outside
         # The master of a cluster's tasks; None for a session by itself.
@@ -67,9 +67,6 @@ class SessionPlans:
         self._placement = Placement(
             self._graph, self._config, self.list_devices, at_home=self._master is None
         )
-
-    def _default_config(self) -> Any:
-        return session_config() if self._server is None else self._server.config
 
     def _free(self) -> None:
         self._cancelled = True
@@ -152,9 +149,8 @@ class SessionPlans:
         if self._master is None:
             return None
         self._take_changes()
-        return self._master.plan(
-            handler.tensors, handler.targets, list(feeds), self._placement.device_of
-        )
+        device_of = self._placement.device_of
+        return self._master.plan(handler.tensors, handler.targets, list(feeds), device_of)
 
     def _check_alive(self) -> None:
         if self._cancelled:  # while another thread was about to run

@@ -38,11 +38,6 @@ def _takes(op: Operation) -> bool:
     return op.card.access == "take" and op.card.handle in _HOLDERS
 
 
-def _puts(op: Operation) -> bool:
-    """Return True for operations by which a run may wait for itself; see `queue_rendezvous`."""
-    return op.card.handle == "rendezvous" or (op.card.access == "put" and op.card.handle == "queue")
-
-
 def sources_of(
     tensors: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
 ) -> list[Operation]:
@@ -61,7 +56,8 @@ def sources_of(
         return []
     handles = {op._inputs[0] for op in sources}
     for op in needed:
-        if _puts(op):
+        # A run may wait for itself by these; see `queue_rendezvous`.
+        if op.card.handle == "rendezvous" or (op.card.access, op.card.handle) == ("put", "queue"):
             return []
         if op not in sources and not handles.isdisjoint(op._inputs):
             return []

@@ -78,8 +78,8 @@ class Recorder:
             end = self._marks.end() if computes else start
             self._marks.steps.append((number, start, end, described))
             return
-        on_device = not outputs or any(_is_on_device(value) for value in outputs)
-        if computes and on_device:
+        tensors = [value for value in outputs if isinstance(value, torch.Tensor)]
+        if computes and (not outputs or not all(tensor.is_cpu for tensor in tensors)):
             wait_for_gpus()
         self._add(number, start, time.perf_counter_ns(), described)
 
@@ -95,21 +95,6 @@ class Recorder:
         for op in others:
             self._runs[(op, *turn)] = Run(op, done, done + share, ())
             done += share
-
-    def mark(self) -> _Marks:
-        """Make steps leave marks from now on: a graph is captured."""
-        self._marks = _Marks()
-        return self._marks
-
-    def stop_marking(self) -> None:
-        """Make steps read the clock again."""
-        self._marks = None
-
-    def add_marked(self, marks: _Marks) -> None:
-        """Add the steps of a graph that was launched just now."""
-        times = marks.times()
-        for number, start, end, described in marks.steps:
-            self._add(number, times[start], times[end], described)
 
     def take(self, plan: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, list[Run]]:
         """Run a traced plan; give its results and its steps."""
@@ -182,28 +167,25 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
         def __call__(self, *values: Any) -> Any:
             if not torch.cuda.is_current_stream_capturing():
                 return super().__call__(*values)
-            self._marks = recorder.mark()
+            self._marks = recorder._marks = _Marks()  # left by steps: a graph is captured
             try:
                 return super().__call__(*values)
             finally:
-                recorder.stop_marking()
+                recorder._marks = None  # steps read the clock again
 
         def replayed(self, graph: Any) -> Callable[[], None]:
             marks = self._marks
 
             def replay() -> None:
                 graph.replay()
-                if marks.steps:
-                    recorder.add_marked(marks)
+                times = marks.times() if marks.steps else []
+                for number, start, end, described in marks.steps:
+                    recorder._add(number, times[start], times[end], described)
 
             return replay
 
     Timed.captured, Timed.of_loops = TimedCode, TimedLoop
     return Timed
-
-
-def _is_on_device(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and not value.is_cpu
 
 
 @cache
