@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -229,7 +230,15 @@ def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
         return bias_add_v1_op(value, bias, name=scope)
 
 
-def gelu_of_dense(approximate: str) -> Callable[..., Any]:
-    """Return the kernel of a GELU of a product of matrices and a bias, "tanh" or "none"."""
-    gelu_ = torch.ops.aten.gelu_.default
-    return lambda x, kernel, bias: gelu_(x.mm(kernel).add_(bias), approximate=approximate)
+@dataclass(frozen=True)
+class DenseGelu:
+    """A dense layer and the GELU of what it gives; `approximate` is PyTorch's."""
+
+    approximate: str
+
+    def __call__(self, x: Any, kernel: Any, bias: Any) -> torch.Tensor:
+        return self.of(torch.mm(x, kernel).add_(bias))
+
+    def of(self, x: Any) -> torch.Tensor:
+        """Return the GELU, in the memory of `x`."""
+        return torch.ops.aten.gelu_.default(x, approximate=self.approximate)

@@ -191,7 +191,7 @@ def backward(
     grad: Any, image: Any, weight: Any, geometry: Geometry, mask: list[bool]
 ) -> tuple[Any, Any]:
     """Gradients for a padded torch image and for a torch weight, as far as `mask` asks."""
-    if _overruns(weight, geometry):
+    if overruns(weight, geometry):
         grad, image, weight = (each.contiguous() for each in (grad, image, weight))
     found = aten.convolution_backward.default(
         grad, image, weight, None, *_torch_arguments(geometry), [*mask, False]
@@ -199,7 +199,7 @@ def backward(
     return found[0], found[1]
 
 
-def _overruns(weight: Any, geometry: Geometry) -> bool:
+def overruns(weight: Any, geometry: Geometry) -> bool:
     """Return True where oneDNN's loops for AVX2 write beyond their memory.
 
     Those for filters of one place with strides do, channels last, with fewer than 8 channels (seen

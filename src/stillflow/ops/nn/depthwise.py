@@ -36,19 +36,20 @@ _ATTRS = """
 # ---- kernels
 
 
-def _weight(filter: Any) -> torch.Tensor:
+def weight_in(filter: Any) -> torch.Tensor:
     """Return a filter [height, width, channels, multiplier] as torch's grouped OIHW."""
     height, width, channels, multiplier = filter.shape
     return filter.permute(2, 3, 0, 1).reshape(channels * multiplier, 1, height, width)
 
 
 def _filter(weight: Any, shape: Sequence[int]) -> torch.Tensor:
-    """Return the inverse of `_weight`."""
+    """Return the inverse of `weight_in`."""
     height, width, channels, multiplier = shape
     return weight.reshape(channels, multiplier, height, width).permute(2, 3, 0, 1).contiguous()
 
 
-def _convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]) -> torch.Tensor:
+def convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]) -> torch.Tensor:
+    """Run DepthwiseConv2dNative; its result has the shape `output`."""
     if 0 in output or not filter.numel():
         return kernels.zeros(image, output)
     image = kernels.image_in(image, geometry)
@@ -57,7 +58,7 @@ def _convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]
         down, across = geometry.strides
         found = image[:, :, ::down, ::across] * filter.reshape(-1, 1, 1)
     else:
-        found = kernels.convolve(image, _weight(filter), geometry)
+        found = kernels.convolve(image, weight_in(filter), geometry)
     return kernels.image_out(found, geometry)
 
 
@@ -69,7 +70,7 @@ def _input_gradient(
     sizes = kernels.sizes_in(shape, geometry)
     grad = kernels.image_in(grad, geometry)
     image = kernels.empty_image(grad, sizes, geometry)
-    found, _ = kernels.backward(grad, image, _weight(filter), geometry, [True, False])
+    found, _ = kernels.backward(grad, image, weight_in(filter), geometry, [True, False])
     return kernels.image_out(kernels.cut(found, geometry, sizes[2:]), geometry)
 
 
@@ -79,7 +80,7 @@ def _filter_gradient(
     if not grad.numel() or 0 in shape:
         return kernels.zeros(grad, shape)
     image = kernels.padded(kernels.image_in(image, geometry), geometry)
-    weight = _weight(grad.new_empty(tuple(shape)))
+    weight = weight_in(grad.new_empty(tuple(shape)))
     grad = kernels.image_in(grad, geometry)
     _, found = kernels.backward(grad, image, weight, geometry, [False, True])
     return _filter(found, shape)
@@ -181,17 +182,17 @@ def depthwise_conv2d_native_shape(node: Node) -> OutputDims:
 
 @depthwise_conv2d_native_op.kernel
 def depthwise_conv2d_native_kernel(node: Node) -> Kernel:
-    slide, run = _slide(node), precise_on_cpu(node, _convolve, 2)
+    slide, run = _slide(node), precise_on_cpu(node, convolve, 2)
     image, filter = node.dims(0), node.dims(1)
     if dims.is_known(image) and dims.is_known(filter):
         geometry = _geometry(slide, image, filter)
         return node.call(run, *node.inputs, geometry, node.out_dims(0))
 
-    def convolve(image: Any, filter: Any) -> torch.Tensor:
+    def sized(image: Any, filter: Any) -> torch.Tensor:
         geometry = _geometry(slide, image.shape, filter.shape)
         return run(image, filter, geometry, _output(slide, image.shape, filter.shape, True))
 
-    return convolve
+    return sized
 
 
 @depthwise_conv2d_native_op.gradient

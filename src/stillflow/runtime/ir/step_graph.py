@@ -21,6 +21,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.ir.steps import Called, Memory, Name, Step, Value, is_call, is_plain
 
 if TYPE_CHECKING:
+    from stillflow.graph.constant_value import Dims
     from stillflow.runtime.devices.moves import Moves
     from stillflow.runtime.ir.facts import Facts
 
@@ -178,6 +179,10 @@ class StepGraph:
     def constant(self, name: Any) -> Any:
         """Return the constant of this name; None for other values and other texts."""
         return self.constants.get(name) if isinstance(name, Name) else None
+
+    def dims(self, tensor: Tensor) -> Dims:
+        """Return the shape of a tensor as far as the plan knows it."""
+        return tensor._dims if self.facts is None else self.facts.dims(tensor)
 
     def device_of(self, op: Operation) -> torch.device | None:
         """Return the torch device of an operation; None if all compute on the CPU."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from stillflow.ops.nn.bias import gelu_of_dense
+from stillflow.ops.nn.bias import DenseGelu
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Called, Name, Step, fuse, is_call
 
@@ -45,7 +45,7 @@ def fuse_gelus(graph: StepGraph) -> None:
         else:
             product, addition = dense
             arguments = [*product.arguments, addition.arguments[1]]
-            gelu = fuse([*dense, *parts], last.outputs, gelu_of_dense(approximate), arguments)
+            gelu = fuse([*dense, *parts], last.outputs, DenseGelu(approximate), arguments)
             graph.replace([*dense, *parts], gelu, at=addition)
 
 

@@ -6,12 +6,12 @@ its memory. The image is read and written once less.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from stillflow.ops.nn import batch_norm
+from stillflow.ops.nn.packed_weights import Normalized
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Name, Step, fuse
 from stillflow.runtime.passes.patterns import Call, match_argument
@@ -67,18 +67,10 @@ def _folded(parts: list[Step], graph: StepGraph) -> Step | None:
     graph.constants[names[0]] = (weights * of_filter).float()
     graph.constants[names[1]] = shift.float().reshape(-1, 1, 1) if first else shift.float()
     arguments = [image, *names, *rest]
-    return fuse(parts, norm.outputs[:1], _then_add(convolution.function), arguments)
+    assert convolution.function is not None
+    return fuse(parts, norm.outputs[:1], Normalized(convolution.function), arguments)
 
 
 def _float32(value: Any) -> Any:
     is_known = isinstance(value, torch.Tensor) and value.dtype is torch.float32
     return value if is_known else None
-
-
-def _then_add(convolve: Callable[..., Any] | None) -> Callable[..., Any]:
-    assert convolve is not None
-
-    def normalized(image: Any, filter: Any, offset: Any, *rest: Any) -> Any:
-        return convolve(image, filter, *rest).add_(offset)
-
-    return normalized

@@ -15,6 +15,7 @@ from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.ir.verify import WANTED, verify
 from stillflow.runtime.ir.verify_memory import verify_edges
+from stillflow.runtime.passes import matrix_products, packed_weights
 from stillflow.runtime.passes.accuracies import fuse_accuracies
 from stillflow.runtime.passes.activations import fuse_activations
 from stillflow.runtime.passes.checkpoint_restores import fuse_restores
@@ -68,8 +69,10 @@ PASSES = (
     Pass("fold normalizations", fold_normalizations),
     Pass("fuse normalizations", fuse_normalizations),
     Pass("fuse GELUs", fuse_gelus),
+    Pass("pack weights", packed_weights.pack_weights),
     Pass("fuse activations", fuse_activations),
     Pass("resize integers", resize_integers),
+    Pass("choose matrix products", matrix_products.choose_products),
     Pass("compile clusters", fuse_clusters, traced=False),
     Pass("overlap with another thread", overlap, traced=False),
 )

@@ -1,0 +1,48 @@
+"""Products of large float32 matrices by oneDNN, where PyTorch's own library is the slower one.
+
+PyTorch multiplies by MKL, which leaves AVX-512 aside on processors that are not Intel's; oneDNN
+takes half the time there. Small products stay with PyTorch, whose calls cost less.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from stillflow.graph.lazy import torch
+
+LEAST = 1 << 21  # multiplications; below, both take 40 us or less
+
+
+@cache
+def is_faster() -> bool:
+    """Return True on AMD's processors with AVX-512, if PyTorch has MKL and oneDNN."""
+    has_both = torch.backends.mkl.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    has_avx512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return has_both and has_avx512 and "AuthenticAMD" in _processor()
+
+
+def _processor() -> str:
+    """Return a text that names the vendor of the processor."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            return next((line for line in file if line.startswith("vendor_id")), "")
+    except OSError:
+        return platform.processor()
+
+
+def _multiply(a: Any, b: Any) -> Any:
+    if a.shape[0] * a.shape[1] * b.shape[1] < LEAST:
+        return torch.mm(a, b)
+    return torch.ops.mkldnn._linear_pointwise.default(a, b.t(), None, "none", [], "")
+
+
+def product(transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
+    """Return the function that multiplies two float32 matrices in the processor's memory."""
+    if transpose_a:
+        if transpose_b:
+            return lambda a, b: _multiply(a.t(), b.t())
+        return lambda a, b: _multiply(a.t(), b)
+    return (lambda a, b: _multiply(a, b.t())) if transpose_b else _multiply
