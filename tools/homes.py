@@ -117,6 +117,7 @@ COMMON = "framework layers rnn slim tensorboard tpu training"
 # `tf.contrib.<space>.<name>` is there, or where `tf.<space>.<name>` would be; but:
 CONTRIB = (
     Row("checkpoint training", "train"),
+    Row("framework.convolutional_*", "../stillflow_contrib/framework"),
     Row("framework", "nest"),
     Row("image resampler", "../stillflow_contrib/ops/image"),
     Row("layers", "../stillflow_contrib/layers"),

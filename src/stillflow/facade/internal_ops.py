@@ -42,7 +42,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_assert_float_dtype": "stillflow.variables.initializers:float_dtype",
         "_compute_fans": "stillflow.variables.initializers:compute_fans",
         "*": "stillflow.variables.initializers"
-             " stillflow.contrib.framework.convolution_initializers",
+             " stillflow_contrib.framework.convolution_initializers",
     },
     "tensorflow.python.ops.init_ops_v2": {
         "_assert_float_dtype": "stillflow.variables.initializers:float_dtype",
