@@ -33,6 +33,13 @@ def _processor() -> str:
         return platform.processor()
 
 
+def multiply(a: Any, b: Any) -> Any:
+    """Return the product of two matrices on the processor, of any type."""
+    if a.dtype is torch.float32 and is_faster():
+        return _multiply(a, b)
+    return torch.mm(a, b)
+
+
 def _multiply(a: Any, b: Any) -> Any:
     if a.shape[0] * a.shape[1] * b.shape[1] < LEAST:
         return torch.mm(a, b)

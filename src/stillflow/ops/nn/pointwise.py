@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.linalg.onednn_products import multiply
 
 if TYPE_CHECKING:
     from stillflow.ops.nn.convolution import Geometry
@@ -31,7 +32,7 @@ def _has_one_place(geometry: Geometry) -> bool:
 def convolution(image: Any, filter: Any, geometry: Geometry) -> torch.Tensor:
     """Return the convolution of an image, channels last, with a filter."""
     places = _taken(image, geometry)
-    product = torch.mm(_matrix(places), _matrix(filter))
+    product = multiply(_matrix(places), _matrix(filter))
     return product.view(*places.shape[:-1], filter.shape[-1])
 
 
@@ -39,7 +40,7 @@ def input_gradient(
     filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry
 ) -> torch.Tensor:
     """Return the gradient for an image of `shape`: zero where no window looks."""
-    found = torch.mm(_matrix(grad), _matrix(filter).t())
+    found = multiply(_matrix(grad), _matrix(filter).t())
     if set(geometry.strides) == {1}:
         return found.view(*shape)
     whole = found.new_zeros(tuple(shape))
@@ -52,7 +53,7 @@ def filter_gradient(
     image: Any, grad: Any, shape: Sequence[int], geometry: Geometry
 ) -> torch.Tensor:
     """Return the gradient for a filter of `shape`."""
-    return torch.mm(_matrix(_taken(image, geometry)).t(), _matrix(grad)).view(*shape)
+    return multiply(_matrix(_taken(image, geometry)).t(), _matrix(grad)).view(*shape)
 
 
 def _matrix(tensor: Any) -> torch.Tensor:
