@@ -195,11 +195,12 @@ def difference(folder: str, name: str, batch: int, peer: str, reference: str) ->
 
 
 def prepare(folder: str, names: list[str], peers: list[str]) -> None:
-    """Write the frozen graphs, and what the peers run."""
+    """Write the frozen graphs, and what the peers run, unless they are in the folder."""
     module = "tensorflow" if REFERENCE in peers else OURS
-    _call([interpreter(REFERENCE if module == "tensorflow" else OURS), "-W", "ignore", "-m",
-           "benchmarks.frozen_graphs", module, folder, ",".join(names)])  # fmt: skip
     for name in names:
+        if not Path(folder, f"{name}.pb").exists():
+            python = interpreter(REFERENCE if module == "tensorflow" else OURS)
+            _call([python, "-W", "ignore", "-m", "benchmarks.frozen_graphs", module, folder, name])
         if {"onnxruntime", "openvino"} & set(peers):
             _export(folder, name, "onnx", "--dynamic", "x:0=batch")
         if {"torch", "compile", "freezing"} & set(peers):
@@ -210,9 +211,11 @@ def prepare(folder: str, names: list[str], peers: list[str]) -> None:
 
 
 def _export(folder: str, name: str, form: str, *options: str) -> None:
-    _call([interpreter(OURS), "-m", "stillflow", "export", f"{folder}/{name}.pb", "--to", form,
-           "-o", f"{folder}/{name}.{form}", "--inputs", "x:0", "--outputs", f"{OUTPUT}:0",
-           "--no-verify", *options])  # fmt: skip
+    target = f"{folder}/{name}.{form}"
+    if not Path(target).exists():
+        _call([interpreter(OURS), "-m", "stillflow", "export", f"{folder}/{name}.pb", "--to", form,
+               "-o", target, "--inputs", "x:0", "--outputs", f"{OUTPUT}:0", "--no-verify",
+               *options])  # fmt: skip
 
 
 def _keep_weights(folder: str, name: str) -> None:
@@ -310,7 +313,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", default=",".join(NETWORKS), help="networks: %(default)s")
     parser.add_argument("--peers", default=",".join(PEERS), help="any of %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="fresh processes each (%(default)s)")
-    parser.add_argument("--folder", help="where graphs are kept (a temporary one by default)")
+    parser.add_argument("--folder", help="where graphs stay, to be used again (none)")
     parser.add_argument("--out", help="JSON file for the raw numbers")
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
