@@ -26,10 +26,10 @@ from stillflow.ops.queues.accumulator_classes import (
 )
 from stillflow.ops.queues.classes import FIFOQueue
 from stillflow.platform import tf_logging as logging
+from stillflow.train.optimizer import Optimizer
 from stillflow.train.queue_runner import QueueRunner
 from stillflow.train.session_manager import _ready
 from stillflow.train.session_run_hook import SessionRunHook
-from stillflow.train.wrapping_optimizer import WrappingOptimizer
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.base import Variable
 from stillflow.variables.collections import global_variables, report_uninitialized_variables
@@ -37,7 +37,7 @@ from stillflow.variables.state_ops import assign
 
 
 @export("train.SyncReplicasOptimizer")
-class SyncReplicasOptimizer(WrappingOptimizer):
+class SyncReplicasOptimizer(Optimizer):
     """Optimizer whose replicas take each step together, with the mean of their gradients.
 
     Workers run the operation that `apply_gradients` gives; all of them use the hook that
@@ -71,13 +71,14 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         use_locking: bool = False,
         name: str = "sync_replicas",
     ) -> None:
-        super().__init__(opt, use_locking, name)
+        super().__init__(use_locking, name)
         if total_num_replicas is None:
             total_num_replicas = replicas_to_aggregate
         logging.info(
             "SyncReplicasV2: replicas_to_aggregate=%s; total_num_replicas=%s",
             replicas_to_aggregate, total_num_replicas,
         )  # fmt: skip
+        self._opt = opt
         self._replicas_to_aggregate = replicas_to_aggregate
         self._total_num_replicas = total_num_replicas
         self._variable_averages = variable_averages
@@ -91,6 +92,10 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         self.chief_init_op: Any = None
         self.local_step_init_op: Any = None
         self.ready_for_local_init_op: Any = None
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        """Return the gradients of this replica; see `compute_gradients` of the optimizer inside."""
+        return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(  # type: ignore[override]
         self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
@@ -215,9 +220,17 @@ class SyncReplicasOptimizer(WrappingOptimizer):
             raise ValueError("Should be called after apply_gradients().")
         return self._chief_queue_runner
 
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a slot of the optimizer inside."""
+        return self._opt.get_slot(*args, **kwargs)
+
     def variables(self) -> list[Any]:
         """Return the variables of the optimizer inside; the local step is none of them."""
         return self._opt.variables()
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        """Return the names of the slots of the optimizer inside."""
+        return self._opt.get_slot_names(*args, **kwargs)
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
         """Return the op that the chief runs first, so that replicas can take their first steps.
