@@ -169,6 +169,16 @@ def test_packed_layers_give_what_plain_ones_give(
     assert packed == ["dense"]
 
 
+def test_plans_of_several_batches_share_packed_weights(cpu: None) -> None:
+    before = len(packed_weights._shared)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 256])
+        y = tf.matmul(x, constant(256, 160))
+        for rows in (64, 96):
+            session.run(y, {x: RNG.randn(rows, 256)})
+        assert len(packed_weights._shared) == before + 1
+
+
 @pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True), (True, True)])
 def test_products_by_onednn_are_pytorchs(
     transposes: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch, cpu: None

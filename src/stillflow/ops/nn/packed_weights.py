@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from stillflow.graph.lazy import torch
 from stillflow.ops.nn import convolution as kernels
@@ -102,6 +103,18 @@ def convolution(weight: Any, offset: Any, geometry: Geometry) -> Callable[..., A
     return convolve
 
 
+class _Packed:
+    """A matrix of weights, and its packed form."""
+
+    def __init__(self, kernel: Any, rows: int) -> None:
+        self.kernel = kernel  # lives as long, so that no other one gets its memory
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(kernel.t().contiguous(), rows)
+
+
+# By address and shape: the plans of several batch sizes share the weights of a model.
+_shared: WeakValueDictionary[Any, _Packed] = WeakValueDictionary()
+
+
 def dense(kernel: Any, offset: Any, rows: int) -> Callable[[Any], Any]:
     """Return a function that multiplies a matrix by a constant one, and adds an offset.
 
@@ -110,6 +123,9 @@ def dense(kernel: Any, offset: Any, rows: int) -> Callable[[Any], Any]:
       offset: for each output, or None.
       rows: of the matrices that come; others are right, too.
     """
-    weight = torch.ops.mkldnn._reorder_linear_weight(kernel.t().contiguous(), rows)
+    key = kernel.data_ptr(), kernel.shape, kernel.stride()
+    packed = _shared.get(key)
+    if packed is None:
+        packed = _shared[key] = _Packed(kernel, rows)
     multiply = torch.ops.mkldnn._linear_pointwise.default
-    return lambda x: multiply(x, weight, offset, *_NOTHING)
+    return lambda x: multiply(x, packed.weight, offset, *_NOTHING)
