@@ -18,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops import memory_limits, native_calls
+from stillflow.ops.linalg import onednn_products
 from stillflow.util import texts
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _CONSTANT: dict[Any, Any] = {
     native_calls.take: False,
     native_calls.take_channels: False,
     native.library: None,
+    onednn_products.is_faster: False,
     texts.library: None,
     texts.texts_of: None,
     memory_limits.require_room: None,
