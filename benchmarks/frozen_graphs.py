@@ -29,8 +29,7 @@ def mobilenet(tf: Any) -> Any:
 
 def inception_v3(tf: Any) -> Any:
     """Return the input and output of Inception v3."""
-    nets = importlib.import_module("tensorflow.contrib.slim.nets" if _is_tensorflow(tf) else
-                                   "stillflow.contrib.slim.nets")  # fmt: skip
+    nets = importlib.import_module(tf.__name__ + ".contrib.slim.nets")
     x = tf.placeholder(tf.float32, [None, 299, 299, 3], name="x")
     with tf.contrib.slim.arg_scope(nets.inception.inception_v3_arg_scope()):
         return x, nets.inception.inception_v3(x, 1000, is_training=False)[0]
@@ -101,10 +100,6 @@ def _set_averages(tf: Any, graph: Any, session: Any, feed: Any) -> None:
             while source.name not in variables:
                 source = source.inputs[0].op
             variables[source.name].load(average, session)
-
-
-def _is_tensorflow(tf: Any) -> bool:
-    return tf.__name__ == "tensorflow" and not hasattr(tf, "__stillflow_version__")
 
 
 if __name__ == "__main__":

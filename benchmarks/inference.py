@@ -37,6 +37,7 @@ import numpy as np
 
 from benchmarks.child import MARK, import_implementation, median, timed
 from benchmarks.frozen_graphs import NETWORKS, OUTPUT, rows
+from benchmarks.serving import tensorflow
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = 2
@@ -228,8 +229,9 @@ def _keep_weights(folder: str, name: str) -> None:
 
 def interpreter(peer: str) -> str:
     """Return the Python of a peer: TensorFlow's environment, that of the runtimes, or this one."""
-    home = Path(os.environ.get("STILLFLOW_ENVS", "~/.cache/stillflow-envs")).expanduser()
-    found = home / (REFERENCE if peer == REFERENCE else "peers") / "bin" / "python"
+    found = tensorflow()
+    if peer != REFERENCE:
+        found = found.parents[2] / "peers" / "bin" / "python"
     return str(found) if peer == REFERENCE or found.exists() else sys.executable
 
 

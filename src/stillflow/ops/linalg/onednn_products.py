@@ -17,9 +17,22 @@ LEAST = 1 << 21  # multiplications; below, both take 40 us or less
 
 
 @cache
+def is_available() -> bool:
+    """Return True if this PyTorch has oneDNN's product."""
+    return bool(
+        torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    )
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """Return x times the transposed weight, plain or packed, and a bias, by oneDNN."""
+    return torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, "none", [], "")
+
+
+@cache
 def is_faster() -> bool:
     """Return True on AMD's processors with AVX-512, if PyTorch has MKL and oneDNN."""
-    has_both = torch.backends.mkl.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    has_both = torch.backends.mkl.is_available() and is_available()
     has_avx512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
     return has_both and has_avx512 and "AuthenticAMD" in _processor()
 
@@ -43,7 +56,7 @@ def multiply(a: Any, b: Any) -> Any:
 def _multiply(a: Any, b: Any) -> Any:
     if a.shape[0] * a.shape[1] * b.shape[1] < LEAST:
         return torch.mm(a, b)
-    return torch.ops.mkldnn._linear_pointwise.default(a, b.t(), None, "none", [], "")
+    return linear(a, b.t())
 
 
 def product(transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:

@@ -217,9 +217,10 @@ def zeros(like: Any, shape: Sequence[int]) -> torch.Tensor:
     return like.new_zeros(tuple(shape))
 
 
-def _result_shape(
+def result_shape(
     image: Sequence[int], filter: Sequence[int], geometry: Geometry
 ) -> tuple[int, ...]:
+    """Return the shape of a convolution's output, of those of an image and a filter."""
     first = 1 if geometry.is_channels_last else 2
     sizes = [
         (size + before + after - (width - 1) * dilation - 1) // stride + 1
@@ -235,7 +236,7 @@ def _result_shape(
 def convolution(image: Any, filter: Any, geometry: Geometry) -> torch.Tensor:
     """Run Conv2D or Conv3D."""
     if not image.numel():
-        return zeros(image, _result_shape(image.shape, filter.shape, geometry))
+        return zeros(image, result_shape(image.shape, filter.shape, geometry))
     if folded := whole_windows.folded(image, geometry):
         image_size, filter_size = folded.sizes
         return convolution(image.reshape(image_size), filter.reshape(filter_size), folded)

@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.linalg import onednn_products
 from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn.convolution import Geometry
 
@@ -34,9 +35,9 @@ class Normalized:
 @cache
 def is_available() -> bool:
     """Return True if this PyTorch has oneDNN's packed weights."""
-    names = ("_convolution_pointwise", "_reorder_convolution_weight", "_linear_pointwise")
+    names = ("_convolution_pointwise", "_reorder_convolution_weight")
     has_all = all(hasattr(torch.ops.mkldnn, name) for name in names)
-    return bool(torch.backends.mkldnn.is_available() and has_all)
+    return has_all and onednn_products.is_available()
 
 
 def packs_convolution(weight: Any, geometry: Geometry) -> bool:
@@ -50,20 +51,15 @@ def packs_convolution(weight: Any, geometry: Geometry) -> bool:
       weight: as torch sees it, OIHW.
       geometry: of the convolution, with the sizes of its image.
     """
-    image, _ = geometry.sizes
+    image, filter = geometry.sizes
     if not geometry.is_channels_last or len(image) != 4 or 0 in image:
         return False
     windows = [
         (size - 1) * dilation for size, dilation in zip(weight.shape[2:], geometry.dilations)
     ]
-    outputs = [
-        (size + before + after - window - 1) // stride + 1
-        for size, (before, after), window, stride in zip(
-            image[1:3], geometry.pads, windows, geometry.strides
-        )
-    ]
+    outputs = kernels.result_shape(image, filter, geometry)
     return (
-        min(*image[1:], *outputs, weight.shape[0]) > 1
+        min(*image[1:], *outputs[1:3], weight.shape[0]) > 1
         and all(max(pads) <= window for pads, window in zip(geometry.pads, windows))
         and not kernels.overruns(weight, geometry)
     )
@@ -126,5 +122,4 @@ def dense(kernel: Any, offset: Any, rows: int) -> Callable[[Any], Any]:
     packed = _shared.get(key)
     if packed is None:
         packed = _shared[key] = _Packed(kernel, rows)
-    multiply = torch.ops.mkldnn._linear_pointwise.default
-    return lambda x: multiply(x, packed.weight, offset, *_NOTHING)
+    return lambda x: onednn_products.linear(x, packed.weight, offset)

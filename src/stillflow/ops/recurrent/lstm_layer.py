@@ -14,6 +14,7 @@ from typing import Any
 from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_calls
+from stillflow.ops.linalg import onednn_products
 from stillflow.ops.native_calls import int64s
 
 # Columns of the weights: input gate, new memory, forget gate, output gate.
@@ -107,10 +108,9 @@ def product(x: Any, y: Any, bias: Any = None) -> Any:
     torch's own product is by MKL, which is slower on processors other than Intel's; the layers of
     torch.nn.LSTM are by oneDNN.
     """
-    if x.is_cpu and x.dtype == torch.float32 and x.numel() and y.numel():
-        linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
-        if linear is not None and torch.backends.mkldnn.is_available():
-            return linear(x, y.t(), bias, "none", [], "")
+    is_float = x.is_cpu and x.dtype == torch.float32 and x.numel() and y.numel()
+    if is_float and onednn_products.is_available():
+        return onednn_products.linear(x, y.t(), bias)
     return x @ y if bias is None else torch.addmm(bias, x, y)
 
 

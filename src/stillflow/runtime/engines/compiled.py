@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -73,14 +74,10 @@ def _module(region: Region) -> torch.fx.GraphModule:
             nodes[step.outputs[0]] = made
         else:
             for place, name in enumerate(step.outputs):
-                nodes[name] = graph.call_function(_item, (made, place))
+                nodes[name] = graph.call_function(operator.getitem, (made, place))
     outputs = [nodes[name] for name, _ in region.outputs]
     graph.output(outputs[0] if len(outputs) == 1 else tuple(outputs))
     return torch.fx.GraphModule(root, graph).eval()
-
-
-def _item(values: Any, place: int) -> Any:
-    return values[place]
 
 
 class CompiledFunction:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from stillflow.ops.kernels import torch_type
 from stillflow.runtime.engines.region import OnnxModel, Region, Unfit, check, onnx_converter
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
@@ -77,7 +78,7 @@ class OnnxFunction:
         facts = region.graph.facts
         assert facts is not None
         self._shapes = [facts.dims(tensor) for _, tensor in region.outputs]
-        self._types = [tensor.dtype.as_numpy_dtype for _, tensor in region.outputs]
+        self._types = [tensor.dtype for _, tensor in region.outputs]
         known = all(dims is not None and None not in dims for dims in self._shapes)
         sizes = [prod(dims or ()) * 4 for dims in self._shapes] if known else []  # type: ignore[arg-type]
         self._binds = sum(sizes) >= _BIND_FROM and not self._guards
@@ -104,14 +105,10 @@ class OnnxFunction:
                 array = value.contiguous().numpy()
                 binding.bind_cpu_input(name, array)
         found = []
-        for name, kind, dims in zip(self._outputs, self._types, self._shapes, strict=True):
-            tensor = torch.empty(dims, dtype=_torch_type(kind))
+        for name, dtype, dims in zip(self._outputs, self._types, self._shapes, strict=True):
+            tensor = torch.empty(dims, dtype=torch_type(dtype))
+            kind = dtype.as_numpy_dtype
             binding.bind_output(name, "cpu", 0, kind, dims, tensor.data_ptr())
             found.append(tensor)
         self._session.run_with_iobinding(binding)
         return found[0] if len(found) == 1 else found
-
-
-def _torch_type(kind: Any) -> torch.dtype:
-    found: torch.dtype = getattr(torch, kind.__name__.rstrip("_"))
-    return found

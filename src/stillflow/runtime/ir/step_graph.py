@@ -184,6 +184,10 @@ class StepGraph:
         """Return the shape of a tensor as far as the plan knows it."""
         return tensor._dims if self.facts is None else self.facts.dims(tensor)
 
+    def is_on_cpu(self, op: Operation) -> bool:
+        """Return True if an operation computes on the CPU."""
+        return self.device_of(op) in (None, torch.device("cpu"))
+
     def device_of(self, op: Operation) -> torch.device | None:
         """Return the torch device of an operation; None if all compute on the CPU."""
         return None if self.moves is None else self.moves.device_of(op)
@@ -213,6 +217,11 @@ class StepGraph:
         for step in new:
             self._note(step, number)
         self.matches += bool(parts)
+
+    def drop_constants(self, names: Iterable[str]) -> None:
+        """Forget those of some constants that no step takes any more."""
+        for name in [each for each in names if not self.uses(each)]:
+            self.constants.pop(name, None)
 
     def remove(self, step: Step) -> None:
         """Take a step out; nobody takes what it made."""

@@ -30,9 +30,7 @@ def choose_products(graph: StepGraph) -> None:
 
 def _may_be_large(graph: StepGraph, step: Step) -> bool:
     op = step.op
-    if op is None or op._outputs[0].dtype.name != "float32":
-        return False
-    if graph.device_of(op) not in (None, torch.device("cpu")):
+    if op is None or op._outputs[0].dtype.name != "float32" or not graph.is_on_cpu(op):
         return False
     sizes = [num_elements(graph.dims(tensor)) for tensor in (*op._inputs, op._outputs[0])]
     known = [size for size in sizes if size is not None]

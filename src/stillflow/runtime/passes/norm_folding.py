@@ -36,11 +36,8 @@ def fold_normalizations(graph: StepGraph) -> None:
         folded = _folded(parts, graph)
         if folded is None:
             continue
-        taken = [name for part in parts for name in part.inputs if name in graph.constants]
         graph.replace(parts, folded, at=parts[0])
-        for name in taken:
-            if not graph.uses(name):
-                graph.constants.pop(name, None)
+        graph.drop_constants(name for part in parts for name in part.inputs)
 
 
 def _folded(parts: list[Step], graph: StepGraph) -> Step | None:
@@ -60,17 +57,15 @@ def _folded(parts: list[Step], graph: StepGraph) -> Step | None:
     shift = offset.double() - (mean.double() - sum(bias)) * factor
     if not (factor.isfinite().all() and shift.isfinite().all()):
         return None
-    assert convolution.op is not None
+    assert convolution.op is not None and convolution.function is not None
     is_depthwise = convolution.op.type == "DepthwiseConv2dNative"
     of_filter = factor.reshape(weights.shape[2:]) if is_depthwise else factor
     names = [Name(f"{norm.outputs[0]}_{part}") for part in ("filter", "offset")]
     graph.constants[names[0]] = (weights * of_filter).float()
     graph.constants[names[1]] = shift.float().reshape(-1, 1, 1) if first else shift.float()
     arguments = [image, *names, *rest]
-    assert convolution.function is not None
     return fuse(parts, norm.outputs[:1], Normalized(convolution.function), arguments)
 
 
 def _float32(value: Any) -> Any:
-    is_known = isinstance(value, torch.Tensor) and value.dtype is torch.float32
-    return value if is_known else None
+    return value if isinstance(value, torch.Tensor) and value.dtype is torch.float32 else None

@@ -40,7 +40,7 @@ def pack_weights(graph: StepGraph) -> None:
             pack = _pack_convolution
         else:
             continue
-        if graph.device_of(step.op) in (None, torch.device("cpu")):
+        if graph.is_on_cpu(step.op):
             pack(graph, step)
 
 
@@ -139,9 +139,6 @@ def _take_other(graph: StepGraph, parts: list[Step]) -> list[Any]:
 def _replace(
     graph: StepGraph, parts: list[Step], run: Callable[..., Any], arguments: list[Any]
 ) -> None:
-    taken = [name for part in parts for name in part.inputs if name in graph.constants]
     step = fuse(parts, parts[-1].outputs[:1], run, arguments)
     graph.replace(parts, step, at=parts[0])
-    for name in taken:
-        if not graph.uses(name):
-            graph.constants.pop(name, None)
+    graph.drop_constants(name for part in parts for name in part.inputs)
