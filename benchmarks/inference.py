@@ -283,23 +283,34 @@ def _one(folder: str, name: str, batch: int, peer: str, turn: int) -> dict[str, 
     return record
 
 
-def table(folder: str, records: list[dict[str, Any]], peers: list[str]) -> list[str]:
-    """Return the lines of the table: milliseconds, and how many times Stillflow's."""
-    lines = ["| | " + " | ".join(peers) + " |", "|---|" + "---:|" * len(peers)]
-    reference = REFERENCE if REFERENCE in peers else OURS
-    rows_of: dict[tuple[str, int], dict[str, list[float]]] = {}
+def judge(folder: str, records: list[dict[str, Any]]) -> None:
+    """Write into each record with a time how far its answer is from the reference's."""
+    names = {each["peer"] for each in records}
+    reference = REFERENCE if REFERENCE in names else OURS
     for each in records:
         if "time" in each:
-            found = rows_of.setdefault((each["network"], each["batch"]), {})
-            found.setdefault(each["peer"], []).append(each["time"])
-    for (name, batch), found in rows_of.items():
-        times = {
-            peer: statistics.median(seconds) * 1e3
-            for peer, seconds in found.items()
-            if difference(folder, name, batch, peer, reference) <= TOLERANCE
-        }
-        lines.append(f"| {NETWORKS[name].title}, {batch} | {_cells(times, peers)} |")
-    return lines
+            place = each["network"], each["batch"], each["peer"]
+            each["difference"] = difference(folder, *place, reference)
+
+
+def medians(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return the milliseconds of each peer whose answers are right, by row of the table."""
+    times: dict[str, dict[str, list[float]]] = {}
+    for each in records:
+        row = times.setdefault(f"{NETWORKS[each['network']].title}, {each['batch']}", {})
+        if each.get("difference", np.inf) <= TOLERANCE:
+            row.setdefault(each["peer"], []).append(each["time"] * 1e3)
+    return {
+        title: {peer: statistics.median(found) for peer, found in row.items()}
+        for title, row in times.items()
+    }
+
+
+def table(records: list[dict[str, Any]], peers: list[str]) -> list[str]:
+    """Return the lines of the table: milliseconds, and how many times Stillflow's."""
+    lines = ["| | " + " | ".join(peers) + " |", "|---|" + "---:|" * len(peers)]
+    rows = medians(records).items()
+    return lines + [f"| {title} | {_cells(times, peers)} |" for title, times in rows]
 
 
 def _cells(times: dict[str, float], peers: list[str]) -> str:
@@ -330,7 +341,8 @@ def main(argv: list[str] | None = None) -> int:
         os.makedirs(folder, exist_ok=True)
         prepare(folder, names, peers)
         records = run_all(folder, names, peers, options.rounds)
-        print("\n".join(table(folder, records, peers)))
+        judge(folder, records)
+    print("\n".join(table(records, peers)))
     if options.out:
         Path(options.out).write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
     return int(any("error" in each for each in records))
