@@ -113,7 +113,7 @@ TOP = (
 )  # fmt: skip
 
 # The packages of contrib that programs use most; the others stand in `../stillflow_contrib/`.
-COMMON = "framework layers rnn slim tensorboard tpu training"
+COMMON = "framework layers slim tensorboard tpu training"
 # `tf.contrib.<space>.<name>` is there, or where `tf.<space>.<name>` would be; but:
 CONTRIB = (
     Row("checkpoint training", "train"),
@@ -129,11 +129,6 @@ CONTRIB = (
     Row("tfprof", "profiler"),
     Row("tpu.InfeedQueue tpu.Topology tpu.repeat tpu.while_loop", "../stillflow_contrib/tpu"),
     Row("tpu", "ops/tpu"),
-    Row(
-        "rnn.*FusedRNN* rnn.*Grid* rnn.Coupled* rnn.Ind* rnn.Intersection* rnn.Phased* rnn.SRU*"
-        " rnn.TimeFreq* rnn.UGRNN*",
-        "../stillflow_contrib/rnn",
-    ),
     Row("training.*bucket* training.*equence* training.*sample*", "../stillflow_contrib/training"),
 )
 

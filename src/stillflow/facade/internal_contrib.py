@@ -270,18 +270,18 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
-        "_Linear": "stillflow.contrib.rnn.linear:Linear",
+        "_Linear": "stillflow_contrib.rnn.linear:Linear",
         "_WEIGHTS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:KERNEL",
-        "_linear": "stillflow.contrib.rnn.linear:linear",
+        "_linear": "stillflow_contrib.rnn.linear:linear",
         "RNNCell": "stillflow.nn.rnn_cell.base:RNNCell",
     },
     "tensorflow.contrib.rnn.python.ops.lstm_ops": {
-        "_block_lstm": "stillflow.contrib.rnn.block:block_lstm",
-        "_lstm_block_cell": "stillflow.contrib.rnn.block:lstm_block_cell",
+        "_block_lstm": "stillflow_contrib.rnn.block:block_lstm",
+        "_lstm_block_cell": "stillflow_contrib.rnn.block:lstm_block_cell",
     },
     "tensorflow.contrib.rnn.python.ops.rnn_cell": {
-        "_Linear": "stillflow.contrib.rnn.linear:Linear",
-        "*": "stillflow.contrib.rnn.lstm stillflow_contrib.rnn.minimal"
+        "_Linear": "stillflow_contrib.rnn.linear:Linear",
+        "*": "stillflow_contrib.rnn.lstm stillflow_contrib.rnn.minimal"
              " stillflow_contrib.rnn.ntm stillflow_contrib.rnn.weight_norm",
     },
     "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {

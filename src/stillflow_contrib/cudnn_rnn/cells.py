@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.block import LSTMBlockCell
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL
 from stillflow.nn.rnn_cell.simple import GRUCell
+from stillflow_contrib.rnn.block import LSTMBlockCell
 
 
 @export("contrib.cudnn_rnn.CudnnCompatibleLSTMCell")

@@ -7,9 +7,9 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.contrib.rnn.linear import Linear
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow_contrib.rnn.linear import Linear
 
 
 def argmax_and_embed(

@@ -8,7 +8,6 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.contrib.rnn.wrappers import EmbeddingWrapper, OutputProjectionWrapper
 from stillflow.graph.export import export
 from stillflow.nn.recurrent.static import static_rnn
 from stillflow.nn.rnn_cell.base import RNNCell
@@ -19,6 +18,7 @@ from stillflow_contrib.legacy_seq2seq.decoders import (
     embedding_rnn_decoder,
     rnn_decoder,
 )
+from stillflow_contrib.rnn.wrappers import EmbeddingWrapper, OutputProjectionWrapper
 
 float32 = tf.float32
 

@@ -1,1 +1,1 @@
-"""Parts of `tf.contrib.rnn` that few programs use: its less common cells, and fused ones."""
+"""`tf.contrib.rnn`: more cells of recurrent networks, wrappers of cells, fused cells."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.lstm import known_input_size
-from stillflow.contrib.rnn.norm import layer_norm
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.nn.rnn_cell.base import RNNCell, warn_of_joined_state
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
+from stillflow_contrib.rnn.lstm import known_input_size
+from stillflow_contrib.rnn.norm import layer_norm
 
 tanh = tf.tanh
 

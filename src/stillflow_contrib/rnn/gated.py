@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.linear import Linears
-from stillflow.contrib.rnn.lstm import known_input_size
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.layers.input_spec import InputSpec
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, LayerRNNCell, RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple, basic_lstm_step
 from stillflow.nn.rnn_cell.sizes import known_depth
+from stillflow_contrib.rnn.linear import Linears
+from stillflow_contrib.rnn.lstm import known_input_size
 
 tanh, relu = tf.tanh, tf.nn.relu
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.lstm import known_input_size
 from stillflow.layers.identifiers import activation_of, initializer_of
 from stillflow.layers.input_spec import InputSpec
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, LayerRNNCell
 from stillflow.nn.rnn_cell.sizes import known_depth
+from stillflow_contrib.rnn.lstm import known_input_size
 
 
 class _Cell(LayerRNNCell):

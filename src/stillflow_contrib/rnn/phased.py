@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.linear import Linears
 from stillflow.graph.export import export
 from stillflow.nn.rnn_cell.base import RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
+from stillflow_contrib.rnn.linear import Linears
 
 _float32 = tf.float32
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.contrib.rnn.linear import bias_variable
-from stillflow.contrib.rnn.lstm import known_input_size
 from stillflow.nn.rnn_cell.base import KERNEL, RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
+from stillflow_contrib.rnn.linear import bias_variable
+from stillflow_contrib.rnn.lstm import known_input_size
 
 
 class WeightNormLSTMCell(RNNCell):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.block import LSTMBlockFusedCell
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.layers.core import Dense, Flatten
+from stillflow_contrib.rnn.block import LSTMBlockFusedCell
 
 # Between [batch, time, width] and [time, batch, width].
 _SWAPPED = [1, 0, 2]

@@ -7,13 +7,13 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.contrib.rnn.linear import Linears
 from stillflow.graph.card import find
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell, warn_of_joined_state
 from stillflow.platform import tf_logging
 from stillflow.xla.jit_scope import jit_scope
+from stillflow_contrib.rnn.linear import Linears
 
 
 class _Wrapper(RNNCell):

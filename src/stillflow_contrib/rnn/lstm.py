@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.rnn.linear import Linears, linear
-from stillflow.contrib.rnn.norm import layer_norm
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.nn.rnn_cell.base import KERNEL, LayerRNNCell, RNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
 from stillflow.platform import tf_logging
+from stillflow_contrib.rnn.linear import Linears, linear
+from stillflow_contrib.rnn.norm import layer_norm
 
 tanh = tf.tanh
 
