@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _Obj = TypeVar("_Obj")
+_Result = TypeVar("_Result")
 
 
 def export(*names: str) -> Callable[[_Obj], _Obj]:
@@ -36,6 +37,11 @@ def export_value(*names_and_value: Any) -> Any:
       The value.
     """
     return names_and_value[-1]
+
+
+def redefinable(method: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Mark a method that TensorFlow's subclasses define with other arguments, for type checkers."""
+    return method
 
 
 def _unchanged(obj: _Obj) -> _Obj:

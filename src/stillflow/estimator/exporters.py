@@ -149,10 +149,13 @@ def _loss_smaller(
         "best_eval_result": best_eval_result,
         "current_eval_result": current_eval_result,
     }
+    losses = []
     for name, result in given.items():
         if not result or LOSS_METRIC_KEY not in result:
             raise ValueError(f"{name} cannot be empty or no loss is found in it.")
-    return bool(best_eval_result[LOSS_METRIC_KEY] > current_eval_result[LOSS_METRIC_KEY])
+        losses.append(result[LOSS_METRIC_KEY])
+    best, current = losses
+    return bool(best > current)
 
 
 @export("estimator.BestExporter")

@@ -142,7 +142,7 @@ class LinearModel(Model):
             feature_columns, units, sparse_combiner, trainable, name=self.name, **kwargs
         )
 
-    def call(self, features: Any) -> Tensor:  # type: ignore[override]  # models of columns take them alone
+    def call(self, features: Any) -> Tensor:
         """Return the predictions."""
         return self.layer(features)
 

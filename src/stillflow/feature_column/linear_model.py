@@ -122,7 +122,7 @@ class _LinearModel(Model):
         """Return the variables by column, and those of the bias by "bias"."""
         return self._cols_to_vars
 
-    def call(self, features: Any) -> Tensor:  # type: ignore[override]  # models of columns take them alone
+    def call(self, features: Any) -> Tensor:
         """Return the model's predictions."""
         with tf.variable_scope(self.name):
             for column in self._feature_columns:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from stillflow._export import export, export_value
+from stillflow._export import export, export_value, redefinable
 
-__all__ = ["export", "export_value"]
+__all__ = ["export", "export_value", "redefinable"]

@@ -18,7 +18,7 @@ from stillflow.estimator.canned.keys import MetricKeys, ServingKeys, key_of_head
 from stillflow.estimator.canned.metrics import weights_like
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.keras.losses.base import Reduction, compute_weighted_loss
 from stillflow.keras.optimizers.base import OptimizerV2
@@ -61,6 +61,7 @@ class Head(abc.ABC):
         """{name: `tf.keras.metrics.Metric`}."""
 
     @abc.abstractmethod
+    @redefinable
     def update_metrics(
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         mode: Any = None, regularization_losses: Any = None,

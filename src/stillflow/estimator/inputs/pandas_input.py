@@ -48,7 +48,8 @@ def pandas_input_fn(
         )
     if not isinstance(target_column, str):
         raise TypeError("target_column must be a string type")
-    frame, targets = x.copy(), {}
+    frame = x.copy()
+    targets: dict[str, str | None] = {}
     if y is not None:
         _check_labels(x, y, target_column)
         many = isinstance(y, pd.DataFrame)

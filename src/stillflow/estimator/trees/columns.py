@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from stillflow.feature_column import base
 from stillflow.feature_column.indicator import IndicatorColumn
@@ -20,8 +20,9 @@ from stillflow.ops.arrays.splitting import unstack
 from stillflow.ops.boosted_trees.quantile_cards import bucketize_op
 from stillflow.ops.math.cast import to_int32
 
-_DENSE = (base.DenseColumn, base._DenseColumn)
+_DENSE: tuple[type[Any], ...] = (base.DenseColumn, base._DenseColumn)
 _CATEGORICAL = (base.CategoricalColumn, base._CategoricalColumn)
+Result = TypeVar("Result")
 # Of indicators, one for each category: it is there, or it is not.
 _TWO = 2
 
@@ -46,14 +47,14 @@ def variable_shape(column: Any) -> TensorShape:
     return column.variable_shape if of_now else column._variable_shape
 
 
-def _of_kind(column: Any, **choices: Callable[[], Any]) -> Any:
-    """Call the function for the kind of a column."""
+def _of_kind(column: Any, **choices: Callable[[Any], Result]) -> Result:
+    """Call the function for the kind of a column with it."""
     if isinstance(column, IndicatorColumn):
-        return choices["indicator"]()
+        return choices["indicator"](column)
     if isinstance(column, BucketizedColumn):
-        return choices["bucketized"]()
+        return choices["bucketized"](column)
     if isinstance(column, _DENSE):
-        return choices["dense"]()
+        return choices["dense"](column)
     if isinstance(column, _CATEGORICAL):
         raise ValueError(f"CategoricalColumn must be wrapped by IndicatorColumn, got: {column}")
     raise ValueError("Got unexpected feature column type")
@@ -70,20 +71,15 @@ def _dense_width(column: Any) -> int:
 
 def width(column: Any) -> int:
     """Return the number of features of a column."""
-    return int(
-        _of_kind(
-            column, indicator=lambda: _categories(column), bucketized=lambda: 1,
-            dense=lambda: _dense_width(column),
-        )
-    )  # fmt: skip
+    return _of_kind(column, indicator=_categories, bucketized=lambda _: 1, dense=_dense_width)
 
 
 def feature_names(columns: Sequence[Any]) -> list[str]:
     """Return for each feature the name of its column; for an indicator, its categories' column."""
     return [
         _of_kind(
-            column, indicator=lambda c=column: c.categorical_column.name,
-            bucketized=lambda c=column: c.name, dense=lambda c=column: c.name,
+            column, indicator=lambda c: c.categorical_column.name, bucketized=lambda c: c.name,
+            dense=lambda c: c.name,
         )
         for column in columns
         for _ in range(width(column))
@@ -152,9 +148,9 @@ def transformed_features(
     for column in columns if every_column is None else every_column:
         found += _of_kind(
             column,
-            indicator=lambda c=column: _indicated(features, c, values[c]),
-            bucketized=lambda c=column: _bucketized(features, c, values[c]),
-            dense=lambda c=column: _dense(c, values[c], boundaries),
+            indicator=lambda c: _indicated(features, c, values[c]),
+            bucketized=lambda c: _bucketized(features, c, values[c]),
+            dense=lambda c: _dense(c, values[c], boundaries),
         )
     return found
 
@@ -183,7 +179,7 @@ def _indicated(features: Any, column: Any, value: Any) -> list[Any]:
 
 def _dense(column: Any, value: Any, boundaries: Any) -> list[Any]:
     shape = variable_shape(column)
-    if shape.rank > 1:
+    if len(shape) > 1:
         raise ValueError(
             f"For now, we only support Dense column with rank of 1, but column `{column.name}` "
             f"got: {shape}"

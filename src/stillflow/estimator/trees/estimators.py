@@ -52,7 +52,7 @@ class BoostedTrees(Estimator):
         self._head, self._settings = model.head, model.settings
         self._is_classification = is_classification
 
-    def experimental_feature_importances(self, normalize: bool = False) -> OrderedDict[str, Any]:
+    def experimental_feature_importances(self, normalize: bool = False) -> OrderedDict[str, float]:
         """Return the total gain of the splits by each column.
 
         Args:
@@ -66,7 +66,7 @@ class BoostedTrees(Estimator):
           ValueError: if nothing was trained.
         """
         serialized = load_checkpoint(self._model_dir).get_tensor("boosted_trees:0_serialized")
-        return feature_importances(serialized, self._names, normalize)
+        return feature_importances(bytes(serialized), self._names, normalize)
 
     def experimental_predict_with_explanations(
         self, input_fn: Callable[..., Any], predict_keys: Any = None, hooks: Any = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ SERIALIZED = "_serialized_debug_outputs_proto"
 
 def feature_importances(
     serialized: bytes, names: Sequence[str], normalize: bool
-) -> OrderedDict[str, Any]:
+) -> OrderedDict[str, float]:
     """Return the total gain of the splits by each column, the largest first.
 
     `serialized` is a `TreeEnsemble` message; `names` has the column of each feature. The sum of all
@@ -64,9 +64,9 @@ def _importances(tree: Any, count: int) -> Array:
     return found
 
 
-def by_column(names: Sequence[str], values: Sequence[Any]) -> OrderedDict[str, Any]:
+def by_column(names: Sequence[str], values: Iterable[float]) -> OrderedDict[str, float]:
     """Return sums by column, in decreasing order of absolute value."""
-    sums: dict[str, Any] = {}
+    sums: dict[str, float] = {}
     for name, value in zip(names, values):
         sums[name] = sums.get(name, 0) + value
     return OrderedDict(sorted(sums.items(), key=lambda item: abs(item[1]), reverse=True))
@@ -74,7 +74,7 @@ def by_column(names: Sequence[str], values: Sequence[Any]) -> OrderedDict[str, A
 
 def explained(
     serialized: bytes, names: Sequence[str], classification: bool
-) -> tuple[Any, OrderedDict[str, Any]]:
+) -> tuple[Any, OrderedDict[str, float]]:
     """Return a prediction in a `DebugOutput` message as the bias, and each column's addition.
 
     `names` has the column of each feature; logits stand for probabilities in classification.

@@ -10,6 +10,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow._hooks import Hook
+from stillflow.graph.export import redefinable
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
@@ -323,6 +324,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
                 "your model on real tensor data (of the correct dtype)."
             ) from None
 
+    @redefinable
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor | list[Tensor]:
         """Return the outputs for other inputs.
 
