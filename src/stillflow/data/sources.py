@@ -83,7 +83,7 @@ class SparseTensorSliceDataset(DatasetSource):
             )
         self._sparse_tensor = sparse_tensor
         indices, shape = sparse_tensor.indices.get_shape(), sparse_tensor.dense_shape.get_shape()
-        rank = (indices.dims[1] - 1).merge_with(shape.dims[0] - 1)  # type: ignore[index]
+        rank = (indices.dims[1] - 1).merge_with(shape.dims[0] - 1)
         self._structure = (
             TensorSpec([None, rank], dtypes.int64),
             TensorSpec([None], sparse_tensor.dtype),

@@ -24,7 +24,7 @@ from stillflow.estimator.spec import EstimatorSpec
 from stillflow.estimator.training import train_with_spec
 from stillflow.estimator.warm_start import warm_start_settings
 from stillflow.graph.api import device, get_collection
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
@@ -425,6 +425,7 @@ class Estimator:
             strip_default_attrs,
         )  # fmt: skip
 
+    @redefinable
     def _call_input_fn(
         self, input_fn: Callable[..., Any], mode: Any, input_context: Any = None
     ) -> Any:

@@ -52,7 +52,7 @@ class Graph(Scopes, Collections):
         self._operations: list[Operation] = []
         self._names_in_use: dict[str, int] = {}
         self._unfetchable: set[Operation] = set()
-        self._unfeedable: set[Tensor] = set()
+        self._unfeedable: set[Tensor | Operation] = set()
         self._rewired: set[Operation] = set()  # with edges changed since they were last checked
         self._functions: dict[str, Any] = {}
         self._finalized = False
@@ -170,7 +170,7 @@ class Graph(Scopes, Collections):
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable
 
-    def prevent_feeding(self, tensor: Tensor) -> None:
+    def prevent_feeding(self, tensor: Tensor | Operation) -> None:
         self._unfeedable.add(tensor)
 
     def prevent_fetching(self, op: Operation) -> None:

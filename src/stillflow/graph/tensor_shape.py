@@ -7,7 +7,7 @@ Graph construction reads `_dims` and calculates with the functions in `stillflow
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 
 _TENSORSHAPE_V2_OVERRIDE: bool | None = None
+# None that type checkers let pass, since callers know the rank.
+MaybeNone: TypeAlias = Any
 
 
 @export("enable_v2_tensorshape")
@@ -307,7 +309,7 @@ class TensorShape:
     ndims = rank
 
     @property
-    def dims(self) -> list[Dimension] | None:
+    def dims(self) -> list[Dimension] | MaybeNone:
         """The sizes as `Dimension`s, or None if the rank is not known."""
         if self._dims is None:
             return None
@@ -383,12 +385,12 @@ class TensorShape:
         if self.rank is not None and other.rank is not None and self.rank != other.rank:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
-    def assert_has_rank(self, rank: int) -> None:
+    def assert_has_rank(self, rank: int | None) -> None:
         """Raise ValueError if the rank is known and is not `rank`."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank:d}")
 
-    def with_rank(self, rank: int) -> TensorShape:
+    def with_rank(self, rank: int | None) -> TensorShape:
         """Return this shape, given that its rank is `rank`; ValueError if it is not."""
         if self._dims is None:
             return unknown_shape(rank)

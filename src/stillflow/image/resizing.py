@@ -55,7 +55,7 @@ def _as_size(size: Any) -> Tensor:
 
 def _known_size(size: Any) -> tuple[int | None, int | None]:
     dims = constant_value_as_shape(size).dims
-    return dims[0].value, dims[1].value  # type: ignore[index]
+    return dims[0].value, dims[1].value
 
 
 def _within(images: Any, height: Any, width: Any) -> Tensor:

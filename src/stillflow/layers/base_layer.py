@@ -321,7 +321,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
             return True, args[names.index(argument)]
         return False, None
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Build the layer if this is its first call, and return the result of `call`.
 
         Args:

@@ -41,7 +41,7 @@ def _like(predictions: Tensor, weights: Tensor) -> Tensor:
         return expand_dims(weights, [-1]) if wanted - known == 1 else weights
     actual = rank(weights)
     difference: Any = actual - rank(predictions)
-    can_squeeze = known is None or weights.shape.dims[-1].is_compatible_with(1)  # type: ignore[index]
+    can_squeeze = known is None or weights.shape.dims[-1].is_compatible_with(1)
 
     def expanded() -> Tensor:
         return cond(equal(difference, -1), lambda: expand_dims(weights, [-1]), lambda: weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from stillflow.ops.arrays.shape import expand_dims, squeeze
 from stillflow.ops.nn.pooling_functions import avg_pool, avg_pool3d, max_pool, max_pool3d
 from stillflow.util.renamed import renamed_argument
 
-_POOLS = {
+_POOLS: dict[tuple[str, int], Callable[..., Tensor]] = {
     ("MAX", 1): max_pool, ("MAX", 2): max_pool, ("MAX", 3): max_pool3d,
     ("AVG", 1): avg_pool, ("AVG", 2): avg_pool, ("AVG", 3): avg_pool3d,
 }  # fmt: skip

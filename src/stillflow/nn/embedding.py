@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import is_known
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.operation import Tensor
@@ -110,8 +111,8 @@ def ids_by_part(
 
 def _total_rows(flat_ids: Tensor, params: list[Any]) -> Tensor:
     """Return the number of rows of all parts, of the ids' type."""
-    rows = [_rows(each) for each in params]
-    known = None if None in rows else sum(rows)
+    rows = tuple(_rows(each) for each in params)
+    known = sum(rows) if is_known(rows) else None
     if known:
         return constant(known, flat_ids.dtype)
     sizes: list[Any] = []

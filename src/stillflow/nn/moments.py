@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import is_known
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros_like
@@ -82,11 +84,9 @@ def sufficient_statistics(
 def _count(x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return the number of elements that are reduced to one."""
     sizes = x._dims
-    if sizes is not None and all(sizes[axis] is not None for axis in axes):
-        count = 1
-        for axis in axes:
-            count *= sizes[axis]
-        return constant(count, dtype=x.dtype)
+    reduced = None if sizes is None else tuple(sizes[axis] for axis in axes)
+    if is_known(reduced):
+        return constant(math.prod(reduced), dtype=x.dtype)
     return reduce_prod(gather(cast(shape(x), x.dtype), axes), name="count")
 
 

@@ -154,9 +154,10 @@ def _length(rate: Tensor) -> int:
         sizes = rate.shape.with_rank(1)
     except ValueError:
         raise ValueError("rate must be rank 1") from None
-    if not sizes.is_fully_defined():
+    (length,) = sizes.as_list()
+    if length is None:
         raise ValueError("rate must have known shape")
-    return int(sizes.as_list()[0])
+    return length
 
 
 def _spatial_dims(given: Any, count: int, data_format: str | None) -> list[int]:

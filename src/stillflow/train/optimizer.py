@@ -12,7 +12,7 @@ from stillflow.eager.backprop import GradientTape
 from stillflow.graph import dtypes
 from stillflow.graph.api import get_collection, get_collection_ref, init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
@@ -255,17 +255,21 @@ class Optimizer(Slots):
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         """Make the slots of all variables that will be trained."""
 
+    @redefinable
     def _prepare(self) -> None:
         """Make tensors of hyperparameters, before variables are updated."""
 
+    @redefinable
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         """Return the operation that updates a reference variable."""
         raise NotImplementedError()
 
+    @redefinable
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         """Return the operation that updates a resource variable."""
         raise NotImplementedError()
 
+    @redefinable
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor
     ) -> Any:
@@ -273,19 +277,23 @@ class Optimizer(Slots):
         summed, unique_indices = deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(summed, handle, unique_indices)
 
+    @redefinable
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """Update rows of a resource variable; `indices` are all different."""
         raise NotImplementedError()
 
+    @redefinable
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Tensor | Operation:
         """Update rows of a reference variable that the gradient may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(summed, unique_indices, grad.dense_shape), var)
 
+    @redefinable
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         """Update rows of a reference variable; the indices are all different."""
         raise NotImplementedError()
 
+    @redefinable
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         """Return the operation that completes the step; may add to `update_ops`."""
         return group(*update_ops, name=name_scope)

@@ -121,7 +121,7 @@ def store_sparse(
         if not isinstance(value, SparseTensor):
             infos.append(SparseMetaData(False, None, None))
             continue
-        rank = value.dense_shape.shape.with_rank(1).dims[0]  # type: ignore[index]
+        rank = value.dense_shape.shape.with_rank(1).dims[0]
         infos.append(SparseMetaData(True, share or storing, rank - 1 if enqueue_many else rank))
     made = [
         expand_dims(number, [-1]) if info.sparse else number

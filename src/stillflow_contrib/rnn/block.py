@@ -202,7 +202,8 @@ class LSTMBlockFusedCell(_LSTMVariables, LSTMBlockWrapper):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        self._make_variables(TensorShape(input_shape).dims[2].value)
+        input_shape = TensorShape(input_shape)
+        self._make_variables(input_shape.dims[2].value)
 
     def _call_cell(
         self, inputs: Any, initial_cell_state: Any = None, initial_output: Any = None,

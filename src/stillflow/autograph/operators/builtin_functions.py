@@ -65,7 +65,7 @@ def _length(tensor: Any) -> Any:
     if dims and dims[0].value is not None:
         return dims[0].value
     dynamic = shape(tensor)
-    count = dynamic.shape.dims[0].value  # type: ignore[index]
+    count = dynamic.shape.dims[0].value
     if count == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {dynamic}")
     if count is not None:

@@ -27,6 +27,7 @@ from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
 from stillflow.profiler.timeline import Timeline
 from stillflow.train.global_step import get_or_create_global_step
+from stillflow.train.global_step import global_step as read_global_step
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.saver import Saver
 from stillflow.train.supervisor import Supervisor
@@ -197,7 +198,7 @@ def _step_arguments(
 
 
 def _wait_for_step(sess: Any, global_step: Any, step: int) -> None:
-    while tf.train.global_step(sess, global_step) < step:
+    while read_global_step(sess, global_step) < step:
         time.sleep(1.0)
 
 

@@ -50,7 +50,7 @@ class CrossShardOptimizer(WrappingOptimizer):
         self._reduction = reduction
         self._group_assignment = group_assignment
 
-    def compute_gradients(
+    def compute_gradients(  # type: ignore[override]  # options of the optimizer inside, by name
         self, loss: Any, var_list: Any = None, **kwargs: Any
     ) -> list[tuple[Tensor | IndexedSlices, ScatterMethods]]:
         """Return the gradients of this shard, of its part of the loss.
@@ -72,7 +72,7 @@ class CrossShardOptimizer(WrappingOptimizer):
             count = 1
         size = self._size_of_groups(count)
         if count > 1 and self._reduction == Reduction.MEAN:
-            loss *= 1.0 / (size if self._group_assignment else count)
+            loss *= 1.0 / (count if size is None else size)
         return self._opt.compute_gradients(loss, var_list=var_list, **kwargs)
 
     def _size_of_groups(self, count: int) -> int | None:

@@ -15,7 +15,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.summary.writer import FileWriterCache
 from stillflow.train.checkpoint_utils import checkpoints_iterator
 from stillflow.train.evaluation import StopAfterNEvalsHook, get_or_create_eval_step, with_counter
-from stillflow.train.global_step import get_or_create_global_step
+from stillflow.train.global_step import get_or_create_global_step, global_step
 from stillflow.train.logging_hooks import FinalOpsHook
 from stillflow.train.monitored_session import MonitoredSession
 from stillflow.train.session_creator import ChiefSessionCreator
@@ -60,7 +60,7 @@ class SummaryAtEndHook(SessionRunHook):
     def end(self, session: Any) -> None:
         written = None
         if self._summary_op is not None:
-            step = tf.train.global_step(session, self._global_step)
+            step = global_step(session, self._global_step)
             written = session.run(self._summary_op, self._feed_dict), step
         writer = self._summary_writer
         if writer:

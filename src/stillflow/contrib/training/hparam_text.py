@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from stillflow.graph.export import export
@@ -47,7 +47,7 @@ def _assign(found: dict[str, Any], name: str, index: str | None, value: Any, tex
 
 @export("contrib.training.parse_values")
 def parse_values(
-    values: str, type_map: dict[str, Callable[[str], Any]], ignore_unknown: bool = False
+    values: str, type_map: Mapping[str, Callable[[str], Any]], ignore_unknown: bool = False
 ) -> dict[str, Any]:
     """Read hyperparameters: `name=value`, `name=[value,value]`, `name[index]=value`.
 

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import numbers
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
@@ -22,6 +22,9 @@ from stillflow.nn.rnn_cell.wrappers import (
     function_from_config,
     function_to_config,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _FUNCTION_KEYS = ("dropout_fn", "dropout_fn_type", "dropout_fn_module")
 
@@ -152,7 +155,7 @@ class Dropping(Wrapping):
         return self._config(**config)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> DropoutWrapper:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         if "dropout_fn" in config:
             config = dict(config)
             function = function_from_config(config, custom_objects, *_FUNCTION_KEYS)

@@ -104,7 +104,7 @@ class MultiRNNCell(RNNCell):
                     own = state[i]
                 else:
                     raise ValueError(
-                        f"Expected state to be a tuple of length {len(self.state_size)}, but "
+                        f"Expected state to be a tuple of length {len(self._cells)}, but "
                         f"received: {state}"
                     )
                 output, new_state = cell(output, own)

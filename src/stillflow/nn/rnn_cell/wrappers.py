@@ -8,7 +8,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
@@ -19,8 +19,22 @@ from stillflow.keras.utils.objects import deserialize_keras_object
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell
 from stillflow.train.tracking.base import Trackable
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-class Wrapping:
+    class _Base:
+        """Methods of the base class of a wrapper."""
+
+        def get_config(self) -> dict[str, Any]: ...
+
+        @classmethod
+        def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self: ...
+
+else:
+    _Base = object
+
+
+class Wrapping(_Base):
     """Wrappers' access to the cell inside, for any base class."""
 
     cell: Any
@@ -52,8 +66,7 @@ class Wrapping:
 
     def _config(self, **own: Any) -> dict[str, Any]:
         inside = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
-        base: dict[str, Any] = super().get_config()
-        return {**base, "cell": inside, **own}
+        return {**super().get_config(), "cell": inside, **own}
 
 
 class CellWrapper(Wrapping, RNNCell):
@@ -71,7 +84,7 @@ class CellWrapper(Wrapping, RNNCell):
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> CellWrapper:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         """Return the wrapper with these arguments; `cell` must be a cell.
 
         Raises:
@@ -115,7 +128,7 @@ class Residual(Wrapping):
         return self._config(**dict(zip(keys, function_to_config(self._residual_fn), strict=True)))
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Residual:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         if "residual_fn" in config:
             config = dict(config)
             config["residual_fn"] = function_from_config(

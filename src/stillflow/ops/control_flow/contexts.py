@@ -110,7 +110,7 @@ class ControlFlowContext:
         """Return the innermost loop around this context, or None."""
         return None if self._outer_context is None else self._outer_context.GetWhileContext()
 
-    def GetControlPivot(self) -> Tensor | None:
+    def GetControlPivot(self) -> Tensor | Operation | None:
         return None
 
     def IsWhileContext(self) -> bool:

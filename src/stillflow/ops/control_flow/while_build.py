@@ -11,7 +11,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.flows import flow_of, is_tensor_array, packed
 from stillflow.ops.control_flow.frames import (
     enter,
@@ -114,7 +114,7 @@ def _enter_all(context: WhileContext, tensors: list[Tensor], shape_invariants: A
     if pivot is not None:
         for tensor in enters:
             if is_loop_constant_enter(tensor.op._inputs[0].op):
-                tensor.op._add_control_input(pivot.op)
+                tensor.op._add_control_input(pivot if isinstance(pivot, Operation) else pivot.op)
     set_shape_invariants(real, enters, shape_invariants)
     context._take_in(enters)
     context._values = {tensor.name for tensor in enters}
@@ -122,7 +122,7 @@ def _enter_all(context: WhileContext, tensors: list[Tensor], shape_invariants: A
     return enters
 
 
-def _control_pivot_around(context: WhileContext) -> Tensor | None:
+def _control_pivot_around(context: WhileContext) -> Tensor | Operation | None:
     outer, pivot = context.outer_context, None
     while outer is not None and pivot is None:
         pivot = outer.GetControlPivot()

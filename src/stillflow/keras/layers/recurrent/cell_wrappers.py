@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.keras.layers.recurrent.cells import AbstractRNNCell
 from stillflow.nn.rnn_cell.dropout import Dropping
 from stillflow.nn.rnn_cell.wrappers import OnDevice, Residual, Wrapping
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class CellWrapper(Wrapping, AbstractRNNCell):
@@ -28,7 +31,7 @@ class CellWrapper(Wrapping, AbstractRNNCell):
         self.built = True
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> CellWrapper:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         """Return the wrapper with these arguments, around the cell that `cell` describes."""
         from stillflow.keras.layers.serialization import deserialize
 
