@@ -81,8 +81,8 @@ def _check(builder: Builder, tensors: Any) -> None:
 
 def _message(
     builder: Builder, region: Region, outputs: list[str]
-) -> tuple[Any, dict[str, np.ndarray]]:
-    """Return the model as a message, and the constants outside of it."""
+) -> tuple[bytes, dict[str, np.ndarray]]:
+    """Return the model as bytes, and the constants outside of it."""
     onnx = importlib.import_module("onnx")
     helper = onnx.helper
     nodes = [
@@ -112,7 +112,8 @@ def _message(
         inside.append(made)
     graph = helper.make_graph(nodes, "region", given, results, inside)
     opset = [helper.make_opsetid("", _OPSET)]
-    return helper.make_model(graph, opset_imports=opset, ir_version=_IR), beside
+    model = helper.make_model(graph, opset_imports=opset, ir_version=_IR)
+    return model.SerializeToString(), beside
 
 
 def _info(onnx: Any, builder: Builder, name: str, tensor: Tensor) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -63,14 +64,27 @@ class OnnxModel(NamedTuple):
     Inputs are `input_0`, `input_1`, ..., outputs `output_0`, ... and then the guards.
 
     Attributes:
-      message: the model.
-      weights: large constants by name, outside of the message.
+      content: the model as bytes.
+      weights: large constants by name, outside of these.
       guards: integers that are to be checked.
     """
 
-    message: Any
+    content: bytes
     weights: dict[str, np.ndarray]
     guards: list[Guarded]
+
+    def whole(self) -> bytes:
+        """Return the model with the weights in it, for those that read no others."""
+        if not self.weights:
+            return self.content
+        message = importlib.import_module("onnx").ModelProto.FromString(self.content)
+        for each in message.graph.initializer:
+            if each.name in self.weights:
+                each.ClearField("external_data")
+                each.ClearField("data_location")
+                each.raw_data = self.weights[each.name].tobytes()
+        content: bytes = message.SerializeToString()
+        return content
 
 
 class OnnxConverter(Protocol):
