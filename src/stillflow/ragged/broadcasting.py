@@ -36,10 +36,10 @@ def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = T
 
 
 def _to_ragged(x: Any, target: RaggedTensorDynamicShape, with_inner: bool) -> RaggedTensor:
-    _check(x, target)
-    source = RaggedTensorDynamicShape.from_tensor(x).broadcast_to_rank(target.rank)
-    x = _partitioned_like(_with_rank(x, target), target)
-    x = _tiled(x, source, target)
+    rank = _checked_rank(x, target)
+    source = RaggedTensorDynamicShape.from_tensor(x).broadcast_to_rank(rank)
+    x = _partitioned_like(_with_rank(x, target, rank), target, rank)
+    x = _tiled(x, source, target, rank)
     if with_inner:
         inner = concat([[-1], target.inner_dim_sizes], axis=0)
         x = x.with_flat_values(reshape(x.flat_values, inner))
@@ -49,7 +49,8 @@ def _to_ragged(x: Any, target: RaggedTensorDynamicShape, with_inner: bool) -> Ra
     return x
 
 
-def _check(x: Any, target: RaggedTensorDynamicShape) -> None:
+def _checked_rank(x: Any, target: RaggedTensorDynamicShape) -> int:
+    """Return the rank of a shape that a tensor may be broadcast to; ValueError if not."""
     depth, kind = (x.ragged_rank, x.row_splits.dtype) if is_ragged(x) else (0, None)
     if kind not in (None, target.dim_size_dtype):
         raise ValueError(
@@ -67,14 +68,15 @@ def _check(x: Any, target: RaggedTensorDynamicShape) -> None:
     for of, differs in mismatches.items():
         if differs:
             raise ValueError(f"Incompatible with shape: {of} mismatch")
+    return wanted
 
 
-def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Tensor | RaggedTensor:
+def _with_rank(x: Any, target: RaggedTensorDynamicShape, rank: int) -> Tensor | RaggedTensor:
     """Return the tensor with outer dimensions of size 1 up to the rank of a shape."""
-    missing = target.rank - x.shape.ndims
-    if missing and x.shape.ndims < target.num_inner_dimensions + 1:
+    missing = rank - x.shape.ndims
+    if missing and x.shape.ndims <= rank - target.num_partitioned_dimensions:
         x = reshape(x, concat([[-1], target.inner_dim_sizes], axis=0))
-        missing = target.rank - x.shape.ndims
+        missing = rank - x.shape.ndims
     for _ in range(missing):
         if is_ragged(x):
             rows = x.nrows()
@@ -84,13 +86,13 @@ def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Tensor | RaggedTenso
     return x
 
 
-def _partitioned_like(x: Any, target: RaggedTensorDynamicShape) -> RaggedTensor:
+def _partitioned_like(x: Any, target: RaggedTensorDynamicShape, rank: int) -> RaggedTensor:
     """Return the tensor with as many partitioned dimensions as a shape has."""
     kind = target.dim_size_dtype
     if not is_ragged(x):
         depth = target.num_partitioned_dimensions - 1
         return RaggedTensor.from_tensor(x, ragged_rank=depth, row_splits_dtype=kind)
-    missing = x.flat_values.shape.ndims - 1 - target.num_inner_dimensions
+    missing = len(x.flat_values.shape) - 1 - (rank - target.num_partitioned_dimensions)
     if missing <= 0:
         return x
     values = RaggedTensor.from_tensor(x.flat_values, ragged_rank=missing, row_splits_dtype=kind)
@@ -98,10 +100,10 @@ def _partitioned_like(x: Any, target: RaggedTensorDynamicShape) -> RaggedTensor:
 
 
 def _tiled(
-    x: Any, source: RaggedTensorDynamicShape, target: RaggedTensorDynamicShape
+    x: Any, source: RaggedTensorDynamicShape, target: RaggedTensorDynamicShape, rank: int
 ) -> RaggedTensor:
     """Repeats the tensor along dimensions that are uniform in both shapes."""
-    multiples: list[Any] = [1] * target.rank
+    multiples: list[Any] = [1] * rank
     for axis in range(target.num_partitioned_dimensions):
         if source.is_ragged(axis) or target.is_ragged(axis):
             continue

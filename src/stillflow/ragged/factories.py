@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops import constants
 from stillflow.ragged.conversion import is_ragged
@@ -84,7 +84,7 @@ def constant_value(
 @export("ragged.placeholder")
 def placeholder(
     dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor | RaggedTensor:
     """Return a ragged tensor to be fed.
 
     Args:
@@ -97,12 +97,11 @@ def placeholder(
         return constants.placeholder(dtype, value_shape, name)
     with name_scope(name, "RaggedPlaceholder", []):
         shape = TensorShape([None]).concatenate(value_shape)
-        values = constants.placeholder(dtype, shape, "flat_values")
-        splits = [
-            constants.placeholder(dtypes.int64, [None], f"row_splits_{level}")
-            for level in range(ragged_rank - 1, -1, -1)
-        ]
-        return reduce(partial(RaggedTensor, internal=True), splits, values)
+        result: Tensor | RaggedTensor = constants.placeholder(dtype, shape, "flat_values")
+        for level in range(ragged_rank - 1, -1, -1):
+            splits = constants.placeholder(dtypes.int64, [None], f"row_splits_{level}")
+            result = RaggedTensor(result, splits, internal=True)
+        return result
 
 
 # ---- Nested lists

@@ -74,22 +74,22 @@ def _joined(given: Sequence[Any], axis: int, stacks: bool) -> Tensor | RaggedTen
     result_rank = None if rank is None else rank + stacks
     axis = positive_axis(axis, result_rank)
     all_dense = not any(map(is_ragged, inputs))
-    if all_dense and rank is not None and axis in (result_rank - 1, rank - 1):
+    if all_dense and rank is not None and axis in (rank + stacks - 1, rank - 1):
         return dense_stack(inputs, axis) if stacks else dense.concat(inputs, axis)
-    inputs = [
+    in_rows = [
         item if is_ragged(item)
         else RaggedTensor.from_tensor(item, ragged_rank=1, row_splits_dtype=kind)
         for item in inputs
     ]  # fmt: skip
-    depth = max(item.ragged_rank for item in inputs)
-    inputs = [_with_ragged_rank(item, depth, kind) for item in inputs]
+    depth = max(item.ragged_rank for item in in_rows)
+    in_rows = [_with_ragged_rank(item, depth, kind) for item in in_rows]
     if axis == 0:
-        return _one_after_the_other(inputs, stacks)
+        return _one_after_the_other(in_rows, stacks)
     if axis == 1:
-        return _row_by_row(inputs, stacks)
-    splits = [[item.row_splits] for item in inputs]
+        return _row_by_row(in_rows, stacks)
+    splits = [[item.row_splits] for item in in_rows]
     with control_dependencies(assert_splits_match(splits)):
-        values = _joined([item.values for item in inputs], axis - 1, stacks)
+        values = _joined([item.values for item in in_rows], axis - 1, stacks)
         return RaggedTensor.from_row_splits(values, splits[0][0], validate=False)
 
 

@@ -47,6 +47,7 @@ def _flat(value: Any, found: list[Any]) -> Any:
     """`value` with the innermost values of ragged tensors; their splits are added to `found`."""
     if is_ragged(value):
         ragged = convert_to_tensor_or_ragged_tensor(value)
+        assert isinstance(ragged, RaggedTensor)
         found.append(ragged.nested_row_splits)
         return ragged.flat_values
     if isinstance(value, (list, tuple)):

@@ -54,8 +54,8 @@ def stack_dynamic_partitions(
             return _row_after_row(data, numbers, count)
         if rank == 1:
             return _sorted_rows(data, numbers, count)
-        only = [stack([each]) for each in (data, numbers)]
-        return RaggedTensor.from_value_rowids(*only, nrows=count, validate=False)
+        values, rowids = (stack([each]) for each in (data, numbers))
+        return RaggedTensor.from_value_rowids(values, rowids, nrows=count, validate=False)
 
 
 def _sorted_rows(data: Any, partitions: Any, count: Any) -> RaggedTensor:

@@ -66,6 +66,7 @@ def one_hot(
     """Return one-hot vectors in a dimension after the ragged ones; see `tf.one_hot`."""
     with name_scope(name, "RaggedOneHot", [indices]):
         places = convert_to_tensor_or_ragged_tensor(indices, name="indices")
+        assert isinstance(places, RaggedTensor)
         inner = None if axis is None else positive_axis(axis, places.shape.ndims)
         if inner is not None and inner < places.ragged_rank:
             raise ValueError("axis may not be less than indices.ragged_rank.")

@@ -120,7 +120,7 @@ def _divided_segments(scope: str, divisor: Callable[[Tensor], Tensor]) -> Reduce
                 return total.with_flat_values(total.flat_values / divisor(count.flat_values))
             return total / divisor(count)
 
-    function.__doc__ = segment_sum.__doc__.replace("The sums", "The scaled sums")
+    function.__doc__ = (segment_sum.__doc__ or "").replace("The sums", "The scaled sums")
     return function
 
 

@@ -56,9 +56,11 @@ class RaggedTensorSpec(BatchableTypeSpec):
         self._shape = as_shape(shape)
         self._dtype, self._row_splits_dtype = map(dtypes.as_dtype, (dtype, row_splits_dtype))
         rank = self._shape.ndims
-        if ragged_rank is rank is None:
-            raise ValueError("Must specify ragged_rank or a shape with a known rank.")
-        self._ragged_rank = rank - 1 if ragged_rank is None else ragged_rank
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+            ragged_rank = rank - 1
+        self._ragged_rank = ragged_rank
         if not isinstance(self._ragged_rank, int):
             raise TypeError("ragged_rank must be an int")
         if rank is not None and rank <= self._ragged_rank:

@@ -8,11 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
-from stillflow.graph.sparse_tensor import (
-    SparseTensor,
-    convert_to_tensor_or_sparse_tensor,
-    is_sparse,
-)
+from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue, is_sparse
 from stillflow.ops.arrays.select import where
 from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.cast import cast
@@ -53,7 +49,8 @@ class StoredForm:
         if not is_sparse(st_input):
             raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")
         with name_scope(name, "RaggedFromSparse", [st_input]):
-            sparse = convert_to_tensor_or_sparse_tensor(st_input, name="st_input")
+            stored = isinstance(st_input, SparseTensorValue)
+            sparse = SparseTensor.from_value(st_input) if stored else st_input
             size, places = sparse.dense_shape.shape, sparse.indices.shape
             ranks = (
                 None if size.ndims is None else size.dims[0].value,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -162,6 +162,10 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         with name_scope(name, "RaggedRowLimits", [self]):
             return self._row_splits[1:]
 
+    @overload
+    def row_lengths(self, axis: Literal[1] = ..., name: str | None = ...) -> Tensor: ...
+    @overload
+    def row_lengths(self, axis: int, name: str | None = ...) -> Tensor | RaggedTensor: ...
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Tensor | RaggedTensor:
         """Return the lengths of the rows along an axis.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from stillflow import nest
@@ -23,7 +23,7 @@ _partial_feed_expansions: list[tuple[type, Callable[[Any], list[Any]]]] = []
 def register_expansion(
     kind: type,
     fetch: Callable[[Any], tuple[list[Any], Callable[[list[Any]], Any]]],
-    feed: Callable[[Any, Any], list[tuple[Any, Any]]] | None = None,
+    feed: Callable[[Any, Any], Iterable[tuple[Any, Any]]] | None = None,
 ) -> None:
     """Register how objects of a type are fetched and fed.
 
@@ -38,7 +38,7 @@ def register_expansion(
 def register_session_run_conversion_functions(
     tensor_type: type,
     fetch_function: Callable[[Any], tuple[list[Any], Callable[[list[Any]], Any]]],
-    feed_function: Callable[[Any, Any], list[tuple[Any, Any]]] | None = None,
+    feed_function: Callable[[Any, Any], Iterable[tuple[Any, Any]]] | None = None,
     feed_function_for_partial_run: Callable[[Any], list[Any]] | None = None,
 ) -> None:
     """Register how objects of a type are fetched and fed, as TF's session module has it.
