@@ -40,7 +40,7 @@ def _detection(node: Node) -> list[Tensor]:
     except KeyError as error:
         raise ValueError(f"{node.kind} has no option {error}") from None
     values = [
-        node[i] if node.quantization(i) is None else dequantize_as(node[i], node.quantization(i))
+        node[i] if (found := node.quantization(i)) is None else dequantize_as(node[i], found)
         for i in range(3)
     ]
     found = tf.py_func(find, values, [tf.float32] * 4, stateful=False)

@@ -250,7 +250,8 @@ def _convolution(e: Emission) -> None:
         _by_channel(e, filters, sizes)
         return
     kernel = e.keep(e.inputs[1], np.ascontiguousarray(filters.transpose(3, 0, 1, 2)))
-    e.add("CONV_2D", [e.inputs[0], kernel, no_bias(e, filters.shape[3])], "Conv2D", **sizes)
+    bias = no_bias(e, filters.shape[3])
+    e.add("CONV_2D", [e.inputs[0], kernel, bias], "Conv2D", outputs=None, **sizes)
 
 
 def _convolution_by_input(e: Emission, sizes: dict[str, int]) -> None:
@@ -260,7 +261,7 @@ def _convolution_by_input(e: Emission, sizes: dict[str, int]) -> None:
     e.draft.declare(name, [channels, height, width, depth], np.float32)
     order = e.keep(f"{name}_0", np.array([3, 0, 1, 2], np.int32))
     e.add("TRANSPOSE", [e.inputs[1], order], "Transpose", outputs=[name])
-    e.add("CONV_2D", [e.inputs[0], name, no_bias(e, channels)], "Conv2D", **sizes)
+    e.add("CONV_2D", [e.inputs[0], name, no_bias(e, channels)], "Conv2D", outputs=None, **sizes)
 
 
 @emits("DepthwiseConv2dNative")
@@ -279,6 +280,7 @@ def _by_channel(e: Emission, filters: Array, sizes: dict[str, int]) -> None:
         [e.inputs[0], kernel, no_bias(e, depth * multiplier)],
         "DepthwiseConv2D",
         version=2 if is_dilated else 1,
+        outputs=None,
         depth_multiplier=multiplier,
         **sizes,
     )
@@ -412,7 +414,7 @@ def _strided_slice(e: Emission) -> None:
         for name, place in zip(("stack", "stack_1", "stack_2"), places)
     ]
     if not e.op.get_attr("new_axis_mask"):
-        e.add("STRIDED_SLICE", [e.inputs[0], *names], "StridedSlice", **masks)
+        e.add("STRIDED_SLICE", [e.inputs[0], *names], "StridedSlice", outputs=None, **masks)
         return
     sizes = [
         len(range(size)[begin:end:step])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def _reshaped(e: Emission, name: str, shape: Sequence[int], result: str) -> str:
 
 
 def _added(
-    e: Emission, kind: str, inputs: list[str], result: str, shape: Sequence[int], **options: object
+    e: Emission, kind: str, inputs: list[str], result: str, shape: Sequence[int], **options: Any
 ) -> str:
     """Add a step before the last ones of an operation; return its result."""
     result = e.draft.free_name(result)

@@ -118,10 +118,11 @@ class _Writer:
         place = len(self.data)
         for name in names:
             kind, value = _kind(self.values[name]), self.values[name]
-            if places[name] is None:
+            start = places[name]
+            if start is None:
                 self._numbers(kind, value)
             else:
-                self._numbers(_UINT, len(self.data) - places[name])
+                self._numbers(_UINT, len(self.data) - start)
         self.data += bytes(_kind(self.values[name]) << 2 | self.bits for name in names)
         self._align()
         self._numbers(_UINT, len(self.data) - place)

@@ -171,7 +171,7 @@ def as_wide(node: Node, product: Any) -> Tensor:
     """Restore the leading dimensions of the input, if the operator keeps them."""
     if not node.options.keep_num_dims:
         return product
-    leading = [int(size) for size in node[0].shape[:-1]]
+    leading = [int(size) for size in node.given(0).shape[:-1]]
     return tf.reshape(product, [*leading, int(product.shape[1])])
 
 
@@ -200,7 +200,7 @@ def pooled(node: Node, x: Any) -> Tensor:
 
 @translates(FLOAT, "SOFTMAX")
 def _softmax(node: Node) -> Tensor:
-    return tf.nn.softmax(node[0] * np.float32(node.options.beta))
+    return tf.nn.softmax(node.given(0) * np.float32(node.options.beta))
 
 
 @translates(FLOAT, "LEAKY_RELU")
@@ -233,7 +233,8 @@ def bilinear(node: Node, images: Any) -> Tensor:
 
 @translates(FLOAT, "PAD", "PADV2")
 def _pad(node: Node) -> Tensor:
-    return tf.pad(node[0], node[1], constant_values=0 if node[2] is None else node[2].reshape(()))
+    fill = 0 if node[2] is None else node.constant(2).reshape(())
+    return tf.pad(node[0], node[1], constant_values=fill)
 
 
 @translates(FLOAT, "MIRROR_PAD")

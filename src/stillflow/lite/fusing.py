@@ -95,7 +95,7 @@ def _affine(view: View, step: Step) -> bool:
     vector = np.broadcast_to(operand.reshape(-1), (channels,))
     if step.kind in ("ADD", "SUB"):
         _set(view, before, 2, bias + vector if step.kind == "ADD" else bias - vector)
-    else:
+    elif weights is not None:
         factor = vector if step.kind == "MUL" else 1 / vector
         shape = [1] * weights.ndim
         shape[_AFFINE[before.kind]] = channels
@@ -147,7 +147,9 @@ def _dilated(view: View, step: Step) -> bool:
     rates, pads = view.value(split.inputs[1]), view.value(split.inputs[2])
     again, crops = view.value(step.inputs[1]), view.value(step.inputs[2])
     weights = view.value(convolution.inputs[1])
-    if weights is None or rates.shape != (2,) or not np.array_equal(rates, again):
+    if rates is None or pads is None or again is None or crops is None or weights is None:
+        return False
+    if rates.shape != (2,) or not np.array_equal(rates, again):
         return False
     reach = (np.array(weights.shape[1:3]) - 1) * rates
     given = np.array(view.draft.shape(split.inputs[0])[1:3])
@@ -165,29 +167,40 @@ def _dilated(view: View, step: Step) -> bool:
     return view.take_over(convolution, step)
 
 
+def _chain(view: View, name: str, *kinds: str) -> list[Step]:
+    """Return the steps of these kinds that end in a tensor, the last one first, or none."""
+    steps = []
+    for kind in kinds:
+        step = view.before(name, kind)
+        if step is None:
+            return []
+        steps.append(step)
+        name = step.inputs[0]
+    return steps
+
+
 def _unit_length(view: View, step: Step) -> bool:
     """Return a value times the root of one over the sum of its squares is a normalization."""
     if step.kind != "MUL":
         return False
     for x, factor in (step.inputs, step.inputs[::-1]):
-        root = view.before(factor, "RSQRT")
-        bounded = root and view.before(root.inputs[0], "MAXIMUM")
-        total = bounded and view.before(bounded.inputs[0], "SUM")
-        squares = total and view.before(total.inputs[0], "SQUARE")
-        if not squares or squares.inputs[0] != x:
+        steps = _chain(view, factor, "RSQRT", "MAXIMUM", "SUM", "SQUARE")
+        if not steps or steps[-1].inputs[0] != x:
             continue
+        _, bounded, total, _ = steps
         least, axes = view.value(bounded.inputs[1]), view.value(total.inputs[1])
         last = len(view.draft.shape(x)) - 1
         if (
             least is None
             or least.size != 1
             or least > _LEAST_NORM
+            or axes is None
             or [axis % (last + 1) for axis in axes.ravel()] != [last]
             or not total.options["keep_dims"]
         ):
             continue
         step.kind, step.inputs, step.options_kind = "L2_NORMALIZATION", [x], "L2Norm"
-        view.replace(step, root, bounded, total, squares)
+        view.replace(step, *steps)
         return True
     return False
 

@@ -37,12 +37,12 @@ def _weights(node: Node) -> Tensor:
 def _fully_connected(node: Node) -> Tensor:
     weights = _weights(node)
     rows, unit = _quantized(tf.reshape(node[0], [-1, int(weights.shape[1])]), [1])
-    product = multiply(rows, weights) * (unit * node.quantization(1).scale)
+    product = multiply(rows, weights) * (unit * node.quantized(1).scale)
     return activated(node, as_wide(node, biased(node, product)))
 
 
 @translates(HYBRID, "CONV_2D")
 def _convolution(node: Node) -> Tensor:
     x, unit = _quantized(node[0], [1, 2, 3])
-    product = convolve(node, x, _weights(node)) * (unit * node.quantization(1).scale)
+    product = convolve(node, x, _weights(node)) * (unit * node.quantized(1).scale)
     return activated(node, biased(node, product))

@@ -10,6 +10,7 @@ import numpy as np
 import stillflow as tf
 from stillflow import errors
 from stillflow.files.filesystem import open_file
+from stillflow.graph.dims import is_known
 from stillflow.graph.export import export
 from stillflow.lite.model_tensors import Array
 from stillflow.lite.schema import read_model
@@ -57,12 +58,13 @@ class Interpreter:
     ) -> None:
         if model_path and model_content:
             raise ValueError("Can't both provide `model_path` and `model_content`")
-        if not model_path and not model_content:
-            raise ValueError("`model_path` or `model_content` must be specified.")
+        if not model_content:
+            if not model_path:
+                raise ValueError("`model_path` or `model_content` must be specified.")
+            model_content = _read(model_path)
         if experimental_delegates:
             raise NotImplementedError("Delegates of TensorFlow Lite are not supported by Stillflow")
-        content = model_content if model_content else _read(model_path)
-        self._subgraph = Subgraph(read_model(bytes(content)))
+        self._subgraph = Subgraph(read_model(bytes(model_content)))
         if self._subgraph.lacking:
             lacking = ", ".join(sorted(self._subgraph.lacking))
             raise ValueError(f"These operators are not supported by Stillflow: {lacking}")
@@ -238,17 +240,18 @@ class Interpreter:
         self._tensor(index)
         if index in self._buffers:
             return self._buffers[index]
-        value = (self._values or {}).get(index)
+        values = self._values or {}
+        value = values.get(index)
         if isinstance(value, np.ndarray):
             return value
         if value is None:
             raise ValueError("Tensor data is null.")
         if index in self._fetched:  # an output before the first run
-            shape = value.shape
-            sizes = shape.as_list() if shape.is_fully_defined() else self._shape(index)
+            dims = value._dims
+            sizes = dims if is_known(dims) else self._shape(index)
             self._buffers[index] = self._zeros(index, sizes)
             return self._buffers[index]
-        feeds = {self._values[i]: self._buffers[i] for i in self._subgraph.inputs}
+        feeds = {values[i]: self._buffers[i] for i in self._subgraph.inputs}
         return np.asarray(self._session.run(value, feeds))
 
     def reset_all_variables(self) -> None:

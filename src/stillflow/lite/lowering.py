@@ -11,6 +11,7 @@ import stillflow as tf
 from stillflow import errors
 from stillflow.graph.card import find
 from stillflow.graph.constant_value import constant_value
+from stillflow.graph.dims import is_known
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph_util import extract_sub_graph
@@ -56,7 +57,8 @@ def lower(
 
     Operations missing in TensorFlow Lite become custom operators if allowed; else ConverterError.
     """
-    cut, custom = _cut(graph_def, inputs, outputs), []
+    cut = _cut(graph_def, inputs, outputs)
+    custom: list[Any] = []
     if allows_custom:
         cut, custom = custom_operators.split(cut)
     made = {node.name for node in custom}
@@ -68,6 +70,11 @@ def lower(
         custom_operators.add(draft, node, [names[source] for source in node.input])
     draft.outputs = [names.get(name, tensor_name(name)) for name in outputs]
     return draft
+
+
+def _known_shape(tensor: Tensor) -> tuple[int, ...] | None:
+    dims = tensor._dims
+    return dims if is_known(dims) else None
 
 
 def tensor_name(name: str) -> str:
@@ -153,7 +160,7 @@ class _Lowering:
 
     def _input(self, tensor: Tensor) -> None:
         self.names[tensor] = self.draft.declare(
-            tensor_name(tensor.name), tensor.shape.as_list(), _numpy_type(tensor)
+            tensor_name(tensor.name), _known_shape(tensor), _numpy_type(tensor)
         )
 
     def _unread_input(self, name: str, dtype: Any, shape: Sequence[int]) -> str:
@@ -229,15 +236,14 @@ class _Lowering:
 
     def _declare(self, tensor: Tensor, has_any_shape: bool) -> None:
         """Declare a result of an operation; ConverterError for an unknown shape, if not allowed."""
-        name, is_known = tensor_name(tensor.name), tensor.shape.is_fully_defined()
-        if not is_known and not has_any_shape:
+        name, shape = tensor_name(tensor.name), _known_shape(tensor)
+        if shape is None and not has_any_shape:
             if not tensor.consumers():
                 return
             raise ConverterError(
                 f"The shape of {tensor.name}, made by {tensor.op.type}, is not known: "
                 f"{tensor.shape}"
             )
-        shape = tensor.shape.as_list() if is_known else None
         self.names[tensor] = self.draft.declare(name, shape, _numpy_type(tensor))
 
     def _output(self, tensor: Tensor) -> str:

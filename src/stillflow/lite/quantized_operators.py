@@ -32,11 +32,7 @@ from stillflow.lite.translation import QUANTIZED, Node, translates
 _HEADROOM = 20  # bits by which the terms of a sum are widened before they are scaled
 
 
-def _quantization(node: Node, index: int) -> Quantization:
-    found = node.quantization(index)
-    if found is None:
-        raise ValueError(f"Input {index} of the quantized operator {node.kind} is not quantized")
-    return found
+_quantization = Node.quantized
 
 
 def _result(node: Node) -> Quantization:
@@ -202,12 +198,11 @@ def _concatenation(node: Node) -> Tensor:
 def _mean(node: Node) -> Tensor:
     source, result, dtype = _quantization(node, 0), _result(node), node.results[0].dtype
     axes = [int(axis) for axis in node.constant(1).ravel()]
-    mean = tf.cast(
-        tf.reduce_mean(tf.cast(node[0], tf.float64), axes, node.options.keep_dims), tf.float32
-    )
+    x = tf.cast(node[0], tf.float64)
+    mean = tf.cast(tf.reduce_mean(x, axes, node.options.keep_dims), tf.float32)
     if source.scale == result.scale and source.zero_point == result.zero_point:
         # Only the kernels for bytes with a sign, and for pictures, round; the general one divides.
-        of_pictures = node.options.keep_dims and sorted(axes) == [1, 2] and node[0].shape.ndims == 4
+        of_pictures = node.options.keep_dims and sorted(axes) == [1, 2] and x.shape.ndims == 4
         values = fixed.rounded(mean) if dtype == np.int8 or of_pictures else tf.floor(mean)
     else:
         scale = source.scale / result.scale
@@ -264,7 +259,7 @@ def _quantize(node: Node) -> Tensor:
 
 @translates(QUANTIZED, "PAD", "PADV2")
 def _pad(node: Node) -> Tensor:
-    fill = _result(node).zero_point if node[2] is None else node[2].reshape(())
+    fill = _result(node).zero_point if node[2] is None else node.constant(2).reshape(())
     x = tf.pad(tf.cast(node[0], tf.int32), node[1], constant_values=int(fill))
     return tf.cast(x, node.results[0].dtype)
 

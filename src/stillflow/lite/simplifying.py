@@ -72,8 +72,10 @@ def _clipped(view: View, step: Step) -> bool:
         return False
     inner_kind = "MINIMUM" if step.kind == "MAXIMUM" else "MAXIMUM"
     outer = _with_number(view, step, -1 if step.kind == "MAXIMUM" else 1)
-    inner = outer and view.before(outer, inner_kind)
-    source = inner and _with_number(view, inner, 1 if step.kind == "MAXIMUM" else -1)
+    inner = view.before(outer, inner_kind) if outer else None
+    if inner is None:
+        return False
+    source = _with_number(view, inner, 1 if step.kind == "MAXIMUM" else -1)
     if not source:
         return False
     step.kind, step.inputs = "RELU_N1_TO_1", [source]

@@ -57,10 +57,26 @@ class Node:
             )
         return value
 
+    def given(self, index: int) -> Tensor | Array:
+        """Return an input that has to be there; ValueError if it is left out."""
+        value = self[index]
+        if value is None:
+            raise ValueError(f"Input {index} of operator {self.kind} is missing")
+        return value
+
     def quantization(self, index: int) -> Quantization | None:
         """Return the quantization of an input."""
         source = self.sources[index] if index < len(self.sources) else None
         return source.quantization if source is not None else None
+
+    def quantized(self, index: int) -> Quantization:
+        """Return the quantization of an input that has to have one; ValueError if not."""
+        found = self.quantization(index)
+        if found is None:
+            raise ValueError(
+                f"Input {index} of the quantized operator {self.kind} is not quantized"
+            )
+        return found
 
     @property
     def is_quantized(self) -> bool:
