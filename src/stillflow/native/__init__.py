@@ -79,6 +79,8 @@ _LONG: _Types = {
         (*2 * (_INT,), *2 * (_POINTER,), *2 * (_DOUBLE,), *3 * (_POINTER,), *2 * (_INT,)),
     ),
     "lstm_backward": (None, (*2 * (_INT,), *4 * (_POINTER,), _INT, *6 * (_POINTER,), _INT)),
+    "gru_layer": (None, (_POINTER,)),
+    "gru_layer_gradient": (None, (_POINTER,)),
     "lstm_layer": (None, (_POINTER,)),
     "lstm_layer_gradient": (None, (_POINTER,)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),

@@ -35,18 +35,39 @@ def stacked():
     return tf.nn.rnn_cell.MultiRNNCell(cells)
 
 
+class HalfCell(tf.nn.rnn_cell.GRUCell):
+    """A unit with 2 - u instead of 1 - u."""
+
+    def call(self, inputs, state):
+        both = tf.concat([inputs, state], 1)
+        gates = tf.sigmoid(tf.nn.bias_add(tf.matmul(both, self._gate_kernel), self._gate_bias))
+        r, u = tf.split(gates, 2, 1)
+        both = tf.matmul(tf.concat([inputs, r * state], 1), self._candidate_kernel)
+        new = u * state + (2 - u) * tf.tanh(tf.nn.bias_add(both, self._candidate_bias))
+        return new, new
+
+
 CELLS_TAKEN = {
     "lstm": lstm,
     "basic": lambda: tf.nn.rnn_cell.BasicLSTMCell(CELLS, forget_bias=0.25),
     "stacked": stacked,
+    "gru": lambda: tf.nn.rnn_cell.GRUCell(CELLS),
+    "gru, stacked": lambda: tf.nn.rnn_cell.MultiRNNCell(
+        [tf.nn.rnn_cell.GRUCell(CELLS), tf.nn.rnn_cell.GRUCell(CELLS + 2)]
+    ),
+    "tanh": lambda: tf.nn.rnn_cell.BasicRNNCell(CELLS),
+    "tanh, gru and lstm": lambda: tf.nn.rnn_cell.MultiRNNCell(
+        [tf.nn.rnn_cell.BasicRNNCell(CELLS), tf.nn.rnn_cell.GRUCell(CELLS), lstm()]
+    ),
 }
+NATIVE = [kind for kind in CELLS_TAKEN if "gru" in kind or "tanh" in kind]
 OTHERS = {
     "peepholes": lambda: lstm(use_peepholes=True),
     "projection": lambda: lstm(num_proj=2),
     "clipping": lambda: lstm(cell_clip=0.5),
     "relu": lambda: lstm(activation=tf.nn.relu),
-    "gru": lambda: tf.nn.rnn_cell.GRUCell(CELLS),
-    "basic rnn": lambda: tf.nn.rnn_cell.BasicRNNCell(CELLS),
+    "gru, relu": lambda: tf.nn.rnn_cell.GRUCell(CELLS, tf.nn.relu),
+    "gru of a factor": lambda: HalfCell(CELLS),
     "dropout": lambda: tf.nn.rnn_cell.DropoutWrapper(lstm(), state_keep_prob=0.5, seed=1),
 }
 
@@ -98,13 +119,16 @@ def test_outputs_states_and_gradients_are_those_of_the_iterations(
     monkeypatch, taken, either_way, kind, lengths
 ):
     check(monkeypatch, *network(CELLS_TAKEN[kind](), lengths=lengths))
-    assert len(taken) == 3  # forward; forward and backward
+    # Forward; forward and backward. The kernel of LSTMs alone has a plain way.
+    runs = 3 if either_way == "native" or kind not in NATIVE else 0
+    assert len(taken) == runs
 
 
 @pytest.mark.parametrize("of", ["outputs", "state"])
 @pytest.mark.parametrize("lengths", [None, LENGTHS])
-def test_a_loss_may_take_outputs_or_states_alone(monkeypatch, taken, lengths, of):
-    check(monkeypatch, *network(lstm(), lengths=lengths, of=(of,)))
+@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+def test_a_loss_may_take_outputs_or_states_alone(monkeypatch, taken, kind, lengths, of):
+    check(monkeypatch, *network(CELLS_TAKEN[kind](), lengths=lengths, of=(of,)))
     assert len(taken) == 3
 
 
@@ -115,9 +139,17 @@ def test_double_precision(monkeypatch, taken, lengths):
     assert len(taken) == 3
 
 
+@pytest.mark.parametrize("kind", ["gru", "tanh"])
+def test_double_precision_of_others(monkeypatch, taken, kind):
+    x, *fetches = network(CELLS_TAKEN[kind](), tf.float64)
+    check(monkeypatch, x, *fetches, rtol=0)
+    assert not taken
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
 @pytest.mark.parametrize("batch", [0, 1, 30])
-def test_any_batch_and_order_of_axes(monkeypatch, taken, batch):
-    x, *fetches = network(lstm(), time_major=True)
+def test_any_batch_and_order_of_axes(monkeypatch, taken, kind, batch):
+    x, *fetches = network(CELLS_TAKEN[kind](), time_major=True)
     check(monkeypatch, x, *fetches, batch=batch, time_major=True)
     assert len(taken) == 3
 
@@ -138,6 +170,20 @@ def test_other_cells_run_iteration_by_iteration(taken, kind):
     assert not taken
 
 
+def test_gradients_of_no_numbers_are_those_of_the_iterations(monkeypatch, taken):
+    x, _, (loss, of_x, *_) = network(tf.nn.rnn_cell.GRUCell(CELLS), lengths=[TIME, 2])
+    given = np.ones((2, TIME, DEPTH), np.float32)
+    given[0, 1, 2], given[1, 4, 0] = np.inf, np.nan  # before and after the ends
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        fused = session.run([loss, of_x], {x: given})
+        monkeypatch.setattr(recurrences.Recurrence, "least", 1 << 40)
+        plain = session.run([loss, of_x], {x: given})
+    assert len(taken) == 2
+    for mine, other in zip(fused, plain, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=2e-6, atol=2e-6)
+
+
 def test_more_taken_from_the_body_keeps_the_iterations(monkeypatch, taken):
     class Shown(tf.nn.rnn_cell.LSTMCell):
         """Its output is the forget gate's input, too, which the fused step never has."""
@@ -151,10 +197,11 @@ def test_more_taken_from_the_body_keeps_the_iterations(monkeypatch, taken):
     assert not taken
 
 
-def test_both_directions(monkeypatch, taken):
+@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+def test_both_directions(monkeypatch, taken, kind):
     x = tf.placeholder(tf.float32, [None, TIME, DEPTH])
     outputs, states = tf.nn.bidirectional_dynamic_rnn(
-        lstm(), lstm(), x, sequence_length=LENGTHS, dtype=tf.float32
+        CELLS_TAKEN[kind](), CELLS_TAKEN[kind](), x, sequence_length=LENGTHS, dtype=tf.float32
     )
     loss = tf.reduce_sum(tf.square(tf.concat(outputs, 2)))
     fetches = [*outputs, *tf.contrib.framework.nest.flatten(states)]
@@ -162,8 +209,9 @@ def test_both_directions(monkeypatch, taken):
     assert len(taken) == 6
 
 
-def test_imported_frozen_graph(monkeypatch, taken):
-    x, results, _ = network(lstm())
+@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+def test_imported_frozen_graph(monkeypatch, taken, kind):
+    x, results, _ = network(CELLS_TAKEN[kind]())
     random = np.random.RandomState(1)
     names = [each.op.name for each in results]
     with tf.Session() as session:
@@ -183,8 +231,9 @@ def test_imported_frozen_graph(monkeypatch, taken):
         np.testing.assert_allclose(value, other, rtol=1e-6)
 
 
-def test_values_that_are_no_numbers_stay_in_their_rows(monkeypatch, taken):
-    x, results, _ = network(lstm(), lengths=LENGTHS)
+@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+def test_values_that_are_no_numbers_stay_in_their_rows(monkeypatch, taken, kind):
+    x, results, _ = network(CELLS_TAKEN[kind](), lengths=LENGTHS)
     given = np.ones((4, TIME, DEPTH), np.float32)
     given[2, 3:] = np.nan  # after the end of that sequence
     with tf.Session() as session:

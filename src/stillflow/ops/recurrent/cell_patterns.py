@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.recurrent.gru_layer import gru_layer, gru_layer_gradient
 from stillflow.ops.recurrent.lstm_layer import lstm_layer, lstm_layer_gradient, product
 
 
@@ -18,30 +19,46 @@ from stillflow.ops.recurrent.lstm_layer import lstm_layer, lstm_layer_gradient, 
 class Term:
     """A call in a pattern.
 
+    Names in patterns that begin with "axis" stand for the last axis of a matrix, with "weights" or
+    "bias" for values that are the same in all iterations, with "number" for constants of one
+    element, with "x part" or "h part" for the columns that belong to inputs or outputs.
+
     Attributes:
       kinds: types of operations, separated by spaces.
       arguments: for each of the call's arguments a term, a name to bind, a test, its value, or a
         tuple of such alternatives.
       output: the number of the result.
-      commutes: whether two arguments may stand in either order.
+      commutes: whether the arguments may stand in any order.
+      attrs: attributes that the operation must have.
     """
 
     kinds: str
     arguments: tuple[Any, ...]
     output: int = 0
     commutes: bool = False
+    attrs: tuple[tuple[str, Any], ...] = ()
 
 
 def _term(kinds: str, *arguments: Any, output: int = 0) -> Term:
     return Term(kinds, arguments, output)
 
 
-def _sum(a: Any, b: Any) -> Term:
-    return Term("Add AddV2 AddN", (a, b), commutes=True)
+def added(*terms: Any) -> Any:
+    """Return the pattern of a sum; a single term stands for itself."""
+    return Term("Add AddV2 AddN", terms, commutes=True) if len(terms) > 1 else terms[0]
 
 
 def _product(a: Any, b: Any) -> Term:
     return Term("Mul", (a, b), commutes=True)
+
+
+def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Term:
+    attrs = ("transpose_a", transpose_a), ("transpose_b", transpose_b)
+    return Term("MatMul", (a, b), attrs=attrs)
+
+
+def _affine(x: Any, weights: str, bias: str) -> Term:
+    return Term("BiasAdd", (_matmul(x, weights), bias), attrs=(("data_format", b"NHWC"),))
 
 
 def chosen(mask: Any, x: Any, y: Any) -> Term:
@@ -61,17 +78,58 @@ def _is_matrix(shape: Any) -> bool:
     return isinstance(shape, tuple) and len(shape) == 2 and shape[0] == 1
 
 
+def _summed_up(term: Term) -> tuple[Term, Term]:
+    """Return a pattern, or that of its rows' sum.
+
+    A batch of one is summed up as if the other operand, a number, had been broadcast to it.
+    """
+    return term, _term("Reshape", _term("Sum", term, _is_first, False), _is_matrix)
+
+
 def _parts(value: Any, count: int) -> tuple[Term, ...]:
     """Return the patterns of equal parts along the last axis."""
     return tuple(_term("Split", value, count, _is_last, output=k) for k in range(count))
 
 
-added = _sum
 ROW_SUM = _term("BiasAddGrad", "rows")
-PRODUCT_SUM = _term("MatMul", "left", "right")
+PRODUCT_SUM = _matmul("left", "right", transpose_a=True)
 
 
-class LstmCell:
+class Cell:
+    """A cell of a recurrent network, and its kernel for all iterations.
+
+    Attributes:
+      output: its pattern.
+      states, new: names of its states, and the patterns of their next values.
+      parts_of_state, state: those where all states are one matrix, "state".
+      shown: terms and names whose values the kernel gives to others.
+    """
+
+    output: Any
+    states: tuple[str, ...] = ("h",)
+    new: tuple[Any, ...] = ()
+    parts_of_state: tuple[Any, ...] = ()
+    state: Any = None
+    shown: tuple[Any, ...] = ()
+
+    def __init__(self, names: Mapping[Any, str], wanted: set[str]) -> None:
+        self.names = names
+        self.wanted = {key for key in self.shown if key in names and names[key] in wanted}
+
+    def run(self, known: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+        """Add the values of all iterations to `known`; return the last values of the states."""
+        value = _values(self.names, known, constants)
+        ended = as_tensor(value("mask")) if "mask" in self.names else None
+        found, after = self.compute(value, as_tensor(value("x")), ended)
+        known.update((self.names[key], found[key]) for key in self.wanted)
+        return {self.names[key]: last for key, last in after.items()}
+
+    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+        """Return the wanted values of all iterations, and the last ones of the states."""
+        raise NotImplementedError
+
+
+class LstmCell(Cell):
     """The step of BasicLSTMCell and LSTMCell of tf.nn.rnn_cell, without peepholes.
 
     Concatenation of input and output, MatMul, BiasAdd, Split into four gates (i, j, f, o); then
@@ -81,35 +139,25 @@ class LstmCell:
     """
 
     both = _term("ConcatV2", "x", "h", "axis")
-    product = _term("MatMul", both, "weights")
-    gates = _term("BiasAdd", product, "bias")
+    gates = _affine(both, "weights", "bias")
     _i, _ci, _f, _o = _parts(gates, 4)
     i, ci, o = _term("Sigmoid", _i), _term("Tanh", _ci), _term("Sigmoid", _o)
-    f = _term("Sigmoid", _sum(_f, "forget_bias"))
-    memory = _sum(_product(f, "c"), _product(i, ci))
+    f = _term("Sigmoid", added(_f, "number of bias"))
+    memory = added(_product(f, "c"), _product(i, ci))
     co = _term("Tanh", memory)
     output = _product(o, co)
+    states, new = ("c", "h"), (memory, output)
     # The state as one matrix: memory and output side by side.
     parts_of_state = _parts("state", 2)
     state = _term("ConcatV2", memory, output, "axis of state")
 
-    shown: tuple[Any, ...] = (both, i, ci, f, o, co, memory, output, "c", "h")
+    shown = (both, i, ci, f, o, co, memory, output, "c", "h")
 
-    def __init__(self, names: Mapping[Any, str], forget_bias: float, wanted: set[str]) -> None:
-        self.names, self.forget_bias = names, forget_bias
-        self.wanted = {key for key in self.shown if names[key] in wanted}
-        self.keep = not self.wanted.isdisjoint((self.i, self.ci, self.f, self.o, self.co))
-
-    def run(self, known: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
-        """Add the values of all iterations to `known`; return the last values of the state."""
-        value = _values(self.names, known, constants)
-        x, ended = as_tensor(value("x")), None
-        if "mask" in self.names:
-            ended = as_tensor(value("mask"))
+    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
         state = self._state(value)
-        made = lstm_layer(
-            x, value("weights"), value("bias"), state, self.forget_bias, ended, self.keep
-        )
+        keep = not self.wanted.isdisjoint((self.i, self.ci, self.f, self.o, self.co))
+        bias = float(value("number of bias"))
+        made = lstm_layer(x, value("weights"), value("bias"), state, bias, ended, keep)
         found: dict[Any, Any] = {self.memory: made.memory, self.output: made.output}
         if made.parts is not None:
             found.update(zip((self.i, self.ci, self.f, self.o, self.co), made.parts, strict=True))
@@ -118,11 +166,10 @@ class LstmCell:
             found["h"] = [state[1], *made.state_output[:-1].unbind()]
         if self.both in self.wanted:
             found[self.both] = torch.cat([x, torch.stack(found["h"])], 2)
-        known.update((self.names[key], found[key]) for key in self.wanted)
         memory, output = made.state_memory[-1], made.state_output[-1]
         if "state" in self.names:
-            return {self.names["state"]: torch.cat([memory, output], 1)}
-        return {self.names["c"]: memory.clone(), self.names["h"]: output.clone()}
+            return found, {"state": torch.cat([memory, output], 1)}
+        return found, {"c": memory.clone(), "h": output.clone()}
 
     def _state(self, value: Any) -> tuple[Any, Any]:
         if "state" not in self.names:
@@ -131,55 +178,208 @@ class LstmCell:
         return memory.contiguous(), output.contiguous()
 
 
-class LstmCellGradient:
-    """The gradient of the same step, as tf.gradients makes it.
+class TanhCell(Cell):
+    """The step of BasicRNNCell of tf.nn.rnn_cell: output = tanh(MatMul([input, output]) + bias)."""
 
-    The gradient of the gates follows from those of output and memory; MatMul takes it to inputs and
-    output, which two Slices part. With lengths, Select keeps the gradients of ended sequences.
+    both = _term("ConcatV2", "x", "h", "axis")
+    output = _term("Tanh", _affine(both, "weights", "bias"))
+    new = (output,)
+    shown: tuple[Any, ...] = (both, output, "h")
+
+    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+        made, found = self._layer((None, value("weights")), (None, value("bias")), value, x, ended)
+        return found, {"h": made.state[-1].clone()}
+
+    def _layer(
+        self, weights: Any, biases: Any, value: Any, x: Any, ended: Any
+    ) -> tuple[Any, dict[Any, Any]]:
+        state = value("h")
+        made = gru_layer(x, weights, biases, state, ended)
+        found: dict[Any, Any] = {self.output: made.output}
+        found["h"] = [state, *made.state[:-1].unbind()]
+        if self.both in self.wanted:
+            found[self.both] = torch.cat([x, torch.stack(found["h"])], 2)
+        return made, found
+
+
+class GruCell(TanhCell):
+    """The step of GRUCell of tf.nn.rnn_cell.
+
+    The gates r and u are sigmoid(MatMul([input, output]) + bias), the candidate c is
+    tanh(MatMul([input, r * output]) + bias); then output = u * output + (1 - u) * c.
     """
 
-    _of_memory = _sum("of_c", _term("TanhGrad", _product("o", "of_h"), "co"))
-    _of_f = _term("SigmoidGrad", _product(_of_memory, "before"), "f")
-    # A batch of one is summed up as if the forget bias had been broadcast to it.
-    of_f_of_one = _term("Reshape", _term("Sum", _of_f, _is_first, False), _is_matrix)
+    both = _term("ConcatV2", "x", "h", "axis")
+    gates = _term("Sigmoid", _affine(both, "weights", "bias"))
+    r, u = _parts(gates, 2)
+    reset = _product(r, "h")
+    both_reset = _term("ConcatV2", "x", reset, "axis of candidate")
+    c = _term("Tanh", _affine(both_reset, "weights of candidate", "bias of candidate"))
+    kept = _term("Sub", "number one", u)
+    output = added(_product(u, "h"), _product(kept, c))
+    new = (output,)
+    shown = (both, gates, r, u, reset, both_reset, c, kept, output, "h")
+
+    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+        if float(value("number one")) != 1:
+            raise ValueError("the gates of old and new output do not add up to 1")
+        weights = value("weights"), value("weights of candidate")
+        biases = value("bias"), value("bias of candidate")
+        made, found = self._layer(weights, biases, value, x, ended)
+        found.update({self.gates: made.gates, self.reset: made.reset_state, self.c: made.candidate})
+        found[self.r], found[self.u] = made.gates.chunk(2, 2)
+        if self.kept in self.wanted:
+            found[self.kept] = 1 - found[self.u]
+        if self.both_reset in self.wanted:
+            found[self.both_reset] = torch.cat([x, made.reset_state], 2)
+        return found, {"h": made.state[-1].clone()}
+
+
+CELLS: tuple[type[Cell], ...] = (LstmCell, GruCell, TanhCell)
+
+
+class CellGradient:
+    """The gradient of a cell's step, as tf.gradients makes it, and its kernel for all iterations.
+
+    With lengths, Select keeps the gradients of ended sequences.
+
+    Attributes:
+      gates: the pattern with which the search begins.
+      states: names for the gradients of the states after the step, as the loop carries them.
+      of: names for the same as the step takes them, with the gradient of its output added.
+      before: for each state the terms whose sum is its gradient before the step.
+      results: terms of the gradients that the kernel gives to others: for each kernel its gates,
+        and then the gradient of the inputs by them.
+      kernels: names of the kernels.
+      parts: names of values of the step forward.
+    """
+
+    gates: Any
+    states: tuple[str, ...] = ("m_h",)
+    of: tuple[str, ...] = ("of_h",)
+    before: tuple[tuple[Any, ...], ...] = ()
+    results: tuple[tuple[Any, Any], ...] = ()
+    kernels: tuple[str, ...] = ("weights",)
+    parts: tuple[str, ...] = ()
+
+    def __init__(self, names: Mapping[Any, str], depth: int, wanted: set[str]) -> None:
+        self.names, self.depth, self.wanted = names, depth, wanted
+
+    def run(self, known: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+        """Add the values of all iterations to `known`; return the last values of the states."""
+        value = _values(self.names, known, constants)
+        parts = [as_list(value(key)) for key in self.parts]
+        ended = as_tensor(value("mask")) if "mask" in self.names else None
+        of_outputs: Any = None
+        for key in ("given", "given too"):
+            if key in self.names:
+                own = [each.contiguous() for each in as_list(value(key))]
+                of_outputs = list(map(torch.add, own, of_outputs)) if of_outputs else own
+        if "masked" in self.names and ended is not None:
+            of_outputs = torch.where(ended[:, :, None], 0, torch.stack(of_outputs)).unbind()
+        backwards = in_memory(parts[0])[1]
+        weights = [value(key) for key in self.kernels]
+        found, after = self.compute(value, weights, parts, of_outputs, ended, backwards)
+        for stored, kernel, (gates, of_x) in zip(found, weights, self.results, strict=True):
+            known[self.names[gates]] = _in_turn(stored, backwards)
+            if self.names.get(of_x) in self.wanted:
+                flat = product(stored.flatten(0, 1), kernel[: self.depth].t())
+                shape = *stored.shape[:2], self.depth
+                known[self.names[of_x]] = _in_turn(flat.view(shape), backwards)
+        return dict(zip((self.names[key] for key in self.states), after, strict=True))
+
+    def compute(
+        self, value: Any, weights: Any, parts: Any, of_outputs: Any, ended: Any, backwards: bool
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the gradients of gates by each kernel, and those of the states."""
+        raise NotImplementedError
+
+
+class LstmCellGradient(CellGradient):
+    """The gradient of an LSTM's step.
+
+    The gradient of the gates follows from those of output and memory; MatMul takes it to inputs and
+    output, which two Slices part.
+    """
+
+    _of_memory = added("of_c", _term("TanhGrad", _product("o", "of_h"), "co"))
+    _of_f = _term("SigmoidGrad", _product(_of_memory, "memory"), "f")
     _gates = (
         _term("SigmoidGrad", _product(_of_memory, "ci"), "i"),
         _term("TanhGrad", _product("i", _of_memory), "ci"),
-        (_of_f, of_f_of_one),
+        _summed_up(_of_f),
         _term("SigmoidGrad", _product("of_h", "co"), "o"),
     )
     gates = _term("ConcatV2", *_gates, "axis")
-    of_before = _product("f", _of_memory)
-    of_both = _term("MatMul", gates, "weights")
-    of_x, of_output = _term("Slice", of_both, "of_x_part"), _term("Slice", of_both, "of_h_part")
+    of_both = _matmul(gates, "weights", transpose_b=True)
+    states, of = ("m_c", "m_h"), ("of_c", "of_h")
+    before = ((_product("f", _of_memory),), (_term("Slice", of_both, "h part"),))
+    results = ((gates, _term("Slice", of_both, "x part")),)
+    parts = ("i", "ci", "f", "o", "co", "memory")
 
-    parts = ("i", "ci", "f", "o", "co", "before")
-
-    def __init__(self, names: Mapping[Any, str], depth: int, wanted: set[str]) -> None:
-        self.names, self.depth = names, depth
-        self.of_x_wanted = names.get(self.of_x) in wanted
-        self.of_ended = "masked" not in names
-
-    def run(self, known: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
-        """Add the values of all iterations to `known`; return the last values of the state."""
-        value = _values(self.names, known, constants)
-        parts = [as_list(value(key)) for key in self.parts]
-        of_outputs = None
-        if "given" in self.names:
-            of_outputs = [each.contiguous() for each in as_list(value("given"))]
-        ended = as_tensor(value("mask")) if "mask" in self.names else None
-        _, backwards = in_memory(parts[0])
-        state = (value("m_c"), value("m_h"))
-        weights = value("weights")
-        gates, memory, output = lstm_layer_gradient(
-            parts, of_outputs, weights, self.depth, state, ended, backwards, self.of_ended
+    def compute(
+        self, value: Any, weights: Any, parts: Any, of_outputs: Any, ended: Any, backwards: bool
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        state = value("m_c"), value("m_h")
+        gates, *after = lstm_layer_gradient(
+            parts, of_outputs, weights[0], self.depth, state, ended, backwards
         )
-        known[self.names[self.gates]] = _in_turn(gates, backwards)
-        if self.of_x_wanted:
-            flat = product(gates.flatten(0, 1), weights[: self.depth].t())
-            of_x = flat.view(*gates.shape[:2], self.depth)
-            known[self.names[self.of_x]] = _in_turn(of_x, backwards)
-        return {self.names["m_c"]: memory, self.names["m_h"]: output}
+        return [gates], after
+
+
+class TanhCellGradient(CellGradient):
+    """The gradient of a tanh cell's step."""
+
+    gates = _term("TanhGrad", "of_h", "output")
+    of_both = _matmul(gates, "weights", transpose_b=True)
+    before = ((_term("Slice", of_both, "h part"),),)
+    results = ((gates, _term("Slice", of_both, "x part")),)
+    parts = ("output",)
+
+    def compute(
+        self, value: Any, weights: Any, parts: Any, of_outputs: Any, ended: Any, backwards: bool
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        (_, of_c), after = gru_layer_gradient(
+            parts, of_outputs, (None, *weights), self.depth, value("m_h"), ended, backwards
+        )
+        return [of_c], [after]
+
+
+class GruCellGradient(CellGradient):
+    """The gradient of a gated recurrent unit's step."""
+
+    of_c = _term("TanhGrad", _product("kept", "of_h"), "c")
+    _of_both_reset = _matmul(of_c, "weights of candidate", transpose_b=True)
+    _of_reset = _term("Slice", _of_both_reset, "h part of candidate")
+    _of_u = added(_product("of_h", "h"), _summed_up(_term("Neg", _product("of_h", "c"))))
+    _of_gates = _term("ConcatV2", _product(_of_reset, "h"), _of_u, "axis")
+    gates = _term("SigmoidGrad", _of_gates, "gates")
+    _of_both = _matmul(gates, "weights", transpose_b=True)
+    before = (
+        (_product("u", "of_h"), _product("r", _of_reset), _term("Slice", _of_both, "h part")),
+    )
+    results = (
+        (gates, _term("Slice", _of_both, "x part")),
+        (of_c, _term("Slice", _of_both_reset, "x part of candidate")),
+    )
+    kernels = ("weights", "weights of candidate")
+    parts = ("c", "h", "r", "u", "kept", "gates")
+
+    def compute(
+        self, value: Any, weights: Any, parts: Any, of_outputs: Any, ended: Any, backwards: bool
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        *parts, gates = parts
+        for r, u, both in zip(parts[2], parts[3], gates, strict=True):
+            # The kernel knows the gates by these alone.
+            if r.data_ptr() != both.data_ptr() or u.data_ptr() != both[:, r.shape[1] :].data_ptr():
+                raise ValueError("the gates are not those of the step")
+        found, after = gru_layer_gradient(
+            parts, of_outputs, weights, self.depth, value("m_h"), ended, backwards
+        )
+        return found, [after]
+
+
+GRADIENTS: tuple[type[CellGradient], ...] = (LstmCellGradient, GruCellGradient, TanhCellGradient)
 
 
 def _values(

@@ -19,8 +19,8 @@ from stillflow.ops.native_calls import int64s
 
 # Columns of the weights: input gate, new memory, forget gate, output gate.
 _PLACES = (0, 1, 2, 3)
-_WIDE = 32  # columns of a panel of the native loop
-_MOST = 1 << 24  # bytes of gates that are computed before their steps
+WIDE = 32  # columns of a panel of the native loop
+MOST = 1 << 24  # bytes of gates that are computed before their steps
 
 
 class _Layer(ctypes.Structure):
@@ -33,7 +33,7 @@ class _Layer(ctypes.Structure):
         ("parts", ctypes.c_void_p * 6), ("of_outputs", ctypes.c_void_p),
         ("results", ctypes.c_void_p * 9), ("memory", ctypes.c_void_p),
         ("output", ctypes.c_void_p), ("threads", ctypes.c_int64), ("step", ctypes.c_int64),
-        ("slots", ctypes.c_int64), ("tall", ctypes.c_int64),
+        ("slots", ctypes.c_int64), ("tall", ctypes.c_int64), ("panels", ctypes.c_int64 * 6),
     ]  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def lstm_layer(
         return made
     of_inputs, recurrent = weights[:depth], weights[depth:]
     run = _forward_natively if _native(x, weights, bias, memory, output) else _forward
-    span = max(1, _MOST // (rows * cells * 4 * x.element_size()))
+    span = max(1, MOST // (rows * cells * 4 * x.element_size()))
     for start in range(0, time, span):
         part = slice(start, start + span)
         gates = product(x[part].reshape(-1, depth), of_inputs, bias).view(-1, rows, 4 * cells)
@@ -159,7 +159,7 @@ def _forward_natively(
 ) -> None:  # fmt: skip
     memory, output = memory.contiguous(), output.contiguous()
     layer, held = _layer(len(gates), memory, recurrent, ended)
-    table = _table(gates.unbind())
+    table = table_of(gates.unbind())
     layer.gates, layer.forget_bias = ctypes.addressof(table), forget_bias
     parts = made.parts or [None] * 5
     results = (*parts, made.memory, made.output, made.state_memory, made.state_output)
@@ -207,11 +207,11 @@ def lstm_layer_gradient(
         memory, output = _backward(parts, of_outputs, recurrent, memory, output, ended, gates)
         return stored, memory, output
     layer, held = _layer(count, memory, recurrent, ended)
-    tables = [_table(each) for each in (*parts, gates)]
+    tables = [table_of(each) for each in (*parts, gates)]
     layer.parts = (ctypes.c_void_p * 6)(*map(ctypes.addressof, tables[:6]))
     layer.gates = ctypes.addressof(tables[6])
     if of_outputs is not None:
-        tables.append(_table(of_outputs))
+        tables.append(table_of(of_outputs))
         layer.of_outputs = ctypes.addressof(tables[7])
     layer.memory, layer.output = memory.data_ptr(), output.data_ptr()
     library: Any = native.library()
@@ -249,7 +249,7 @@ def _backward(
 def _layer(steps: int, memory: Any, recurrent: Any, ended: Any) -> tuple[_Layer, list[Any]]:
     """Return the sizes and weights of a layer for the native loop, and what to keep meanwhile."""
     rows, cells = memory.shape
-    packed = memory.new_empty((-(-cells // _WIDE), 4 * cells, _WIDE))
+    packed = memory.new_empty((-(-cells // WIDE), 4 * cells, WIDE))
     places = int64s(_PLACES)
     layer = _Layer(steps=steps, rows=rows, cells=cells, places=ctypes.addressof(places))
     layer.weights, layer.packed = recurrent.data_ptr(), packed.data_ptr()
@@ -262,5 +262,6 @@ def _layer(steps: int, memory: Any, recurrent: Any, ended: Any) -> tuple[_Layer,
     return layer, held
 
 
-def _table(tensors: Sequence[Any]) -> Any:
+def table_of(tensors: Sequence[Any]) -> Any:
+    """Return the addresses of tensors for a native loop."""
     return int64s([tensor.data_ptr() for tensor in tensors])

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, permutations, product
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stillflow.ops.recurrent import cell_patterns
-from stillflow.ops.recurrent.cell_patterns import LstmCell, LstmCellGradient, Term, added, chosen
+from stillflow.ops.recurrent.cell_patterns import Cell, CellGradient, Term, added, chosen
 from stillflow.runtime.ir.steps import Name, Step, taken_by
 from stillflow.runtime.loops.vectorization import Batch, Turning, turn_function
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # Terms, and names in patterns, with what they stand for.
 Bound = dict[Any, Any]
 _Known = dict[str, Any]
+_OTHERS = ("given", "given too")  # gradients that are added to that of the state
 
 
 class _Unit:
@@ -133,7 +135,7 @@ class _Body:
                 yield bound
         elif (step := self._call(term, value)) is not None:
             arguments = [self.origin(argument) for argument in step.arguments]
-            for order in (arguments, arguments[::-1])[: 1 + term.commutes]:
+            for order in permutations(arguments) if term.commutes else [arguments]:
                 yield from self.match_all(term.arguments, order, {**bound, term: str(value)})
 
     def match_all(
@@ -153,6 +155,7 @@ class _Body:
             return None
         fits = len(step.arguments) == len(term.arguments) and not step.keywords
         fits = fits and step.outputs.index(str(value)) == term.output
+        fits = fits and all(step.op.attrs[name] == attr for name, attr in term.attrs)
         return step if fits and id(step) not in self.claimed else None
 
     def _claim(self, bound: Bound, shown: Iterable[Any], states: Iterable[str]) -> set[str] | None:
@@ -173,15 +176,6 @@ class _Body:
         self.claimed.update(steps)
         return outside
 
-    def _transposes(self, name: str) -> tuple[bool, bool]:
-        op = self.makers[name].op
-        assert op is not None
-        return op.attrs["transpose_a"], op.attrs["transpose_b"]
-
-    def _is_axis(self, name: str) -> bool:
-        axis = self.constants.get(name)
-        return axis is not None and int(axis) in (1, -1)
-
     def _is_zero(self, value: Any) -> bool:
         known = self.constants.get(value)
         if known is None:
@@ -192,115 +186,111 @@ class _Body:
     # ---- cells
 
     def cells(self) -> Iterator[_Unit]:
-        """Yield the cells of an LSTM."""
-        for step in self.pure:
-            for bound in self.match(LstmCell.output, step.outputs[0], {}):
-                found = next(self._with_state(bound), None)
-                unit = None if found is None or not self._is_cell(found) else self._cell(found)
-                if unit is not None:
-                    yield unit
+        """Yield the cells."""
+        for kind, step in product(cell_patterns.CELLS, self.pure):
+            for bound in self.match(kind.output, step.outputs[0], {}):
+                found = next(self._with_state(kind, bound), None)
+                if found is None or not self._fits(found):
+                    continue
+                states = ["state"] if "state" in found else kind.states
+                names = [found[key] for key in states]
+                outside = self._claim(found, kind.shown, names)
+                if outside is not None:
+                    cell = kind(found, outside)
+                    needs = {found[key] for key in ("x", "mask") if key in found}
+                    yield _Unit(cell.run, names, needs, {found[key] for key in cell.wanted})
                     break
 
-    def _with_state(self, bound: Bound) -> Iterator[Bound]:
+    def _with_state(self, kind: type[Cell], bound: Bound) -> Iterator[Bound]:
         """Yield the ways in which the cell's results become its state."""
-        c, h = bound["c"], bound["h"]
-        if c in self.next and h in self.next:
-            new = (LstmCell.memory, LstmCell.output)
-            yield from self.match_all(new, self._after(c, h), bound)
-            kept = [chosen("mask", _same(c), new[0]), chosen("mask", _same(h), new[1])]
-            yield from self.match_all(kept, self._after(c, h), bound)
+        states = [bound[key] for key in kind.states]
+        if all(state in self.next for state in states):
+            yield from self.match_all(kind.new, self._after(states), bound)
+            kept = [chosen("mask", _same(s), new) for s, new in zip(states, kind.new, strict=True)]
+            yield from self.match_all(kept, self._after(states), bound)
             return
-        for found in self.match_all(LstmCell.parts_of_state, (c, h), bound):
+        for found in self.match_all(kind.parts_of_state, states, bound):
             state = found["state"]
             if state in self.next:
-                yield from self.match(LstmCell.state, self.next[state], found)
-                kept_state = chosen("mask", _same(state), LstmCell.state)
+                yield from self.match(kind.state, self.next[state], found)
+                kept_state = chosen("mask", _same(state), kind.state)
                 yield from self.match(kept_state, self.next[state], found)
 
-    def _after(self, *states: str) -> list[str]:
+    def _after(self, states: Iterable[str]) -> list[str]:
         return [self.next[state] for state in states]
 
-    def _is_cell(self, bound: Bound) -> bool:
+    def _fits(self, bound: Bound) -> bool:
         """Return True if the operands are those of a cell."""
         dims, kind = self.shapes.get(bound["x"], (None, None))
-        bias = self.constants.get(bound["forget_bias"])
         return (
-            {bound["weights"], bound["bias"]} <= self.steady
-            and self._is_axis(bound["axis"])
-            and ("state" not in bound or self._is_axis(bound["axis of state"]))
-            and self._transposes(bound[LstmCell.product]) == (False, False)
-            and self.makers[bound[LstmCell.gates]].function is torch.add
+            self._are_fixed(bound)
             and dims is not None and len(dims) == 2
             and kind is not None and kind.is_floating and kind.size >= 4
-            and bias is not None and bias.numel() == 1
         )  # fmt: skip
 
-    def _cell(self, bound: Bound) -> _Unit | None:
-        whole = "state" in bound
-        states = [bound["state"]] if whole else [bound["c"], bound["h"]]
-        outside = self._claim(bound, LstmCell.shown, states)
-        if outside is None:
-            return None
-        cell = LstmCell(bound, float(self.constants[bound["forget_bias"]]), outside)
-        needs = {bound[key] for key in ("x", "mask") if key in bound}
-        return _Unit(cell.run, states, needs, {bound[key] for key in cell.wanted})
+    def _are_fixed(self, bound: Bound) -> bool:
+        """Return True if weights, axes and numbers are what their names say."""
+        axes = map(self.constants.get, _named(bound, "axis").values())
+        numbers = map(self.constants.get, _named(bound, "number").values())
+        return (
+            self.steady.issuperset(_named(bound, "weights", "bias").values())
+            and all(axis is not None and int(axis) in (1, -1) for axis in axes)
+            and all(number is not None and number.numel() == 1 for number in numbers)
+        )
 
     # ---- gradients
 
     def gradients(self) -> Iterator[_Unit]:
         """Yield the gradients of cells."""
-        for step in self.pure:
-            for bound in self.match(LstmCellGradient.gates, step.outputs[0], {}):
-                found = next(self._with_gradients(bound), None)
-                unit = None if found is None else self._gradient(found)
+        for kind, step in product(cell_patterns.GRADIENTS, self.pure):
+            for bound in self.match(kind.gates, step.outputs[0], {}):
+                found = next(self._with_gradients(kind, bound), None)
+                unit = None if found is None else self._gradient(kind, found)
                 if unit is not None:
                     yield unit
                     break
 
-    def _with_gradients(self, bound: Bound) -> Iterator[Bound]:
+    def _with_gradients(self, kind: type[CellGradient], bound: Bound) -> Iterator[Bound]:
         """Yield the ways in which the gradients of a step follow from those of the one after it."""
-        kind, zero = LstmCellGradient, self._is_zero
-        for m_c in self.next:
-            for m_h in self.next:
-                after = self._after(m_c, m_h)
-                values = [*after, bound["of_c"], bound["of_h"]]
-                c: Any = _same(m_c)
-                h: Any = _same(m_h)
-                states = {**bound, "m_c": m_c, "m_h": m_h}
-                for given in (h, added(h, "given")):
-                    plain = (kind.of_before, kind.of_output, c, given)
-                    yield from self.match_all(plain, values, states)
-                c, h = chosen("mask", zero, c), chosen("mask", zero, h)
-                kept = [
-                    added(chosen("mask", _same(name), zero), term)
-                    for name, term in ((m_c, kind.of_before), (m_h, kind.of_output))
-                ]
-                masked = added(h, chosen("mask", zero, "given"))
-                yield from self.match_all((*kept, c, masked), values, {**states, "masked": ""})
-                for given in (h, added(h, "given")):
-                    yield from self.match_all((*kept, c, given), values, states)
+        zero: Any = self._is_zero
+        for states in permutations(self.next, len(kind.states)):
+            carried: list[Any] = [_same(state) for state in states]
+            kept = [
+                (*terms, chosen("mask", same, zero))
+                for terms, same in zip(kind.before, carried, strict=True)
+            ]
+            ended = [chosen("mask", zero, same) for same in carried]
+            values = [*self._after(states), *(bound[key] for key in kind.of)]
+            found = {**bound, **dict(zip(kind.states, states, strict=True))}
+            masked = chosen("mask", zero, "given")
+            for before, after, more in (
+                (kept, ended, (masked,)),
+                *(
+                    (*each, _OTHERS[:count])
+                    for each in ((kind.before, carried), (kept, ended)) for count in range(3)
+                ),
+            ):  # fmt: skip
+                terms = [*(added(*each) for each in before), *after[:-1], added(after[-1], *more)]
+                extra = {"masked": ""} if masked in more else {}
+                yield from self.match_all(terms, values, {**found, **extra})
 
-    def _gradient(self, bound: Bound) -> _Unit | None:
-        kind = LstmCellGradient
-        for step in self.pure:
-            if step.outputs[0] != bound[kind.of_output]:
-                bound = next(self.match(kind.of_x, step.outputs[0], bound), bound)
-        part = bound["of_h_part"][1]
-        depth = part.start
-        dims, _ = self.shapes.get(bound["weights"], (None, None))
-        fits = (
-            bound.get("of_x_part", (None, slice(0, depth, None)))[1] == slice(0, depth, None)
-            and self._is_axis(bound["axis"])
-            and self._transposes(bound[kind.of_both]) == (False, True)
-            and bound["weights"] in self.steady
-            and dims is not None and dims[0] == part.stop
-        )  # fmt: skip
-        states = [bound["m_c"], bound["m_h"]]
-        outside = self._claim(bound, (kind.gates, kind.of_x), states) if fits else None
+    def _gradient(self, kind: type[CellGradient], bound: Bound) -> _Unit | None:
+        depth = bound["h part"][1].start
+        for (_, of_x), step in product(kind.results, self.pure):
+            for found in self.match(of_x, step.outputs[0], bound):
+                if found[of_x.arguments[1]][1] == slice(0, depth):
+                    bound = found
+        weights = _named(bound, "weights").values()
+        known = [self.shapes.get(name, (None, None))[0] or (None,) for name in weights]
+        parts = _named(bound, "h part").values()
+        fits = all(part[1] == slice(depth, dims[0]) for part in parts for dims in known)
+        fits = fits and self._are_fixed(bound)
+        states = [bound[key] for key in kind.states]
+        outside = self._claim(bound, chain(*kind.results), states) if fits else None
         if outside is None:
             return None
         cell = kind(bound, depth, outside)
-        needs = {bound[key] for key in (*kind.parts, "given", "mask") if key in bound}
+        needs = {bound[key] for key in (*kind.parts, *_OTHERS, "mask") if key in bound}
         return _Unit(cell.run, states, needs, outside)
 
     # ---- sums
@@ -311,8 +301,6 @@ class _Body:
             for term in (cell_patterns.ROW_SUM, cell_patterns.PRODUCT_SUM):
                 total = added(_same(state), term)
                 for bound in self.match(total, following, {}):
-                    if "left" in bound and self._transposes(bound[term]) != (True, False):
-                        continue
                     if self._claim(bound, (), [state]) is not None:
                         needs = {bound[key] for key in ("left", "right", "rows") if key in bound}
                         yield _Unit(partial(_add_up, state, bound), [state], needs, set())
@@ -370,6 +358,11 @@ class _Body:
 def _after(state: str) -> str:
     """Return the name of a state's value after the loop."""
     return f"{state} after"
+
+
+def _named(bound: Bound, *beginnings: str) -> dict[str, Any]:
+    """Return the names in a pattern that begin so, with what they stand for."""
+    return {k: v for k, v in bound.items() if isinstance(k, str) and k.startswith(beginnings)}
 
 
 def _same(name: str) -> Callable[[Any], bool]:
