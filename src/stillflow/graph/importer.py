@@ -145,6 +145,7 @@ class Importer:
         self.late: list[tuple[Operation, int, str]] = []
         self.names = _Names(graph, prefix, self.nodes)
         self.functions: dict[str, Any] = {}  # of the GraphDef's library
+        self.colocated: dict[str, Operation] = {}  # besides those of the GraphDef
 
     def run(self, wanted: Sequence[str]) -> list[Any]:
         """Check everything, then add node after node, all of them or none; return `wanted`."""
@@ -481,12 +482,13 @@ class Importer:
         for group in groups:
             if group.startswith(b"loc:@"):
                 source = group[5:].decode()
-                if source not in self.made:
+                found = self.made.get(source) or self.colocated.get(source)
+                if found is None:
                     raise ValueError(
                         f"Node '{self._node_of(op).name}' expects to be colocated with unknown "
                         f"node '{source}'"
                     )
-                target = self.made[source].name
+                target = found.name
                 renamed.append(f"loc:@{target}".encode())
                 if target != op.name:
                     others.append(target)

@@ -1,7 +1,8 @@
 """The tables of messages as protobuf file descriptors.
 
 ``schema.txt`` and ``contrib.txt`` hold TensorFlow's, ``serving.txt`` those of TensorFlow Serving,
-``cluster.txt`` the messages of our own tasks. Lines of a table, words separated by blanks::
+``distributed.txt`` those of TensorFlow's masters and workers, ``cluster.txt`` the messages of our
+own tasks. Lines of a table, words separated by blanks::
 
     file PATH PACKAGE [IMPORTED PATH ...]
     message NAME FIELD ...            FIELD is  name:TYPE=number     one value

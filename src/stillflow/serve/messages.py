@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-from typing import Any
+from stillflow.protos.other_files import OtherFiles
 
-from stillflow import protos
-from stillflow.protos.classes import file_names
-from stillflow.protos.schema import Table
-
-_table = Table(("serving.txt",))
-
-
-@functools.cache
-def file(path: str) -> Mapping[str, Any]:
-    """Return the contents of a `.proto` file of TensorFlow Serving or gRPC.
-
-    They are no files of TensorFlow: where a program brings their modules, those stay as they are.
-    """
-    for each in _table.imports[path]:
-        if each in _table.sections:
-            file(each)
-    return file_names(protos.add(_table.descriptor(path).SerializeToString()))
-
+file = OtherFiles("serving.txt")
 
 _API = "tensorflow_serving/apis/"
 _CONFIG = "tensorflow_serving/config/"

@@ -15,6 +15,7 @@ from stillflow.protos import ServerDef
 from stillflow.runtime import native_log
 from stillflow.runtime.cluster import tasks
 from stillflow.runtime.cluster.service import serve
+from stillflow.runtime.session.session import Session
 from stillflow.train.cluster_spec import ClusterSpec
 
 _started: list[Server] = []
@@ -79,7 +80,7 @@ class Server:
             return
         _started.append(self)
         tasks.add(self._task)
-        serve(self._task, self._socket)
+        serve(self._task, self._socket, Session)
         for job in self._server_def.cluster.job:
             there = ", ".join(f"{index} -> {job.tasks[index]}" for index in sorted(job.tasks))
             native_log.info(f"Initialize GrpcChannelCache for job {job.name} -> {{{there}}}")

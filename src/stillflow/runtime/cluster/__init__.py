@@ -13,9 +13,9 @@ Steps of a `Session.run` whose session has a server as its target:
 The master is the process that made the session, so fed and fetched values take no detour, and a
 step of a worker needs nobody but the tasks that its graph names.
 
-Reasons against TensorFlow's gRPC services: they would need grpcio, a compiled dependency as large
-as all that Stillflow needs besides torch, and their gain, a cluster with tasks of TensorFlow 1.15
-in it, needs the same kernels on both sides to be of use. The messages are in `protos/cluster.txt`.
+The messages of our own protocol are in `protos/cluster.txt`. Clients of TensorFlow are served on
+the same port by TensorFlow's own: `grpc_port` takes their connections, `master_service` keeps
+their sessions, `tensor_coding` writes their tensors; the messages are in `protos/distributed.txt`.
 As with TensorFlow's servers, who can reach a port can run graphs there: networks of clusters are
 private.
 """

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
-from stillflow.ops.kernel_errors import as_op_error
+from stillflow.graph.graph import Graph
 from stillflow.protos import DeviceAttributes
+from stillflow.runtime import native_log
+from stillflow.runtime.cluster.grpc_port import MASTER, GrpcPort, as_failure
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
@@ -19,27 +21,75 @@ from stillflow.runtime.plan.crossings import DEAD
 from stillflow.util.threads import our_thread
 
 _BACKLOG = 128
+_OWN = b"S"  # the first byte of our own protocol
 
 
-def serve(task: LocalTask, listening: socket.socket) -> None:
-    """Serve a task on a bound socket until the process ends."""
-    listening.listen(_BACKLOG)
-    name = f"stillflow-service-{task.task[0]}-{task.task[1]}"
-    accepting = threading.Thread(target=_accept, args=(task, listening), name=name, daemon=True)
-    our_thread(accepting).start()
+def serve(
+    task: LocalTask, listening: socket.socket, make_session: Callable[[str, Graph, Any], Any]
+) -> None:
+    """Serve a task on a bound socket until the process ends.
+
+    Args:
+      task: the task.
+      listening: the socket.
+      make_session: `Session`, for clients of TensorFlow.
+    """
+    Service(task, listening, make_session).start()
 
 
-def _accept(task: LocalTask, listening: socket.socket) -> None:
-    while True:
+class Service:
+    """Connections to a task: of our own protocol, and of gRPC. See `serve`."""
+
+    def __init__(
+        self, task: LocalTask, listening: socket.socket,
+        make_session: Callable[[str, Graph, Any], Any],
+    ) -> None:  # fmt: skip
+        self._task, self._socket, self._make_session = task, listening, make_session
+        self._grpc: GrpcPort | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Listen, in a thread."""
+        self._socket.listen(_BACKLOG)
+        name = f"stillflow-service-{self._task.task[0]}-{self._task.task[1]}"
+        our_thread(threading.Thread(target=self._accept, name=name, daemon=True)).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return  # closed
+            try:
+                listen = threading.Thread(target=self._listen, args=(connection,), daemon=True)
+                our_thread(listen).start()
+            except RuntimeError:  # there are too many threads
+                connection.close()
+
+    def _listen(self, connection: socket.socket) -> None:
         try:
-            connection, _ = listening.accept()
-        except OSError:
-            return  # closed
-        try:
-            caller = Caller(task, Wire(connection))
-            our_thread(threading.Thread(target=caller.listen, daemon=True)).start()
-        except (OSError, RuntimeError):  # it is closed already; or there are too many threads
+            first = connection.recv(1, socket.MSG_PEEK)
+            wire = Wire(connection)
+        except OSError:  # it is closed already
             connection.close()
+            return
+        if first in (_OWN, b""):
+            Caller(self._task, wire).listen()
+            return
+        try:
+            self._port().take(connection)
+        except (errors.OpError, OSError, RuntimeError) as error:
+            native_log.info(f"Failed to serve a gRPC connection: {error}")
+            wire.close()
+
+    def _port(self) -> GrpcPort:
+        with self._lock:
+            if self._grpc is None:
+                from stillflow.runtime.cluster.master_service import MasterService
+
+                masters = MasterService(self._task, self._make_session)
+                self._grpc = GrpcPort({MASTER: masters.calls()})
+            return self._grpc
 
 
 class Caller:
@@ -165,9 +215,7 @@ _ANSWERED: dict[Any, Callable[[Caller, Any, list[Any]], Any]] = {
 
 def _failure(raised: BaseException) -> dict[str, Any]:
     """Return an error as the fields of a `Failure` message."""
-    error = raised if isinstance(raised, errors.OpError) else as_op_error(raised, None)
-    if not isinstance(error, errors.OpError):
-        error = errors.UnknownError(None, None, f"{type(raised).__name__}: {raised}")
+    error = as_failure(raised)
     name = getattr(error.op, "name", error.op)
     # Its nodes are named with the other side's knowledge: the lines of its program.
     return {"code": error.error_code, "message": error._message, "op": name}
