@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import stillflow as tf
 from stillflow._hooks import Hook
+from stillflow.graph.api import name_scope
 
 if TYPE_CHECKING:
     from stillflow.linalg.linear_operator import LinearOperator
@@ -46,7 +46,7 @@ def _apply(
     function = _registered(types, registry)
     if function is None:
         raise ValueError(refusal.format(*types))
-    with tf.name_scope(*scope):
+    with name_scope(*scope):
         return function(*operators)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
@@ -17,6 +18,20 @@ from stillflow.graph.tensor_like import check_graph_parents, is_tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
 from stillflow.linalg import algebra, operator_util
 from stillflow.linalg.linear_operator_dispatch import register_operators
+from stillflow.ops.arrays.shape import expand_dims, squeeze
+from stillflow.ops.arrays.shape import size as size_of
+from stillflow.ops.debugging.comparisons import assert_equal, assert_less, assert_positive
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.linalg.decompositions import (
+    cholesky,
+    log_matrix_determinant,
+    matrix_determinant,
+    svd,
+)
+from stillflow.ops.linalg.diagonal import eye, matrix_diag_part
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.reductions import reduce_max, reduce_min, reduce_sum
+from stillflow.ops.math.unary import exp, log
 from stillflow.platform import tf_logging
 from stillflow.variables.module import Module
 
@@ -85,13 +100,13 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         check_graph_parents(
             self._graph_parents, lambda parent: operator_util.is_ref(parent) or is_tensor(parent)
         )
-        self._dtype = dtype and tf.as_dtype(dtype).base_dtype
+        self._dtype = dtype and dtypes.as_dtype(dtype).base_dtype
         self._name = name or type(self).__name__
 
     @contextlib.contextmanager
     def _name_scope(self, name: str | None = None) -> Iterator[str]:
         full = self.name if name is None else f"{self.name}/{name}"
-        with tf.name_scope(full) as scope:
+        with name_scope(full) as scope:
             yield scope
 
     @property
@@ -177,7 +192,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         """Return the rank as a tensor."""
         with self._name_scope(name):
             rank = self.tensor_rank
-            return tf.size(self.shape_tensor()) if rank is None else convert_to_tensor(rank)
+            return size_of(self.shape_tensor()) if rank is None else convert_to_tensor(rank)
 
     @property
     def domain_dimension(self) -> Dimension:
@@ -212,21 +227,21 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         _warn_slow("assert_non_singular")
         if self._can_use_cholesky():
             return self.assert_positive_definite()
-        spectrum = tf.linalg.svd(self.to_dense(), compute_uv=False)
-        most, least = (reduce(spectrum, axis=-1) for reduce in (tf.reduce_max, tf.reduce_min))
+        spectrum = svd(self.to_dense(), compute_uv=False)
+        most, least = (reduce(spectrum, axis=-1) for reduce in (reduce_max, reduce_min))
         condition, limit = most / least, self._max_condition_number_to_be_non_singular()
         message = "Singular matrix up to precision epsilon."
-        return tf.debugging.assert_less(condition, limit, message=message)
+        return assert_less(condition, limit, message=message)
 
     def _max_condition_number_to_be_non_singular(self) -> Any:
-        with tf.name_scope("max_nonsingular_condition_number"):
+        with name_scope("max_nonsingular_condition_number"):
             epsilon = np.finfo(self.dtype.as_numpy_dtype).eps
             sizes = [
                 100.0,
-                tf.cast(self.range_dimension_tensor(), self.dtype),
-                tf.cast(self.domain_dimension_tensor(), self.dtype),
+                cast(self.range_dimension_tensor(), self.dtype),
+                cast(self.domain_dimension_tensor(), self.dtype),
             ]
-            return 1.0 / (tf.cast(tf.reduce_max(sizes), self.dtype) * epsilon)
+            return 1.0 / (cast(reduce_max(sizes), self.dtype) * epsilon)
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Operation:
         """Return an op that fails if there is no inverse."""
@@ -237,8 +252,8 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         _warn_slow("assert_positive_definite")
         if not self.is_self_adjoint:
             raise NotImplementedError("assert_positive_definite is not implemented.")
-        diagonal = tf.matrix_diag_part(tf.linalg.cholesky(self.to_dense()))
-        return tf.debugging.assert_positive(diagonal, message="Matrix was not positive definite.")
+        diagonal = matrix_diag_part(cholesky(self.to_dense()))
+        return assert_positive(diagonal, message="Matrix was not positive definite.")
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Operation:
         """Return an op that fails if this is not positive definite."""
@@ -248,8 +263,8 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def _assert_self_adjoint(self) -> Any:
         dense = self.to_dense()
         _warn_slow("assert_self_adjoint", ".")
-        return tf.debugging.assert_equal(
-            dense, tf.linalg.adjoint(dense), message="Matrix was not equal to its adjoint."
+        return assert_equal(
+            dense, adjoint_of(dense), message="Matrix was not equal to its adjoint."
         )
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
@@ -311,7 +326,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return self._matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
     def _matvec(self, x: Any, adjoint: bool = False) -> Tensor:
-        return tf.squeeze(self.matmul(tf.expand_dims(x, axis=-1), adjoint=adjoint), axis=-1)
+        return squeeze(self.matmul(expand_dims(x, axis=-1), adjoint=adjoint), axis=-1)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """Return the product with vectors `[..., N]`."""
@@ -324,8 +339,8 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def _determinant(self) -> Tensor:
         _warn_slow("determinant")
         if self._can_use_cholesky():
-            return tf.exp(self.log_abs_determinant())
-        return tf.linalg.det(self.to_dense())
+            return exp(self.log_abs_determinant())
+        return matrix_determinant(self.to_dense())
 
     def _check_determinant(self) -> None:
         if self.is_square is False:
@@ -342,9 +357,9 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def _log_abs_determinant(self) -> Any:
         _warn_slow("determinant")
         if self._can_use_cholesky():
-            diagonal = tf.matrix_diag_part(tf.linalg.cholesky(self.to_dense()))
-            return 2 * tf.reduce_sum(tf.log(diagonal), axis=[-1])
-        return tf.linalg.slogdet(self.to_dense())[1]
+            diagonal = matrix_diag_part(cholesky(self.to_dense()))
+            return 2 * reduce_sum(log(diagonal), axis=[-1])
+        return log_matrix_determinant(self.to_dense())[1]
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
         """Return the logarithms of the absolute determinants."""
@@ -358,9 +373,9 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         if self.is_square is False:
             raise NotImplementedError("Solve is not yet implemented for non-square operators.")
         _warn_slow("solve")
-        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        rhs = adjoint_of(rhs) if adjoint_arg else rhs
         if self._can_use_cholesky():
-            factor = tf.linalg.cholesky(self.to_dense())
+            factor = cholesky(self.to_dense())
             return operator_util.cholesky_solve_with_broadcast(factor, rhs)
         return operator_util.matrix_solve_with_broadcast(self.to_dense(), rhs, adjoint=adjoint)
 
@@ -394,7 +409,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return self._solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
     def _solvevec(self, rhs: Any, adjoint: bool = False) -> Tensor:
-        return tf.squeeze(self.solve(tf.expand_dims(rhs, axis=-1), adjoint=adjoint), axis=-1)
+        return squeeze(self.solve(expand_dims(rhs, axis=-1), adjoint=adjoint), axis=-1)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
         """Return the solution x of `A x = rhs` for vectors `[..., M]`."""
@@ -447,7 +462,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         size = dimension_value(self.domain_dimension)
         if size is None:
             size = self.domain_dimension_tensor()
-        return self.matmul(tf.eye(num_rows=size, batch_shape=batch, dtype=self.dtype))
+        return self.matmul(eye(num_rows=size, batch_shape=batch, dtype=self.dtype))
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """Return the matrices written out."""
@@ -455,7 +470,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return self._to_dense()
 
     def _diag_part(self) -> Tensor:
-        return tf.matrix_diag_part(self.to_dense())
+        return matrix_diag_part(self.to_dense())
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """Return the diagonals."""
@@ -463,7 +478,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return self._diag_part()
 
     def _trace(self) -> Tensor:
-        return tf.reduce_sum(self.diag_part(), axis=-1)
+        return reduce_sum(self.diag_part(), axis=-1)
 
     def trace(self, name: str = "trace") -> Tensor:
         """Return the sums of the diagonals."""

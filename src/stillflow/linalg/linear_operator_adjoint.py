@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.math.complex import conj
 
 _HINTS = (
     ("is_square", "square"),
@@ -50,7 +53,7 @@ class _Transformed(LinearOperator):
             )
         if name is None:
             name = operator.name + self._suffix
-        with tf.name_scope(name, values=operator.graph_parents):
+        with name_scope(name, values=operator.graph_parents):
             super().__init__(
                 dtype=operator.dtype, graph_parents=operator.graph_parents, name=name, **hints
             )
@@ -100,13 +103,13 @@ class LinearOperatorAdjoint(_Transformed):
 
     def _shape_tensor(self) -> Any:
         sizes = self.operator.shape_tensor()
-        return tf.concat([sizes[:-2], [sizes[axis] for axis in (-1, -2)]], axis=-1)
+        return concat([sizes[:-2], [sizes[axis] for axis in (-1, -2)]], axis=-1)
 
     _matmul, _solve = _with_adjoint("matmul"), _with_adjoint("solve")
     _matvec, _solvevec = _with_adjoint("matvec"), _with_adjoint("solvevec")
 
     def _conjugate(self, value: Any) -> Tensor:
-        return value if self.is_self_adjoint else tf.conj(value)
+        return value if self.is_self_adjoint else conj(value)
 
     def _determinant(self) -> Tensor:
         return self._conjugate(self.operator.determinant())
@@ -119,7 +122,7 @@ class LinearOperatorAdjoint(_Transformed):
 
     def _to_dense(self) -> Tensor:
         dense = self.operator.to_dense()
-        return dense if self.is_self_adjoint else tf.linalg.adjoint(dense)
+        return dense if self.is_self_adjoint else adjoint_of(dense)
 
 
 @export("linalg.LinearOperatorInversion")

@@ -6,13 +6,22 @@ from functools import reduce
 from operator import add, mul
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.shape import shape, squeeze
+from stillflow.ops.arrays.slicing import newaxis
+from stillflow.ops.arrays.splitting import split
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.control_flow.identity_and_group import group
+from stillflow.ops.debugging.types import assert_proper_iterable
 
 _HINTS = (
     ("is_non_singular", "non-singular"),
@@ -22,7 +31,7 @@ _HINTS = (
 
 
 def _zeros_beside(block: Any, outer: Any, columns: Any) -> Tensor:
-    return tf.zeros(shape=tf.concat([outer, [columns]], axis=-1), dtype=block.dtype)
+    return zeros(shape=concat([outer, [columns]], axis=-1), dtype=block.dtype)
 
 
 @export("linalg.LinearOperatorBlockDiag")
@@ -48,7 +57,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         is_square: bool | None = True,
         name: str | None = None,
     ) -> None:
-        tf.debugging.assert_proper_iterable(operators)
+        assert_proper_iterable(operators)
         operators = list(operators)
         if not operators:
             raise ValueError(f"Expected a non-empty list of operators. Found: {operators}")
@@ -67,7 +76,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         parents = operator_util.graph_parents(operators)
         if name is None:
             name = "_ds_".join(operator.name for operator in operators)
-        with tf.name_scope(name, values=parents):
+        with name_scope(name, values=parents):
             super().__init__(dtype=dtype, graph_parents=parents, is_square=True, name=name, **hints)
 
     @property
@@ -85,7 +94,7 @@ class LinearOperatorBlockDiag(LinearOperator):
 
     def _shape_tensor(self) -> Any:
         if self.shape.is_fully_defined():
-            return convert_to_tensor(self.shape.as_list(), dtype=tf.int32, name="shape")
+            return convert_to_tensor(self.shape.as_list(), dtype=dtypes.int32, name="shape")
         first, *rest = (
             (operator.domain_dimension_tensor, operator.range_dimension_tensor)
             for operator in self.operators
@@ -93,8 +102,8 @@ class LinearOperatorBlockDiag(LinearOperator):
         totals = [side() for side in first]
         for sides in rest:
             totals = [total + side() for total, side in zip(totals, sides)]
-        matrix = tf.stack(totals)
-        return tf.concat((operator_util.batch_shape_by_addition(self.operators), matrix), 0)
+        matrix = stack(totals)
+        return concat((operator_util.batch_shape_by_addition(self.operators), matrix), 0)
 
     def _blocks(self, x: Any, adjoint_arg: bool) -> list[Tensor]:
         known = self.shape.is_fully_defined()
@@ -102,7 +111,7 @@ class LinearOperatorBlockDiag(LinearOperator):
             operator.domain_dimension.value if known else operator.domain_dimension_tensor()
             for operator in self.operators
         ]
-        return tf.split(x, sizes, axis=-1 if adjoint_arg else -2)
+        return split(x, sizes, axis=-1 if adjoint_arg else -2)
 
     def _for_each_block(self, method: str, x: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         blocks = self._blocks(x, adjoint_arg)
@@ -110,7 +119,7 @@ class LinearOperatorBlockDiag(LinearOperator):
             getattr(operator, method)(block, adjoint=adjoint, adjoint_arg=adjoint_arg)
             for operator, block in zip(self.operators, blocks, strict=True)
         ]
-        return tf.concat(operator_util.broadcast_matrix_batch_dims(results), axis=-2)
+        return concat(operator_util.broadcast_matrix_batch_dims(results), axis=-2)
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._for_each_block("matmul", x, adjoint, adjoint_arg)
@@ -128,29 +137,29 @@ class LinearOperatorBlockDiag(LinearOperator):
         return reduce(add, (operator.trace() for operator in self.operators))
 
     def _diag_part(self) -> Tensor:
-        parts = [operator.diag_part()[..., tf.newaxis] for operator in self.operators]
+        parts = [operator.diag_part()[..., newaxis] for operator in self.operators]
         parts = operator_util.broadcast_matrix_batch_dims(parts)
-        return tf.squeeze(tf.concat(parts, axis=-2), axis=-1)
+        return squeeze(concat(parts, axis=-2), axis=-1)
 
     def _to_dense(self) -> Tensor:
         columns: Any = 0
         rows = []
         blocks = [operator.to_dense() for operator in self.operators]
         for block in operator_util.broadcast_matrix_batch_dims(blocks):
-            outer = tf.shape(block)[:-1]
+            outer = shape(block)[:-1]
             left = _zeros_beside(block, outer, columns)
-            columns += tf.shape(block)[-1]
+            columns += shape(block)[-1]
             right = _zeros_beside(block, outer, self.domain_dimension_tensor() - columns)
-            rows.append(tf.concat([left, block, right], axis=-1))
-        matrix = tf.concat(rows, axis=-2)
+            rows.append(concat([left, block, right], axis=-1))
+        matrix = concat(rows, axis=-2)
         matrix.set_shape(self.shape)
         return matrix
 
     def _assert_non_singular(self) -> Any:
-        return tf.group([operator.assert_non_singular() for operator in self.operators])
+        return group([operator.assert_non_singular() for operator in self.operators])
 
     def _assert_self_adjoint(self) -> Any:
-        return tf.group([operator.assert_self_adjoint() for operator in self.operators])
+        return group([operator.assert_self_adjoint() for operator in self.operators])
 
     def _assert_positive_definite(self) -> Any:
-        return tf.group([operator.assert_positive_definite() for operator in self.operators])
+        return group([operator.assert_positive_definite() for operator in self.operators])

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
 from stillflow.distributions.layout import rotate_transpose
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import complex64
 from stillflow.graph.export import export
@@ -15,15 +16,30 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.slicing import newaxis
+from stillflow.ops.debugging.comparisons import assert_less, assert_positive
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.math import complex
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.reductions import reduce_prod, reduce_sum
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import log
+from stillflow.ops.signal.fourier import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 
-_TRANSFORMS = {1: "fft", 2: "fft2d", 3: "fft3d"}
+_TRANSFORMS = {1: (fft, ifft), 2: (fft2d, ifft2d), 3: (fft3d, ifft3d)}
 
 
 def to_complex(x: Any) -> Any:
     """`x` as complex numbers of its precision."""
     if x.dtype.is_complex:
         return x
-    return tf.cast(x, tf.complex128 if x.dtype == tf.float64 else tf.complex64)
+    return cast(x, dtypes.complex128 if x.dtype == dtypes.float64 else complex64)
 
 
 class _BaseLinearOperatorCirculant(LinearOperator):
@@ -45,7 +61,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
                 f"Expected block_depth to be in {sorted(_TRANSFORMS)}.  Found: {block_depth}."
             )
         self._name, self._block_depth = name, block_depth
-        with tf.name_scope(name, values=[spectrum]):
+        with name_scope(name, values=[spectrum]):
             values = self._spectrum = self._checked_spectrum(spectrum)
             self_adjoint = operator_util.self_adjoint_if_real(
                 values,
@@ -54,11 +70,11 @@ class _BaseLinearOperatorCirculant(LinearOperator):
             )
             if is_square is False:
                 raise ValueError("A [[nested] block] circulant operator is always square.")
-            self._block_shape_tensor = tf.shape(values)[-block_depth:]
-            self._spectrum_complex, self._abs_spectrum = to_complex(values), tf.abs(values)
-            self._conj_spectrum = tf.conj(self._spectrum_complex)
+            self._block_shape_tensor = shape_of(values)[-block_depth:]
+            self._spectrum_complex, self._abs_spectrum = to_complex(values), abs_(values)
+            self._conj_spectrum = complex.conj(self._spectrum_complex)
             hints = is_non_singular, self_adjoint, is_positive_definite, True
-            super().__init__(tf.as_dtype(input_output_dtype), [values], *hints, name=name)
+            super().__init__(dtypes.as_dtype(input_output_dtype), [values], *hints, name=name)
 
     def _checked_spectrum(self, spectrum: Any) -> Tensor:
         spectrum = convert_to_tensor(spectrum, name="spectrum")
@@ -96,8 +112,8 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         if vectors.shape.is_fully_defined() and self.block_shape.is_fully_defined():
             sizes: Any = vectors.shape[:-1].concatenate(self.block_shape)
         else:
-            sizes = tf.concat((tf.shape(vectors)[:-1], self.block_shape_tensor()), 0)
-        return tf.reshape(vectors, sizes)
+            sizes = concat((shape_of(vectors)[:-1], self.block_shape_tensor()), 0)
+        return reshape(vectors, sizes)
 
     def _to_columns(self, blocks: Any) -> Tensor:
         depth = self.block_depth
@@ -105,21 +121,21 @@ class _BaseLinearOperatorCirculant(LinearOperator):
             known = blocks.shape.as_list()
             sizes: Any = [*known[:-depth], np.prod(known[-depth:])]
         else:
-            whole = tf.shape(blocks)
+            whole = shape_of(blocks)
             outer, inner = whole[:-depth], whole[-depth:]
-            sizes = tf.concat((outer, [tf.reduce_prod(inner)]), 0)
-        return rotate_transpose(tf.reshape(blocks, sizes), shift=-1)
+            sizes = concat((outer, [reduce_prod(inner)]), 0)
+        return rotate_transpose(reshape(blocks, sizes), shift=-1)
 
     def _fft(self, x: Any) -> Tensor:
-        return getattr(tf.signal, _TRANSFORMS[self.block_depth])(to_complex(x))
+        return _TRANSFORMS[self.block_depth][0](to_complex(x))
 
     def _ifft(self, x: Any) -> Tensor:
-        return getattr(tf.signal, "i" + _TRANSFORMS[self.block_depth])(to_complex(x))
+        return _TRANSFORMS[self.block_depth][1](to_complex(x))
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Any:
         """Return the convolution kernel: the inverse transform of the spectrum."""
         with self._name_scope(name):
-            return tf.cast(self._ifft(self._spectrum_complex), self.dtype)
+            return cast(self._ifft(self._spectrum_complex), self.dtype)
 
     # ---- shapes and assertions
 
@@ -130,18 +146,18 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         return sizes[: -self.block_depth].concatenate(TensorShape([count, count]))
 
     def _shape_tensor(self) -> Any:
-        sizes = tf.shape(self._spectrum)
+        sizes = shape_of(self._spectrum)
         batch, inner = sizes[: -self.block_depth], sizes[-self.block_depth :]
-        count = tf.reduce_prod(inner)
-        return tf.concat((batch, [count, count]), 0)
+        count = reduce_prod(inner)
+        return concat((batch, [count, count]), 0)
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Any:
         """Return an op that fails if the matrix is not real."""
         with self._name_scope(name):
             size: Any = self.domain_dimension_tensor()
             limit = np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps * size
-            part = tf.abs(tf.imag(self.convolution_kernel()))
-            return tf.debugging.assert_less(part, limit, message="Spectrum was not Hermitian")
+            part = abs_(complex.imag(self.convolution_kernel()))
+            return assert_less(part, limit, message="Spectrum was not Hermitian")
 
     def _assert_non_singular(self) -> Operation:
         return operator_util.assert_no_entries_with_modulus_zero(
@@ -149,8 +165,8 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         )
 
     def _assert_positive_definite(self) -> Any:
-        return tf.debugging.assert_positive(
-            tf.real(self.spectrum),
+        return assert_positive(
+            complex.real(self.spectrum),
             message="Not positive definite:  Real part of spectrum was not all positive.",
         )
 
@@ -163,48 +179,48 @@ class _BaseLinearOperatorCirculant(LinearOperator):
     # ---- products and solutions
 
     def _broadcast(self, x: Any, spectrum: Any) -> tuple[Any, Any]:
-        column = tf.concat((self.batch_shape_tensor(), [-1, 1]), axis=0)
-        x, columns = operator_util.broadcast_matrix_batch_dims((x, tf.reshape(spectrum, column)))
-        batch = tf.shape(x)[:-2]
-        sizes = tf.concat((batch, self.block_shape_tensor()), axis=0)
-        return x, tf.reshape(columns, sizes)
+        column = concat((self.batch_shape_tensor(), [-1, 1]), axis=0)
+        x, columns = operator_util.broadcast_matrix_batch_dims((x, reshape(spectrum, column)))
+        batch = shape_of(x)[:-2]
+        sizes = concat((batch, self.block_shape_tensor()), axis=0)
+        return x, reshape(columns, sizes)
 
     def _spectrum_of(self, adjoint: bool) -> Tensor:
         return self._conj_spectrum if adjoint else self._spectrum_complex
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        x = adjoint_of(x) if adjoint_arg else x
         spectrum = self._spectrum_of(adjoint)
-        x, spectrum = self._broadcast(tf.cast(x, spectrum.dtype), spectrum)
+        x, spectrum = self._broadcast(cast(x, spectrum.dtype), spectrum)
         transformed = self._fft(self._to_blocks(x))
         result = self._to_columns(self._ifft(spectrum * transformed))
-        return tf.cast(result, self.dtype)
+        return cast(result, self.dtype)
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        rhs = adjoint_of(rhs) if adjoint_arg else rhs
         rhs, spectrum = self._broadcast(rhs, self._spectrum_of(adjoint))
         transformed = self._fft(self._to_blocks(rhs))
         result = self._to_columns(self._ifft(transformed / spectrum))
-        return tf.cast(result, self.dtype)
+        return cast(result, self.dtype)
 
     @property
     def _inner_axes(self) -> list[int]:
         return [-(i + 1) for i in range(self.block_depth)]
 
     def _determinant(self) -> Tensor:
-        return tf.cast(tf.reduce_prod(self.spectrum, axis=self._inner_axes), self.dtype)
+        return cast(reduce_prod(self.spectrum, axis=self._inner_axes), self.dtype)
 
     def _log_abs_determinant(self) -> Any:
-        return tf.cast(tf.reduce_sum(tf.log(self._abs_spectrum), axis=self._inner_axes), self.dtype)
+        return cast(reduce_sum(log(self._abs_spectrum), axis=self._inner_axes), self.dtype)
 
     def _diag_part(self) -> Tensor:
         known = self.shape.is_fully_defined()
         sizes: Any = self.shape if known else self.shape_tensor()
         shape = sizes[:-1]
         size = self.domain_dimension.value if known else self.domain_dimension_tensor()
-        ones = tf.ones(shape, dtype=self.dtype)
-        mean = self.trace() / tf.cast(size, self.dtype)
-        return mean[..., tf.newaxis] * ones
+        ones = fill.ones(shape, dtype=self.dtype)
+        mean = self.trace() / cast(size, self.dtype)
+        return mean[..., newaxis] * ones
 
     def _trace(self) -> Tensor:
         # The trace is the sum of the eigenvalues.
@@ -213,16 +229,16 @@ class _BaseLinearOperatorCirculant(LinearOperator):
             assert count is not None
             axes: Any = np.arange(count - self.block_depth, count, dtype=np.int32)
         else:
-            rank = tf.rank(self.spectrum)
-            axes = tf.range(rank - self.block_depth, rank)
-        real = tf.reduce_sum(tf.real(self.spectrum), axis=axes)
+            rank = rank_of(self.spectrum)
+            axes = range_(rank - self.block_depth, rank)
+        real = reduce_sum(complex.real(self.spectrum), axis=axes)
         if not self.dtype.is_complex:
-            return tf.cast(real, self.dtype)
+            return cast(real, self.dtype)
         if self.is_self_adjoint:
-            imaginary = tf.zeros_like(real)
+            imaginary = fill.zeros_like(real)
         else:
-            imaginary = tf.reduce_sum(tf.imag(self.spectrum), axis=axes)
-        return tf.cast(tf.complex(real, imaginary), self.dtype)
+            imaginary = reduce_sum(complex.imag(self.spectrum), axis=axes)
+        return cast(complex.complex(real, imaginary), self.dtype)
 
 
 class _OfDepth(_BaseLinearOperatorCirculant):

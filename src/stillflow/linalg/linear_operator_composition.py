@@ -6,13 +6,17 @@ from functools import reduce
 from operator import add, mul
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.debugging.types import assert_proper_iterable
 
 
 @export("linalg.LinearOperatorComposition")
@@ -38,7 +42,7 @@ class LinearOperatorComposition(LinearOperator):
         is_square: bool | None = None,
         name: str | None = None,
     ) -> None:
-        tf.debugging.assert_proper_iterable(operators)
+        assert_proper_iterable(operators)
         operators = list(operators)
         if not operators:
             raise ValueError(f"Expected a non-empty list of operators. Found: {operators}")
@@ -53,7 +57,7 @@ class LinearOperatorComposition(LinearOperator):
         parents = operator_util.graph_parents(operators)
         if name is None:
             name = "_o_".join(operator.name for operator in operators)
-        with tf.name_scope(name, values=parents):
+        with name_scope(name, values=parents):
             super().__init__(
                 dtype=dtype,
                 graph_parents=parents,
@@ -80,10 +84,10 @@ class LinearOperatorComposition(LinearOperator):
 
     def _shape_tensor(self) -> Any:
         if self.shape.is_fully_defined():
-            return convert_to_tensor(self.shape.as_list(), dtype=tf.int32, name="shape")
+            return convert_to_tensor(self.shape.as_list(), dtype=dtypes.int32, name="shape")
         first, last = self.operators[0], self.operators[-1]
-        matrix = tf.stack([first.range_dimension_tensor(), last.domain_dimension_tensor()])
-        return tf.concat((operator_util.batch_shape_by_addition(self.operators), matrix), 0)
+        matrix = stack([first.range_dimension_tensor(), last.domain_dimension_tensor()])
+        return concat((operator_util.batch_shape_by_addition(self.operators), matrix), 0)
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         first, *others = self.operators if adjoint else self.operators[::-1]

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.shape import expand_dims, shape
+from stillflow.ops.debugging.comparisons import assert_positive
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.linalg.diagonal import matrix_diag, matrix_diag_part, matrix_set_diag
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.complex import conj, real
+from stillflow.ops.math.reductions import reduce_prod, reduce_sum
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import log
 
 
 @export("linalg.LinearOperatorDiag")
@@ -34,7 +44,7 @@ class LinearOperatorDiag(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorDiag",
     ) -> None:
-        with tf.name_scope(name, values=[diag]):
+        with name_scope(name, values=[diag]):
             self._diag = operator_util.convert_nonref_to_tensor(diag, name="diag")
             operator_util.assert_rank_at_least(1, self._diag, "diag")
             is_self_adjoint = operator_util.self_adjoint_if_real(self._diag, is_self_adjoint)
@@ -59,8 +69,8 @@ class LinearOperatorDiag(LinearOperator):
         return self._diag.shape.concatenate(self._diag.shape[-1:])
 
     def _shape_tensor(self) -> Tensor:
-        sizes = tf.shape(self._diag)
-        return tf.concat((sizes, [sizes[-1]]), 0)
+        sizes = shape(self._diag)
+        return concat((sizes, [sizes[-1]]), 0)
 
     def _assert_non_singular(self) -> Operation:
         return operator_util.assert_no_entries_with_modulus_zero(
@@ -75,7 +85,7 @@ class LinearOperatorDiag(LinearOperator):
             else "Real diagonal operator had non-positive diagonal entries, thus was not positive "
             "definite."
         )
-        return tf.debugging.assert_positive(tf.real(self._diag), message=message)
+        return assert_positive(real(self._diag), message=message)
 
     def _assert_self_adjoint(self) -> Any:
         return operator_util.assert_zero_imag_part(
@@ -85,33 +95,33 @@ class LinearOperatorDiag(LinearOperator):
         )
 
     def _entries(self, adjoint: bool) -> Any:
-        return tf.conj(self._diag) if adjoint else self._diag
+        return conj(self._diag) if adjoint else self._diag
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         entries = self._entries(adjoint)
-        x = tf.linalg.adjoint(x) if adjoint_arg else x
-        return tf.expand_dims(entries, -1) * x
+        x = adjoint_of(x) if adjoint_arg else x
+        return expand_dims(entries, -1) * x
 
     def _matvec(self, x: Any, adjoint: bool = False) -> Tensor:
         return self._entries(adjoint) * x
 
     def _determinant(self) -> Tensor:
-        return tf.reduce_prod(self._diag, axis=[-1])
+        return reduce_prod(self._diag, axis=[-1])
 
     def _log_abs_determinant(self) -> Tensor:
-        result = tf.reduce_sum(tf.log(tf.abs(self._diag)), axis=[-1])
-        return tf.cast(result, dtype=self.dtype) if self.dtype.is_complex else result
+        result = reduce_sum(log(abs_(self._diag)), axis=[-1])
+        return cast(result, dtype=self.dtype) if self.dtype.is_complex else result
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         entries = self._entries(adjoint)
-        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
-        return rhs * tf.expand_dims(1.0 / entries, -1)
+        rhs = adjoint_of(rhs) if adjoint_arg else rhs
+        return rhs * expand_dims(1.0 / entries, -1)
 
     def _to_dense(self) -> Tensor:
-        return tf.matrix_diag(self._diag)
+        return matrix_diag(self._diag)
 
     def _diag_part(self) -> Tensor:
         return self.diag
 
     def _add_to_tensor(self, x: Any) -> Tensor:
-        return tf.matrix_set_diag(x, self._diag + tf.matrix_diag_part(x))
+        return matrix_set_diag(x, self._diag + matrix_diag_part(x))

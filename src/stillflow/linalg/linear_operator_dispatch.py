@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import stillflow as tf
 from stillflow.ops.dispatch import NOT_SUPPORTED, register
+from stillflow.ops.linalg import decompositions, diagonal, matmul, solvers
 
 
 def _adjoint(matrix: Any, name: str | None = None) -> Any:
@@ -54,7 +54,7 @@ def _matmul(
     if hasattr(a, "matmul"):
         return a.matmul(b, adjoint=adjoint_a, adjoint_arg=adjoint_b, name=name)
     product = b.matmul(a, adjoint=not adjoint_b, adjoint_arg=not adjoint_a, name=name)
-    return tf.linalg.adjoint(product)
+    return decompositions.adjoint(product)
 
 
 def _solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
@@ -69,23 +69,23 @@ def _trace(x: Any, name: str | None = None) -> Any:
     return x.trace(name)
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "adjoint": _adjoint,
-    "cholesky": _cholesky,
-    "diag_part": _diag_part,
-    "det": _det,
-    "inv": _inv,
-    "logdet": _logdet,
-    "matmul": _matmul,
-    "solve": _solve,
-    "trace": _trace,
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    decompositions.adjoint_public: _adjoint,
+    decompositions.cholesky: _cholesky,
+    decompositions.logdet: _logdet,
+    decompositions.matrix_determinant: _det,
+    decompositions.matrix_inverse: _inv,
+    diagonal.matrix_diag_part: _diag_part,
+    matmul.matmul: _matmul,
+    matmul.trace: _trace,
+    solvers.matrix_solve: _solve,
 }
 
 
 def register_operators(kind: type) -> None:
     """Make the functions of matrices in `tf.linalg` take operators, objects of class `kind`."""
-    for name, function in _FUNCTIONS.items():
-        register(getattr(tf.linalg, name), _handler(function, kind))
+    for public, function in _FUNCTIONS.items():
+        register(public, _handler(function, kind))
 
 
 def _handler(function: Callable[..., Any], kind: type) -> Callable[..., Any]:

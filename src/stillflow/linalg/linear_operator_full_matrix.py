@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.linalg.bands import matrix_band_part
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.linalg.diagonal import matrix_diag_part
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.math.reductions import reduce_prod, reduce_sum
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import log
 
 
 @export("linalg.LinearOperatorFullMatrix")
@@ -36,10 +45,16 @@ class LinearOperatorFullMatrix(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorFullMatrix",
     ) -> None:
-        with tf.name_scope(name, values=[matrix]):
+        with name_scope(name, values=[matrix]):
             own = self._matrix = operator_util.convert_nonref_to_tensor(matrix, name="matrix")
             dense = convert_to_tensor(own, name="matrix")
-            allowed = [tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128]
+            allowed = [
+                dtypes.float16,
+                dtypes.float32,
+                dtypes.float64,
+                dtypes.complex64,
+                dtypes.complex128,
+            ]
             if dense.dtype not in allowed:
                 raise TypeError(
                     f"Argument matrix must have dtype in {allowed}.  Found: {dense.dtype}"
@@ -52,10 +67,10 @@ class LinearOperatorFullMatrix(LinearOperator):
         return self._matrix.shape
 
     def _shape_tensor(self) -> Any:
-        return tf.shape(self._matrix)
+        return shape(self._matrix)
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        return tf.matmul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+        return matmul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     def _to_dense(self) -> Any:
         return self._matrix
@@ -85,7 +100,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     ) -> None:
         if is_square is False:
             raise ValueError("Only square lower triangular operators supported at this time.")
-        with tf.name_scope(name, values=[tril]):
+        with name_scope(name, values=[tril]):
             self._tril = operator_util.convert_nonref_to_tensor(tril, name="tril")
             operator_util.assert_rank_at_least(2, self._tril, "tril")
             super().__init__(
@@ -99,16 +114,16 @@ class LinearOperatorLowerTriangular(LinearOperator):
             )
 
     def _get_tril(self) -> Tensor:
-        return tf.linalg.band_part(self._tril, -1, 0)
+        return matrix_band_part(self._tril, -1, 0)
 
     def _get_diag(self) -> Tensor:
-        return tf.matrix_diag_part(self._tril)
+        return matrix_diag_part(self._tril)
 
     def _shape(self) -> TensorShape:
         return self._tril.shape
 
     def _shape_tensor(self) -> Tensor:
-        return tf.shape(self._tril)
+        return shape(self._tril)
 
     def _assert_non_singular(self) -> Operation:
         return operator_util.assert_no_entries_with_modulus_zero(
@@ -116,16 +131,16 @@ class LinearOperatorLowerTriangular(LinearOperator):
         )
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        return tf.matmul(self._get_tril(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+        return matmul(self._get_tril(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     def _determinant(self) -> Tensor:
-        return tf.reduce_prod(self._get_diag(), axis=[-1])
+        return reduce_prod(self._get_diag(), axis=[-1])
 
     def _log_abs_determinant(self) -> Tensor:
-        return tf.reduce_sum(tf.log(tf.abs(self._get_diag())), axis=[-1])
+        return reduce_sum(log(abs_(self._get_diag())), axis=[-1])
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return operator_util.matrix_triangular_solve_with_broadcast(
             self._get_tril(), rhs, lower=True, adjoint=adjoint
         )

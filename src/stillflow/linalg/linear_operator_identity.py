@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
@@ -13,7 +14,21 @@ from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.size_checks import checked
-from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.broadcast import broadcast_static_shape
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.shape import expand_dims, shape
+from stillflow.ops.arrays.slicing import newaxis
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.control_flow.identity_and_group import no_op, with_dependencies
+from stillflow.ops.debugging.comparisons import assert_equal, assert_positive
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.linalg.diagonal import matrix_diag_part, matrix_set_diag
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.complex import conj, imag, real
+from stillflow.ops.math.reductions import reduce_min
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import log
 
 
 def broadcast_to_batch(operator: Any, x: Any) -> Tensor:
@@ -21,13 +36,13 @@ def broadcast_to_batch(operator: Any, x: Any) -> Tensor:
     if operator._batch_shape_arg is None:
         return x
     special = operator.batch_shape.concatenate([1, 1])
-    common = tf.broadcast_static_shape(x.shape, special)
+    common = broadcast_static_shape(x.shape, special)
     if special.is_fully_defined():
         if common == x.shape:
             return x
-        return x + tf.zeros(shape=special, dtype=operator.dtype)
-    sizes = tf.concat((operator.batch_shape_tensor(), [1, 1]), 0)
-    return x + tf.zeros(shape=sizes, dtype=operator.dtype)
+        return x + fill.zeros(shape=special, dtype=operator.dtype)
+    sizes = concat((operator.batch_shape_tensor(), [1, 1]), 0)
+    return x + fill.zeros(shape=sizes, dtype=operator.dtype)
 
 
 def smaller_side(operator: Any) -> int | None:
@@ -38,14 +53,14 @@ def smaller_side(operator: Any) -> int | None:
 
 def smaller_side_tensor(operator: Any) -> Any:
     """Return the length of the diagonal as a tensor."""
-    return tf.reduce_min(operator.shape_tensor()[-2:])
+    return reduce_min(operator.shape_tensor()[-2:])
 
 
-def diagonal_shape(operator: Any) -> TensorShape:
+def diagonal_shape(operator: Any) -> TensorShape | Tensor:
     """Return the shape of the diagonals."""
     if operator.shape.is_fully_defined():
         return operator.batch_shape.concatenate([smaller_side(operator)])
-    return tf.concat([operator.batch_shape_tensor(), [smaller_side_tensor(operator)]], axis=0)
+    return concat([operator.batch_shape_tensor(), [smaller_side_tensor(operator)]], axis=0)
 
 
 class _Identity(LinearOperator):
@@ -67,22 +82,22 @@ class _Identity(LinearOperator):
         return with_dependencies([operator_util.assert_compatible_matrix_dimensions(self, x)], x)
 
     def _ones_diag(self) -> Tensor:
-        return tf.ones(shape=diagonal_shape(self), dtype=self.dtype)
+        return fill.ones(shape=diagonal_shape(self), dtype=self.dtype)
 
     def _times_size(self, multiplier: Any) -> Tensor:
         known = self.batch_shape.is_fully_defined()
         batch = self.batch_shape if known else self.batch_shape_tensor()
-        ones = tf.ones(shape=batch, dtype=self.dtype)
+        ones = fill.ones(shape=batch, dtype=self.dtype)
         size: Any = smaller_side(self)
         if size is None:
-            size = tf.cast(smaller_side_tensor(self), self.dtype)
+            size = cast(smaller_side_tensor(self), self.dtype)
         return size * ones if multiplier is None else multiplier * size * ones
 
     def _add_to_diagonal(self, mat: Any, name: str, value: Any) -> Tensor:
         with self._name_scope(name):
             value = value()
             mat = convert_to_tensor(mat, name="mat")
-            return tf.matrix_set_diag(mat, value + tf.matrix_diag_part(mat))
+            return matrix_set_diag(mat, value + matrix_diag_part(mat))
 
 
 @export("linalg.LinearOperatorIdentity")
@@ -114,9 +129,9 @@ class LinearOperatorIdentity(_Identity):
         assert_proper_shapes: bool = False,
         name: str = "LinearOperatorIdentity",
     ) -> None:
-        dtype = tf.as_dtype(dtype or tf.float32)
+        dtype = dtypes.as_dtype(dtype or dtypes.float32)
         self._assert_proper_shapes = assert_proper_shapes
-        with tf.name_scope(name):
+        with name_scope(name):
             for hint, word in (
                 (is_self_adjoint, "self adjoint"),
                 (is_non_singular, "non-singular"),
@@ -151,29 +166,29 @@ class LinearOperatorIdentity(_Identity):
         return TensorShape(self._batch_shape_static).concatenate(matrix)
 
     def _shape_tensor(self) -> Any:
-        matrix = tf.stack((self._num_rows, self._num_rows), axis=0)
+        matrix = stack((self._num_rows, self._num_rows), axis=0)
         if self._batch_shape_arg is None:
             return matrix
-        return tf.concat((self._batch_shape_arg, matrix), 0)
+        return concat((self._batch_shape_arg, matrix), 0)
 
     def _assert_non_singular(self) -> Any:
-        return tf.no_op("assert_non_singular")
+        return no_op("assert_non_singular")
 
     def _assert_positive_definite(self) -> Any:
-        return tf.no_op("assert_positive_definite")
+        return no_op("assert_positive_definite")
 
     def _assert_self_adjoint(self) -> Any:
-        return tf.no_op("assert_self_adjoint")
+        return no_op("assert_self_adjoint")
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        x = adjoint_of(x) if adjoint_arg else x
         return broadcast_to_batch(self, self._proper(x))
 
     def _determinant(self) -> Tensor:
-        return tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
+        return fill.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
     def _log_abs_determinant(self) -> Tensor:
-        return tf.zeros(shape=self.batch_shape_tensor(), dtype=self.dtype)
+        return fill.zeros(shape=self.batch_shape_tensor(), dtype=self.dtype)
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._matmul(rhs, adjoint_arg=adjoint_arg)
@@ -217,7 +232,7 @@ class LinearOperatorScaledIdentity(_Identity):
         name: str = "LinearOperatorScaledIdentity",
     ) -> None:
         self._assert_proper_shapes = assert_proper_shapes
-        with tf.name_scope(name, values=[multiplier, num_rows]):
+        with name_scope(name, values=[multiplier, num_rows]):
             factor = operator_util.convert_nonref_to_tensor(multiplier, name="multiplier")
             self._multiplier = factor
             self_adjoint = operator_util.self_adjoint_if_real(factor, is_self_adjoint)
@@ -228,7 +243,7 @@ class LinearOperatorScaledIdentity(_Identity):
             super().__init__(factor.dtype, None, *hints, name=name)
             self._set_rows(num_rows)
             self._num_rows_cast_to_dtype, self._num_rows_cast_to_real_dtype = (
-                tf.cast(self._num_rows, kind) for kind in (self.dtype, self.dtype.real_dtype)
+                cast(self._num_rows, kind) for kind in (self.dtype, self.dtype.real_dtype)
             )
 
     @property
@@ -241,49 +256,47 @@ class LinearOperatorScaledIdentity(_Identity):
         return self.multiplier.shape.concatenate(matrix)
 
     def _shape_tensor(self) -> Tensor:
-        matrix = tf.stack((self._num_rows, self._num_rows), axis=0)
-        return tf.concat((tf.shape(self.multiplier), matrix), 0)
+        matrix = stack((self._num_rows, self._num_rows), axis=0)
+        return concat((shape(self.multiplier), matrix), 0)
 
     def _assert_non_singular(self) -> Operation:
-        return tf.debugging.assert_positive(
-            tf.abs(self.multiplier), message="LinearOperator was singular"
-        )
+        return assert_positive(abs_(self.multiplier), message="LinearOperator was singular")
 
     def _assert_positive_definite(self) -> Any:
-        return tf.debugging.assert_positive(
-            tf.real(self.multiplier), message="LinearOperator was not positive definite."
+        return assert_positive(
+            real(self.multiplier), message="LinearOperator was not positive definite."
         )
 
     def _assert_self_adjoint(self) -> Any:
-        imaginary = tf.imag(self.multiplier)
-        return tf.debugging.assert_equal(
-            tf.zeros_like(imaginary), imaginary, message="LinearOperator was not self-adjoint"
+        imaginary = imag(self.multiplier)
+        return assert_equal(
+            fill.zeros_like(imaginary), imaginary, message="LinearOperator was not self-adjoint"
         )
 
     def _multiplier_matrix(self, conjugate: bool) -> Tensor:
-        matrix = tf.expand_dims(tf.expand_dims(self.multiplier, -1), -1)
-        return tf.conj(matrix) if conjugate else matrix
+        matrix = expand_dims(expand_dims(self.multiplier, -1), -1)
+        return conj(matrix) if conjugate else matrix
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        x = adjoint_of(x) if adjoint_arg else x
         return self._proper(x) * self._multiplier_matrix(conjugate=adjoint)
 
     def _determinant(self) -> Tensor:
         return self.multiplier**self._num_rows_cast_to_dtype
 
     def _log_abs_determinant(self) -> Tensor:
-        return self._num_rows_cast_to_real_dtype * tf.log(tf.abs(self.multiplier))
+        return self._num_rows_cast_to_real_dtype * log(abs_(self.multiplier))
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return self._proper(rhs) / self._multiplier_matrix(conjugate=adjoint)
 
     def _trace(self) -> Tensor:
         return self._times_size(self.multiplier)
 
     def _diag_part(self) -> Tensor:
-        return self._ones_diag() * self.multiplier[..., tf.newaxis]
+        return self._ones_diag() * self.multiplier[..., newaxis]
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
         """Return the sum with matrices."""
-        return self._add_to_diagonal(mat, name, lambda: tf.expand_dims(self.multiplier, -1))
+        return self._add_to_diagonal(mat, name, lambda: expand_dims(self.multiplier, -1))

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
@@ -14,6 +14,16 @@ from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.linear_operator_diag import LinearOperatorDiag
 from stillflow.linalg.linear_operator_identity import LinearOperatorIdentity
+from stillflow.ops.arrays.broadcast import broadcast_dynamic_shape, broadcast_static_shape
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.linalg.decompositions import cholesky, matrix_determinant
+from stillflow.ops.linalg.diagonal import matrix_diag_part
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import exp, log
 from stillflow.platform import tf_logging
 
 
@@ -51,7 +61,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         hints = self._hints(
             base_operator, v, positive, is_non_singular, is_self_adjoint, is_positive_definite
         )
-        with tf.name_scope(name, values=[*base_operator.graph_parents, u, diag_update, v]):
+        with name_scope(name, values=[*base_operator.graph_parents, u, diag_update, v]):
             self._u = operator_util.convert_nonref_to_tensor(u, name="u")
             self._v = self._u if v is None else operator_util.convert_nonref_to_tensor(v, name="v")
             self._diag_update = operator_util.convert_nonref_to_tensor(
@@ -109,20 +119,20 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         }
 
     def _check_shapes(self) -> None:
-        uv = tf.broadcast_static_shape(self.u.shape, self.v.shape)
-        batch = tf.broadcast_static_shape(self.base_operator.batch_shape, uv[:-2])
+        uv = broadcast_static_shape(self.u.shape, self.v.shape)
+        batch = broadcast_static_shape(self.base_operator.batch_shape, uv[:-2])
         Dimension(self.base_operator.domain_dimension).assert_is_compatible_with(uv[-2])
         if self._diag_update is not None:
             rank = dimension_at_index(uv, -1)
             rank.assert_is_compatible_with(self._diag_update.shape[-1])
-            tf.broadcast_static_shape(batch, self._diag_update.shape[:-1])
+            broadcast_static_shape(batch, self._diag_update.shape[:-1])
 
     def _make_diag_operator(self, positive: Any) -> LinearOperator:
         if self._diag_update is not None:
             return LinearOperatorDiag(self._diag_update, is_positive_definite=positive)
         size = dimension_value(self.u.shape[-1])
         if size is None:
-            size = tf.shape(self.u)[-1]
+            size = shape(self.u)[-1]
         return LinearOperatorIdentity(num_rows=size, dtype=self.dtype)
 
     @property
@@ -156,26 +166,24 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._base_operator
 
     def _shape(self) -> TensorShape:
-        batch = tf.broadcast_static_shape(self.base_operator.batch_shape, self.u.shape[:-2])
+        batch = broadcast_static_shape(self.base_operator.batch_shape, self.u.shape[:-2])
         return batch.concatenate(self.base_operator.shape[-2:])
 
     def _shape_tensor(self) -> Any:
-        batch = tf.broadcast_dynamic_shape(
-            self.base_operator.batch_shape_tensor(), tf.shape(self.u)[:-2]
-        )
-        return tf.concat([batch, self.base_operator.shape_tensor()[-2:]], axis=0)
+        batch = broadcast_dynamic_shape(self.base_operator.batch_shape_tensor(), shape(self.u)[:-2])
+        return concat([batch, self.base_operator.shape_tensor()[-2:]], axis=0)
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         left, right = (self.v, self.u) if adjoint else (self.u, self.v)
         leading = self.base_operator.matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
-        projected = tf.matmul(right, x, adjoint_a=True, adjoint_b=adjoint_arg)
+        projected = matmul(right, x, adjoint_a=True, adjoint_b=adjoint_arg)
         scaled = self.diag_operator.matmul(projected, adjoint=adjoint)
-        return leading + tf.matmul(left, scaled)
+        return leading + matmul(left, scaled)
 
     def _determinant(self) -> Tensor:
         if self.is_positive_definite:
-            return tf.exp(self.log_abs_determinant())
-        capacitance = tf.linalg.det(self._make_capacitance())
+            return exp(self.log_abs_determinant())
+        capacitance = matrix_determinant(self._make_capacitance())
         of_diag = self.diag_operator.determinant()
         of_base = self.base_operator.determinant()
         return capacitance * of_diag * of_base
@@ -185,10 +193,10 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         known = [operator.log_abs_determinant() for operator in parts]
         capacitance = self._make_capacitance()
         if self._use_cholesky:
-            pivots = tf.matrix_diag_part(tf.linalg.cholesky(capacitance))
-            rest = 2 * tf.reduce_sum(tf.log(pivots), axis=[-1])
+            pivots = matrix_diag_part(cholesky(capacitance))
+            rest = 2 * reduce_sum(log(pivots), axis=[-1])
         else:
-            rest = tf.cast(tf.log(tf.abs(tf.linalg.det(capacitance))), dtype=self.dtype)
+            rest = cast(log(abs_(matrix_determinant(capacitance))), dtype=self.dtype)
         return reduce(add, known, rest)
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
@@ -200,18 +208,16 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             )
         left, right = (self.v, self.u) if adjoint else (self.u, self.v)
         leading = base.solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
-        projected = tf.matmul(right, leading, adjoint_a=True)
+        projected = matmul(right, leading, adjoint_a=True)
         capacitance = self._make_capacitance()
         if self._use_cholesky:
-            solved = operator_util.cholesky_solve_with_broadcast(
-                tf.linalg.cholesky(capacitance), projected
-            )
+            solved = operator_util.cholesky_solve_with_broadcast(cholesky(capacitance), projected)
         else:
             solved = operator_util.matrix_solve_with_broadcast(
                 capacitance, projected, adjoint=adjoint
             )
-        return leading - base.solve(tf.matmul(left, solved), adjoint=adjoint)
+        return leading - base.solve(matmul(left, solved), adjoint=adjoint)
 
     def _make_capacitance(self) -> Tensor:
-        inner = tf.matmul(self.v, self.base_operator.solve(self.u), adjoint_a=True)
+        inner = matmul(self.v, self.base_operator.solve(self.u), adjoint_a=True)
         return self._diag_operator.inverse().add_to_tensor(inner)

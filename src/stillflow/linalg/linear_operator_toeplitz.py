@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
@@ -12,6 +13,15 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.linear_operator_circulant import LinearOperatorCirculant
+from stillflow.ops.arrays.broadcast import broadcast_dynamic_shape, broadcast_static_shape
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import ones, zeros_like
+from stillflow.ops.arrays.reverse import reverse
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.debugging.comparisons import assert_equal
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.math.cast import cast
+from stillflow.ops.signal.fourier import fft
 
 
 @export("linalg.LinearOperatorToeplitz")
@@ -38,17 +48,17 @@ class LinearOperatorToeplitz(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorToeplitz",
     ) -> None:
-        with tf.name_scope(name, values=[row, col]):
+        with name_scope(name, values=[row, col]):
             self._row: Any = convert_to_tensor(row, name="row")
             self._col: Any = convert_to_tensor(col, name="col")
             self._check(self._row, self._col)
             parts = [
                 self._col,
-                tf.zeros_like(self._col[..., 0:1]),
-                tf.reverse(self._row[..., 1:], axis=[-1]),
+                zeros_like(self._col[..., 0:1]),
+                reverse(self._row[..., 1:], axis=[-1]),
             ]
-            column = tf.concat(parts, axis=-1)
-            spectrum = tf.signal.fft(_to_complex(column))
+            column = concat(parts, axis=-1)
+            spectrum = fft(_to_complex(column))
             self._circulant = LinearOperatorCirculant(spectrum, input_output_dtype=self._row.dtype)
             if is_square is False:
                 raise ValueError("Only square Toeplitz operators currently supported.")
@@ -79,35 +89,35 @@ class LinearOperatorToeplitz(LinearOperator):
         return self._row
 
     def _shape(self) -> TensorShape:
-        vector = tf.broadcast_static_shape(self.row.shape, self.col.shape)
+        vector = broadcast_static_shape(self.row.shape, self.col.shape)
         return vector.concatenate(vector[-1:])
 
     def _shape_tensor(self) -> Any:
-        vector = tf.broadcast_dynamic_shape(tf.shape(self.row), tf.shape(self.col))
-        return tf.concat((vector, [vector[-1]]), 0)
+        vector = broadcast_dynamic_shape(shape(self.row), shape(self.col))
+        return concat((vector, [vector[-1]]), 0)
 
     def _assert_self_adjoint(self) -> Any:
-        return tf.debugging.assert_equal(
+        return assert_equal(
             self.row,
             self.col,
             message="row and col are not the same, and so this operator is not self-adjoint.",
         )
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        vectors = tf.linalg.adjoint(x) if adjoint_arg else x
-        padded = tf.concat([vectors, tf.zeros_like(vectors)], axis=-2)
+        vectors = adjoint_of(x) if adjoint_arg else x
+        padded = concat([vectors, zeros_like(vectors)], axis=-2)
         product = self._circulant.matmul(padded, adjoint=adjoint)
         rows: Any = self.domain_dimension_tensor()
-        return tf.cast(product[..., :rows, :], self.dtype)
+        return cast(product[..., :rows, :], self.dtype)
 
     def _trace(self) -> Tensor:
-        return tf.cast(self.domain_dimension_tensor(), dtype=self.dtype) * self.col[..., 0]
+        return cast(self.domain_dimension_tensor(), dtype=self.dtype) * self.col[..., 0]
 
     def _diag_part(self) -> Tensor:
         entry = self.col[..., 0:1]
-        return entry * tf.ones([self.domain_dimension_tensor()], self.dtype)
+        return entry * ones([self.domain_dimension_tensor()], self.dtype)
 
 
 def _to_complex(x: Any) -> Tensor:
-    double = x.dtype in (tf.float64, tf.complex128)
-    return tf.cast(x, tf.complex128 if double else tf.complex64)
+    double = x.dtype in (dtypes.float64, dtypes.complex128)
+    return cast(x, dtypes.complex128 if double else dtypes.complex64)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow import errors
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
@@ -14,7 +15,12 @@ from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.linear_operator_identity import broadcast_to_batch, diagonal_shape
 from stillflow.linalg.size_checks import checked
-from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.control_flow.identity_and_group import no_op, with_dependencies
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
 
 
 @export("linalg.LinearOperatorZeros")
@@ -48,9 +54,9 @@ class LinearOperatorZeros(LinearOperator):
         assert_proper_shapes: bool = False,
         name: str = "LinearOperatorZeros",
     ) -> None:
-        dtype = tf.as_dtype(dtype or tf.float32)
+        dtype = dtypes.as_dtype(dtype or dtypes.float32)
         self._assert_proper_shapes = assert_proper_shapes
-        with tf.name_scope(name):
+        with name_scope(name):
             for refused, word in (
                 (not is_self_adjoint and is_square, "self adjoint"),
                 (is_non_singular, "singular"),
@@ -104,10 +110,10 @@ class LinearOperatorZeros(LinearOperator):
         return TensorShape(self._batch_shape_static).concatenate(matrix)
 
     def _shape_tensor(self) -> Any:
-        matrix = tf.stack((self._num_rows, self._num_columns), axis=0)
+        matrix = stack((self._num_rows, self._num_columns), axis=0)
         if self._batch_shape_arg is None:
             return matrix
-        return tf.concat((self._batch_shape_arg, matrix), 0)
+        return concat((self._batch_shape_arg, matrix), 0)
 
     def _assert_non_singular(self) -> Any:
         raise errors.invalid_argument("Zero operators are always non-invertible.")
@@ -116,31 +122,31 @@ class LinearOperatorZeros(LinearOperator):
         raise errors.invalid_argument("Zero operators are always non-positive definite.")
 
     def _assert_self_adjoint(self) -> Any:
-        return tf.no_op("assert_self_adjoint")
+        return no_op("assert_self_adjoint")
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         if self._assert_proper_shapes:
-            x = tf.linalg.adjoint(x) if adjoint_arg else x
+            x = adjoint_of(x) if adjoint_arg else x
             check = operator_util.assert_compatible_matrix_dimensions(self, x)
             x = with_dependencies([check], x)
         if self.is_square:
             if adjoint_arg:
-                batch = tf.shape(x)[:-2]
-                sides = [tf.shape(x)[-1], tf.shape(x)[-2]]
-                sizes = tf.concat([batch, sides], axis=0)
+                batch = shape(x)[:-2]
+                sides = [shape(x)[-1], shape(x)[-2]]
+                sizes = concat([batch, sides], axis=0)
             else:
-                sizes = tf.shape(x)
-            return broadcast_to_batch(self, tf.zeros(shape=sizes, dtype=x.dtype))
-        given = tf.shape(x)
+                sizes = shape(x)
+            return broadcast_to_batch(self, zeros(shape=sizes, dtype=x.dtype))
+        given = shape(x)
         rows = self._num_columns if adjoint else self._num_rows
         columns = given[-2] if adjoint_arg else given[-1]
-        sizes = tf.concat([given[:-2], [rows, columns]], axis=0)
-        return broadcast_to_batch(self, tf.zeros(shape=sizes, dtype=x.dtype))
+        sizes = concat([given[:-2], [rows, columns]], axis=0)
+        return broadcast_to_batch(self, zeros(shape=sizes, dtype=x.dtype))
 
     def _zeros_of_batch(self) -> Any:
         known = self.batch_shape.is_fully_defined()
         batch = self.batch_shape if known else self.batch_shape_tensor()
-        return tf.zeros(shape=batch, dtype=self.dtype)
+        return zeros(shape=batch, dtype=self.dtype)
 
     def _determinant(self) -> Any:
         return self._zeros_of_batch()
@@ -149,7 +155,7 @@ class LinearOperatorZeros(LinearOperator):
         return self._zeros_of_batch()
 
     def _diag_part(self) -> Any:
-        return tf.zeros(shape=diagonal_shape(self), dtype=self.dtype)
+        return zeros(shape=diagonal_shape(self), dtype=self.dtype)
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
         """Return the sum with matrices."""

@@ -6,12 +6,33 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.functional.map_fn import map_fn
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.select import where_v2
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import expand_dims, shape, squeeze
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.arrays.unique import setdiff1d
+from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.debugging.ranks import assert_rank_at_least
 from stillflow.ops.linalg.decompositions import svd, svd_op
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.math.binary import maximum
+from stillflow.ops.math.binary import pow as pow_
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal
+from stillflow.ops.math.complex import conj
+from stillflow.ops.math.reductions import reduce_max, reduce_sum
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import sqrt
 from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
@@ -61,47 +82,47 @@ def norm(
     """
     keepdims = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
     matrix, axes = _axes(ord, axis)
-    with tf.name_scope(name, "norm", [tensor]):
+    with name_scope(name, "norm", [tensor]):
         tensor = convert_to_tensor(tensor)
         if ord not in ("fro", "euclidean", 2, 2.0):
-            result = _of_absolute_values(tf.abs(tensor), ord, axes, matrix)
+            result = _of_absolute_values(abs_(tensor), ord, axes, matrix)
         elif matrix and ord in (2, 2.0):
             result = _largest_singular_value(tensor, axes)
         else:
-            result = tf.sqrt(tf.reduce_sum(tensor * tf.conj(tensor), axes, keepdims=True))
-        return result if keepdims else tf.squeeze(result, axes)
+            result = sqrt(reduce_sum(tensor * conj(tensor), axes, keepdims=True))
+        return result if keepdims else squeeze(result, axes)
 
 
 def _largest_singular_value(tensor: Any, axes: tuple[int, ...]) -> Any:
-    rank = tf.rank(tensor)
+    rank = rank_of(tensor)
 
     def from_start(axis: Any) -> Any:
-        return tf.cond(axis >= 0, lambda: axis, lambda: axis + rank)
+        return cond(axis >= 0, lambda: axis, lambda: axis + rank)
 
-    matrix = tf.map_fn(from_start, convert_to_tensor(axes))
-    every = tf.range(rank)
-    batch, _ = tf.setdiff1d(every, matrix)
-    order = tf.concat([batch, matrix], axis=0)
+    matrix = map_fn(from_start, convert_to_tensor(axes))
+    every = range_(rank)
+    batch, _ = setdiff1d(every, matrix)
+    order = concat([batch, matrix], axis=0)
 
     def place(axis: Any) -> Any:
-        return tf.cast(tf.squeeze(tf.where_v2(tf.equal(order, axis))), dtype=tf.int32)
+        return cast(squeeze(where_v2(equal(order, axis))), dtype=dtypes.int32)
 
-    inverse = tf.map_fn(place, every)
-    values, *_ = svd_op(tf.transpose(tensor, perm=order), compute_uv=False)
-    largest = tf.reduce_max(tf.abs(values), axis=-1, keepdims=True)
-    return tf.transpose(tf.expand_dims(largest, axis=-1), perm=inverse)
+    inverse = map_fn(place, every)
+    values, *_ = svd_op(transpose(tensor, perm=order), compute_uv=False)
+    largest = reduce_max(abs_(values), axis=-1, keepdims=True)
+    return transpose(expand_dims(largest, axis=-1), perm=inverse)
 
 
 def _of_absolute_values(values: Any, ord: Any, axes: Any, matrix: bool) -> Tensor:
     first = None if axes is None else axes[0]
     if ord == 1:
-        sums = tf.reduce_sum(values, first, keepdims=True)
-        return tf.reduce_max(sums, axes[-1], keepdims=True) if matrix else sums
+        sums = reduce_sum(values, first, keepdims=True)
+        return reduce_max(sums, axes[-1], keepdims=True) if matrix else sums
     if ord == np.inf:
         if matrix:
-            values = tf.reduce_sum(values, axes[1], keepdims=True)
-        return tf.reduce_max(values, first, keepdims=True)
-    return tf.pow(tf.reduce_sum(tf.pow(values, ord), axes, keepdims=True), 1.0 / ord)
+            values = reduce_sum(values, axes[1], keepdims=True)
+        return reduce_max(values, first, keepdims=True)
+    return pow_(reduce_sum(pow_(values, ord), axes, keepdims=True), 1.0 / ord)
 
 
 @export("linalg.normalize")
@@ -109,9 +130,9 @@ def normalize(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """`tensor` divided by its norm, and the norm; see `norm` for the arguments."""
-    with tf.name_scope(name, "normalize", [tensor]):
+    with name_scope(name, "normalize", [tensor]):
         tensor = convert_to_tensor(tensor)
-        length = tf.cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
+        length = cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
         return tensor / length, length
 
 
@@ -123,11 +144,11 @@ def _checked_matrix(a: Any, validate_args: bool) -> Any:
         if rank < 2:
             raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {rank}).")
     elif validate_args:
-        check = tf.debugging.assert_rank_at_least(
+        check = assert_rank_at_least(
             a, rank=2, message="Input `a` must have at least 2 dimensions."
         )
-        with tf.control_dependencies([check]):
-            return tf.identity(a)
+        with control_dependencies([check]):
+            return identity(a)
     return a
 
 
@@ -146,8 +167,8 @@ def matrix_rank(
       TypeError: for other types.
       ValueError: for fewer than two dimensions.
     """
-    with tf.name_scope(name or "matrix_rank"):
-        a = convert_to_tensor(a, preferred_dtype=tf.float32, name="a")
+    with name_scope(name or "matrix_rank"):
+        a = convert_to_tensor(a, preferred_dtype=dtypes.float32, name="a")
         a = _checked_matrix(a, validate_args)
         values = svd(a, compute_uv=False)
         if tol is None:
@@ -155,12 +176,10 @@ def matrix_rank(
             if sides.is_fully_defined():
                 longest = np.max(sides.as_list())
             else:
-                longest = tf.reduce_max(tf.shape(a)[-2:])
+                longest = reduce_max(shape(a)[-2:])
             epsilon = np.finfo(a.dtype.as_numpy_dtype).eps
-            tol = (
-                epsilon * tf.cast(longest, a.dtype) * tf.reduce_max(values, axis=-1, keepdims=True)
-            )
-        return tf.reduce_sum(tf.cast(values > tol, tf.int32), axis=-1)
+            tol = epsilon * cast(longest, a.dtype) * reduce_max(values, axis=-1, keepdims=True)
+        return reduce_sum(cast(values > tol, dtypes.int32), axis=-1)
 
 
 @export("linalg.pinv")
@@ -176,29 +195,27 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
       TypeError: for other types.
       ValueError: for fewer than two dimensions.
     """
-    with tf.name_scope(name or "pinv"):
+    with name_scope(name or "pinv"):
         a = _checked_matrix(convert_to_tensor(a, name="a"), validate_args)
         dtype = a.dtype.as_numpy_dtype
         if rcond is None:
             rcond = 10.0 * _longest_side(a, dtype) * np.finfo(dtype).eps
         rcond = convert_to_tensor(rcond, dtype=dtype, name="rcond")
         values, left, right = svd(a, full_matrices=False, compute_uv=True)
-        cutoff = rcond * tf.reduce_max(values, axis=-1)
-        kept = values > tf.expand_dims(cutoff, -1)
-        values = tf.where_v2(kept, values, np.array(np.inf, dtype))
-        result = tf.matmul(right / tf.expand_dims(values, -2), left, adjoint_b=True)
+        cutoff = rcond * reduce_max(values, axis=-1)
+        kept = values > expand_dims(cutoff, -1)
+        values = where_v2(kept, values, np.array(np.inf, dtype))
+        result = matmul(right / expand_dims(values, -2), left, adjoint_b=True)
         if a.shape.ndims is not None:
             result.set_shape(a.shape[:-2].concatenate([a.shape[-1], a.shape[-2]]))
         return result
 
 
-def _longest_side(a: Any, dtype: Any) -> float:
-    sides = [
-        tf.shape(a)[axis]
-        if dimension_value(a.shape[axis]) is None
-        else dimension_value(a.shape[axis])
+def _longest_side(a: Any, dtype: Any) -> float | Tensor:
+    rows, columns = (
+        shape(a)[axis] if dimension_value(a.shape[axis]) is None else dimension_value(a.shape[axis])
         for axis in (-2, -1)
-    ]
-    if all(isinstance(side, int) for side in sides):
-        return float(max(sides))
-    return tf.cast(tf.maximum(*sides), dtype)
+    )
+    if isinstance(rows, int) and isinstance(columns, int):
+        return float(max(rows, columns))
+    return cast(maximum(rows, columns), dtype)

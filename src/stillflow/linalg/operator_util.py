@@ -8,12 +8,31 @@ from typing import Any, overload
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.broadcast import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.control_flow.identity_and_group import no_op
+from stillflow.ops.debugging.comparisons import assert_equal, assert_less
+from stillflow.ops.debugging.types import assert_proper_iterable
+from stillflow.ops.linalg.decompositions import adjoint as adjoint_of
+from stillflow.ops.linalg.solvers import cholesky_solve, matrix_solve, matrix_triangular_solve
+from stillflow.ops.math.complex import imag
+from stillflow.ops.math.unary import abs as abs_
 from stillflow.variables.base import VariableV2
+from stillflow.variables.module import Module
 
 
 @overload
@@ -43,19 +62,19 @@ def convert_nonref_to_tensor(
 
 def base_dtype(dtype: Any) -> Any:
     """Return the type without reference."""
-    return tf.as_dtype(dtype).base_dtype
+    return dtypes.as_dtype(dtype).base_dtype
 
 
 def dtype_name(dtype: Any) -> str:
     """Return the name of a type."""
-    return tf.as_dtype(dtype).name
+    return dtypes.as_dtype(dtype).name
 
 
 def is_ref(x: Any) -> bool:
     """Return True if `x` is a variable, or a module that acts as a tensor."""
     if isinstance(x, VariableV2):
         return True
-    return isinstance(x, tf.Module) and hasattr(x, "dtype") and hasattr(x, "shape")
+    return isinstance(x, Module) and hasattr(x, "dtype") and hasattr(x, "shape")
 
 
 def assert_not_ref_type(x: Any, arg_name: str) -> None:
@@ -73,21 +92,21 @@ def assert_no_entries_with_modulus_zero(
     x: Any, message: str | None = None, name: str = "assert_no_entries_with_modulus_zero"
 ) -> Operation:
     """Return an op that fails where an element is zero."""
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         tensor = convert_to_tensor(x, name="x")
-        modulus = tf.abs(tensor)
-        return tf.debugging.assert_less(_real_zero(tensor), modulus, message=message)
+        modulus = abs_(tensor)
+        return assert_less(_real_zero(tensor), modulus, message=message)
 
 
 def assert_zero_imag_part(
     x: Any, message: str | None = None, name: str = "assert_zero_imag_part"
 ) -> Any:
     """Return an op that fails where an element has an imaginary part."""
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         tensor: Any = convert_to_tensor(x, name="x")
         if tensor.dtype.base_dtype.is_floating:
-            return tf.no_op()
-        return tf.debugging.assert_equal(_real_zero(tensor), tf.imag(tensor), message=message)
+            return no_op()
+        return assert_equal(_real_zero(tensor), imag(tensor), message=message)
 
 
 def self_adjoint_if_real(values: Any, hint: bool | None, message: str = "") -> bool | None:
@@ -114,10 +133,10 @@ def assert_rank_at_least(rank: int, tensor: Any, argument: str) -> None:
         raise ValueError(f"Argument {argument} must have at least {dimensions}.  Found: {tensor}")
 
 
-def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Operation:
+def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Operation | None:
     """Return an op that fails if `operator` cannot be applied to `x`."""
-    return tf.debugging.assert_equal(
-        tf.shape(x)[-2],
+    return assert_equal(
+        shape_of(x)[-2],
         operator.domain_dimension_tensor(),
         message="Dimensions are not compatible.  shape[-2] of argument to be the same as this "
         "operator",
@@ -135,38 +154,38 @@ def assert_is_batch_matrix(tensor: Any) -> None:
 def shape_tensor(shape: Any, name: str | None = None) -> Tensor:
     """Return a shape as a tensor, of int32 where it is empty."""
     empty = isinstance(shape, (tuple, list)) and not shape
-    return convert_to_tensor(shape, dtype=tf.int32 if empty else None, name=name)
+    return convert_to_tensor(shape, dtype=dtypes.int32 if empty else None, name=name)
 
 
 def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) -> list[Any]:
     """Broadcast the batch dimensions of matrices `[..., rows, columns]` against each other."""
-    with tf.name_scope(name or "broadcast_matrix_batch_dims", values=batch_matrices):
-        tf.debugging.assert_proper_iterable(batch_matrices)
+    with name_scope(name or "broadcast_matrix_batch_dims", values=batch_matrices):
+        assert_proper_iterable(batch_matrices)
         matrices: list[Any] = [convert_to_tensor(matrix) for matrix in batch_matrices]
         for matrix in matrices:
             assert_is_batch_matrix(matrix)
         if len(matrices) < 2:
             return matrices
-        known = reduce(tf.broadcast_static_shape, (matrix.shape[:-2] for matrix in matrices))
+        known = reduce(broadcast_static_shape, (matrix.shape[:-2] for matrix in matrices))
         if known.is_fully_defined():
             return [
                 matrix if matrix.shape[:-2] == known else _with_batch(matrix, known.as_list())
                 for matrix in matrices
             ]
-        batches = (tf.shape(matrix)[:-2] for matrix in matrices)
-        batch = reduce(tf.broadcast_dynamic_shape, batches)
+        batches = (shape_of(matrix)[:-2] for matrix in matrices)
+        batch = reduce(broadcast_dynamic_shape, batches)
         return [_with_batch(matrix, batch) for matrix in matrices]
 
 
 def _with_batch(matrix: Any, batch: Any) -> Tensor:
-    return tf.broadcast_to(matrix, tf.concat([batch, tf.shape(matrix)[-2:]], axis=0))
+    return broadcast_to(matrix, concat([batch, shape_of(matrix)[-2:]], axis=0))
 
 
 def cholesky_solve_with_broadcast(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """`cholesky_solve` for batches of different shapes."""
-    with tf.name_scope(name, "CholeskySolveWithBroadcast", [chol, rhs]):
+    with name_scope(name, "CholeskySolveWithBroadcast", [chol, rhs]):
         chol, rhs = broadcast_matrix_batch_dims([chol, rhs])
-        return tf.linalg.cholesky_solve(chol, rhs)
+        return cholesky_solve(chol, rhs)
 
 
 def _solve(matrix: Any, rhs: Any, adjoint: bool, solver: Callable[..., Any]) -> Tensor:
@@ -187,9 +206,9 @@ def matrix_solve_with_broadcast(
     """`matrix_solve` for batches of different shapes."""
 
     def solver(a: Any, b: Any, _: bool, adjoint: bool) -> Tensor:
-        return tf.linalg.solve(a, b, adjoint=adjoint)
+        return matrix_solve(a, b, adjoint=adjoint)
 
-    with tf.name_scope(name, "MatrixSolveWithBroadcast", [matrix, rhs]):
+    with name_scope(name, "MatrixSolveWithBroadcast", [matrix, rhs]):
         return _solve(matrix, rhs, adjoint, solver)
 
 
@@ -200,9 +219,9 @@ def matrix_triangular_solve_with_broadcast(
 
     def solver(a: Any, b: Any, transposed: bool, adjoint: bool) -> Tensor:
         is_lower = not lower if transposed else lower
-        return tf.linalg.triangular_solve(a, b, lower=is_lower, adjoint=adjoint)
+        return matrix_triangular_solve(a, b, lower=is_lower, adjoint=adjoint)
 
-    with tf.name_scope(name, "MatrixTriangularSolve", [matrix, rhs]):
+    with name_scope(name, "MatrixTriangularSolve", [matrix, rhs]):
         return _solve(matrix, rhs, adjoint, solver)
 
 
@@ -223,23 +242,23 @@ def _reshape_for_efficiency(
         return same
     extra = b.shape.ndims - a.shape.ndims
     # The graph that is compared against has these nodes twice.
-    tf.shape(b)[:extra]
-    tf.shape(b)[extra:]
+    shape_of(b)[:extra]
+    shape_of(b)[extra:]
     outer = b.shape[:extra]
     if outer.is_fully_defined():
         rows = a.shape[-2 if adjoint else -1]
         if np.prod(outer.as_list()) < 2 or rows <= b.shape[-1]:
             return same
     if adjoint:
-        a = tf.linalg.adjoint(a)
-    extra_sizes, main_sizes = tf.shape(b)[:extra], tf.shape(b)[extra:]
+        a = adjoint_of(a)
+    extra_sizes, main_sizes = shape_of(b)[:extra], shape_of(b)[extra:]
     order = np.concatenate((np.arange(extra, b.shape.ndims), np.arange(0, extra)), 0)
-    at_end = tf.transpose(b, perm=order)
-    squashed = tf.reshape(at_end, tf.concat((main_sizes[:-1], [-1]), 0))
+    at_end = transpose(b, perm=order)
+    squashed = reshape(at_end, concat((main_sizes[:-1], [-1]), 0))
 
     def restore(y: Any) -> Tensor:
-        sizes = tf.concat((tf.shape(y)[:-1], [main_sizes[-1]], extra_sizes), 0)
-        return tf.transpose(tf.reshape(y, sizes), perm=np.argsort(order))
+        sizes = concat((shape_of(y)[:-1], [main_sizes[-1]], extra_sizes), 0)
+        return transpose(reshape(y, sizes), perm=np.argsort(order))
 
     return a, squashed, restore, True
 
@@ -287,13 +306,13 @@ def broadcast_batch_shape(operators: list[Any]) -> TensorShape:
     """Return the static batch shape of a combination of operators."""
     shape = operators[0].batch_shape
     for operator in operators[1:]:
-        shape = tf.broadcast_static_shape(shape, operator.batch_shape)
+        shape = broadcast_static_shape(shape, operator.batch_shape)
     return shape
 
 
 def batch_shape_by_addition(operators: list[Any]) -> Any:
     """Return the batch shape of a combination, found by adding zeros."""
-    zeros = tf.zeros(shape=operators[0].batch_shape_tensor())
+    zeros = fill.zeros(shape=operators[0].batch_shape_tensor())
     for operator in operators[1:]:
-        zeros += tf.zeros(shape=operator.batch_shape_tensor())
-    return tf.shape(zeros)
+        zeros += fill.zeros(shape=operator.batch_shape_tensor())
+    return shape_of(zeros)

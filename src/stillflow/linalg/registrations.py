@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import stillflow as tf
 from stillflow.linalg import algebra
 from stillflow.linalg.algebra import (
     RegisterAdjoint,
@@ -28,6 +27,9 @@ from stillflow.linalg.linear_operator_identity import (
 )
 from stillflow.linalg.linear_operator_kronecker import LinearOperatorKronecker
 from stillflow.linalg.linear_operator_zeros import LinearOperatorZeros
+from stillflow.ops.linalg.decompositions import cholesky
+from stillflow.ops.math.complex import conj
+from stillflow.ops.math.unary import sqrt
 
 
 def _hints(operator: Any, **changed: Any) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def _inner(operator: Any) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    return tf.conj(x) if x.dtype.is_complex else x
+    return conj(x) if x.dtype.is_complex else x
 
 
 @RegisterAdjoint(LinearOperator)
@@ -112,7 +114,7 @@ _POSITIVE: dict[str, Any] = {
 @RegisterCholesky(LinearOperator)
 def _cholesky(operator: Any) -> LinearOperatorLowerTriangular:
     return LinearOperatorLowerTriangular(
-        tf.linalg.cholesky(operator.to_dense()),
+        cholesky(operator.to_dense()),
         is_non_singular=True,
         is_self_adjoint=False,
         is_square=True,
@@ -121,7 +123,7 @@ def _cholesky(operator: Any) -> LinearOperatorLowerTriangular:
 
 @RegisterCholesky(LinearOperatorDiag)
 def _cholesky_diag(operator: Any) -> LinearOperatorDiag:
-    return LinearOperatorDiag(tf.sqrt(operator.diag), **_POSITIVE)
+    return LinearOperatorDiag(sqrt(operator.diag), **_POSITIVE)
 
 
 @RegisterCholesky(LinearOperatorIdentity)
@@ -136,7 +138,7 @@ def _cholesky_identity(operator: Any) -> LinearOperatorIdentity:
 
 @RegisterCholesky(LinearOperatorScaledIdentity)
 def _cholesky_scaled_identity(operator: Any) -> LinearOperatorScaledIdentity:
-    multiplier = tf.sqrt(operator.multiplier)
+    multiplier = sqrt(operator.multiplier)
     return LinearOperatorScaledIdentity(operator._num_rows, multiplier, **_POSITIVE)
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.comparisons import assert_non_negative
+from stillflow.ops.debugging.ranks import assert_rank
 
 
 def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bool) -> Tensor:
@@ -20,8 +21,8 @@ def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bo
     negative = f"Argument {argument} must be non-negative."
     if assert_proper:
         checks = [
-            tf.debugging.assert_rank(value, rank, message=wrong_rank),
-            tf.debugging.assert_non_negative(value, message=negative),
+            assert_rank(value, rank, message=wrong_rank),
+            assert_non_negative(value, message=negative),
         ]
         value = with_dependencies(checks, value)
     if not value.dtype.is_integer:
