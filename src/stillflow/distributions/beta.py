@@ -5,15 +5,25 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import stillflow as tf
 from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import gen_new_seed, weighted_digamma
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.shape import shape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.comparisons import assert_less, assert_positive
+from stillflow.ops.debugging.types import assert_same_float_dtype
+from stillflow.ops.math.comparison import logical_and
+from stillflow.ops.math.division import xlogy
+from stillflow.ops.math.special import betainc, digamma, lgamma
+from stillflow.ops.math.unary import log1p
+from stillflow.ops.nn.activations import softplus
+from stillflow.ops.random.gamma import random_gamma
 from stillflow.util.deprecation import deprecated
 
 
@@ -44,12 +54,12 @@ class Beta(ScalarDistribution):
         name: str = "Beta",
     ) -> None:
         given = dict(locals())
-        with tf.name_scope(name, values=[concentration1, concentration0]) as scope:
+        with name_scope(name, values=[concentration1, concentration0]) as scope:
             both = [
                 _checked_concentration(convert_to_tensor(given[key], name=key), validate_args)
                 for key in self._parameter_names
             ]
-            tf.debugging.assert_same_float_dtype(both)
+            assert_same_float_dtype(both)
             self._concentration1, self._concentration0 = both
             self._total_concentration = operator.add(*both)
         self._initialize(
@@ -72,7 +82,7 @@ class Beta(ScalarDistribution):
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Any:
-        return tf.shape(self.total_concentration)
+        return shape(self.total_concentration)
 
     def _batch_shape(self) -> TensorShape:
         return self.total_concentration.shape
@@ -80,11 +90,11 @@ class Beta(ScalarDistribution):
     def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         total = self.total_concentration
         alphas = [
-            tf.ones_like(total, dtype=self.dtype) * concentration
+            fill.ones_like(total, dtype=self.dtype) * concentration
             for concentration in (self.concentration1, self.concentration0)
         ]
         ones, zeros = (
-            tf.random_gamma(shape=[n], alpha=alpha, dtype=self.dtype, seed=each)
+            random_gamma(shape=[n], alpha=alpha, dtype=self.dtype, seed=each)
             for alpha, each in zip(alphas, (seed, gen_new_seed(seed, "beta")))
         )
         return ones / (ones + zeros)
@@ -93,24 +103,22 @@ class Beta(ScalarDistribution):
         return self._log_unnormalized_prob(x) - self._log_normalization()
 
     def _cdf(self, x: Any) -> Any:
-        return tf.betainc(self.concentration1, self.concentration0, x)
+        return betainc(self.concentration1, self.concentration0, x)
 
     def _log_unnormalized_prob(self, x: Any) -> Tensor:
         if self.validate_args:
             checks = [
-                tf.assert_positive(x, message="sample must be positive"),
-                tf.assert_less(x, tf.ones([], self.dtype), message="sample must be less than `1`."),
+                assert_positive(x, message="sample must be positive"),
+                assert_less(x, fill.ones([], self.dtype), message="sample must be less than `1`."),
             ]
             x = with_dependencies(checks, x)
-        return tf.math.xlogy(self.concentration1 - 1.0, x) + (self.concentration0 - 1.0) * tf.log1p(
-            -x
-        )
+        return xlogy(self.concentration1 - 1.0, x) + (self.concentration0 - 1.0) * log1p(-x)
 
     def _log_normalization(self) -> Tensor:
         return (
-            tf.lgamma(self.concentration1)
-            + tf.lgamma(self.concentration0)
-            - tf.lgamma(self.total_concentration)
+            lgamma(self.concentration1)
+            + lgamma(self.concentration0)
+            - lgamma(self.total_concentration)
         )
 
     def _entropy(self) -> Any:
@@ -130,11 +138,11 @@ class Beta(ScalarDistribution):
     def _mode(self) -> Any:
         mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
         if self.allow_nan_stats:
-            defined = tf.logical_and(self.concentration1 > 1.0, self.concentration0 > 1.0)
+            defined = logical_and(self.concentration1 > 1.0, self.concentration0 > 1.0)
             return self._where_defined(defined, mode)
         checks = [
-            tf.assert_less(
-                tf.ones([], dtype=self.dtype),
+            assert_less(
+                fill.ones([], dtype=self.dtype),
                 getattr(self, name),
                 message=f"Mode undefined for {name} <= 1.",
             )
@@ -147,7 +155,7 @@ def _checked_concentration(concentration: Any, validate_args: bool) -> Any:
     if not validate_args:
         return concentration
     message = "Concentration parameter must be positive."
-    return with_dependencies([tf.assert_positive(concentration, message=message)], concentration)
+    return with_dependencies([assert_positive(concentration, message=message)], concentration)
 
 
 @export("contrib.distributions.BetaWithSoftplusConcentration")
@@ -168,10 +176,10 @@ class BetaWithSoftplusConcentration(Beta):
         name: str = "BetaWithSoftplusConcentration",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name, values=[concentration1, concentration0]) as scope:
+        with name_scope(name, values=[concentration1, concentration0]) as scope:
             super().__init__(
-                concentration1=tf.nn.softplus(concentration1, name="softplus_concentration1"),
-                concentration0=tf.nn.softplus(concentration0, name="softplus_concentration0"),
+                concentration1=softplus(concentration1, name="softplus_concentration1"),
+                concentration0=softplus(concentration0, name="softplus_concentration0"),
                 validate_args=validate_args,
                 allow_nan_stats=allow_nan_stats,
                 name=scope,
@@ -186,9 +194,9 @@ def _kl_beta_beta(d1: Any, d2: Any, name: str | None = None) -> Any:
 
     def term(parameter: str) -> Any:
         first, second = getattr(d1, parameter), getattr(d2, parameter)
-        return tf.digamma(first) * (second - first)
+        return digamma(first) * (second - first)
 
-    with tf.name_scope(name, "kl_beta_beta", values=values):
+    with name_scope(name, "kl_beta_beta", values=values):
         normalizations = d2._log_normalization() - d1._log_normalization()
         return (
             normalizations

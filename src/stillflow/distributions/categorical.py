@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow.distributions.checks import (
     embed_check_categorical_event_shape,
     embed_check_integer_casting_closed,
@@ -13,11 +12,28 @@ from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDist
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.layout import known_or
 from stillflow.distributions.parameters import get_logits_and_probs
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import ones, ones_like, zeros_like
+from stillflow.ops.arrays.masks import sequence_mask
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.slicing import newaxis
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.math.argmax import argmax
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.nn.cross_entropy import sparse_softmax_cross_entropy_with_logits
+from stillflow.ops.nn.softmax import log_softmax, softmax
+from stillflow.ops.random.categorical import multinomial
 
 
 def _broadcast_event_and_params(event: Any, params: Any, base_dtype: Any) -> tuple[Any, Any]:
@@ -26,13 +42,13 @@ def _broadcast_event_and_params(event: Any, params: Any, base_dtype: Any) -> tup
         raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({base_dtype})")
     if event.dtype.is_floating:
         # Integers may be given as numbers of `self.dtype`.
-        event = tf.cast(event, dtype=tf.int32)
+        event = cast(event, dtype=int32)
     batch = params.shape[:-1]
     if batch.is_fully_defined() and event.shape.is_fully_defined() and batch == event.shape:
         return event, params
-    each_event = tf.ones_like(event[..., tf.newaxis], dtype=params.dtype)
+    each_event = ones_like(event[..., newaxis], dtype=params.dtype)
     params = params * each_event
-    event = event * tf.ones(tf.shape(params)[:-1], dtype=event.dtype)
+    event = event * ones(shape(params)[:-1], dtype=event.dtype)
     event.set_shape(params.shape[:-1])
     return event, params
 
@@ -64,7 +80,7 @@ class Categorical(ScalarDistribution):
         name: str = "Categorical",
     ) -> None:
         given = dict(locals())
-        with tf.name_scope(name, values=[logits, probs]) as scope:
+        with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = get_logits_and_probs(
                 logits=logits,
                 probs=probs,
@@ -82,9 +98,9 @@ class Categorical(ScalarDistribution):
     def _set_sizes(self, static: Any) -> None:
         rank, batch = static.ndims, static[:-1]
         self._batch_rank = known_or(
-            None if rank is None else rank - 1, "batch_rank", lambda: tf.rank(self._logits) - 1
+            None if rank is None else rank - 1, "batch_rank", lambda: rank_of(self._logits) - 1
         )
-        sizes: Any = tf.shape(self._logits, name="logits_shape")
+        sizes: Any = shape(self._logits, name="logits_shape")
         self._event_size = known_or(
             dimension_value(static[-1]), "event_size", lambda: sizes[self._batch_rank]
         )
@@ -108,7 +124,7 @@ class Categorical(ScalarDistribution):
         return self._probs
 
     def _batch_shape_tensor(self) -> Any:
-        return tf.identity(self._batch_shape_val)
+        return identity(self._batch_shape_val)
 
     def _batch_shape(self) -> TensorShape:
         return self.logits.shape[:-1]
@@ -116,42 +132,42 @@ class Categorical(ScalarDistribution):
     def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         logits = self.logits
         if logits.shape.ndims != 2:
-            logits = tf.reshape(logits, [-1, self.event_size])
-        dtype = tf.int64 if self.dtype.size > 4 else tf.int32
-        draws = tf.multinomial(logits, n, seed=seed, output_dtype=dtype)
-        draws = tf.transpose(draws)
-        draws = tf.reshape(draws, tf.concat([[n], self.batch_shape_tensor()], 0))
-        return tf.cast(draws, self.dtype)
+            logits = reshape(logits, [-1, self.event_size])
+        dtype = dtypes.int64 if self.dtype.size > 4 else int32
+        draws = multinomial(logits, n, seed=seed, output_dtype=dtype)
+        draws = transpose(draws)
+        draws = reshape(draws, concat([[n], self.batch_shape_tensor()], 0))
+        return cast(draws, self.dtype)
 
     def _event_and(self, k: Any, params: Any) -> tuple[Any, Any]:
         k = convert_to_tensor(k, name="k")
         if self.validate_args:
-            k = embed_check_integer_casting_closed(k, target_dtype=tf.int32)
+            k = embed_check_integer_casting_closed(k, target_dtype=int32)
         return _broadcast_event_and_params(k, params, base_dtype=self.dtype.base_dtype)
 
     def _cdf(self, k: Any) -> Any:
         k, probs = self._event_and(k, self.probs)
-        rows = tf.reshape(probs, (-1, self._event_size))
-        classes = tf.reshape(k, [-1])
-        mask = tf.sequence_mask(classes, self._event_size)
-        below = tf.where(mask, rows, tf.zeros_like(rows))
-        return tf.reshape(tf.reduce_sum(below, axis=-1), tf.shape(k))
+        rows = reshape(probs, (-1, self._event_size))
+        classes = reshape(k, [-1])
+        mask = sequence_mask(classes, self._event_size)
+        below = where(mask, rows, zeros_like(rows))
+        return reshape(reduce_sum(below, axis=-1), shape(k))
 
     def _log_prob(self, k: Any) -> Tensor:
         k, logits = self._event_and(k, self.logits)
-        return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
+        return -sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 
     def _entropy(self) -> Any:
-        return -tf.reduce_sum(tf.nn.log_softmax(self.logits) * self.probs, axis=-1)
+        return -reduce_sum(log_softmax(self.logits) * self.probs, axis=-1)
 
     def _mode(self) -> Any:
-        mode = tf.cast(tf.argmax(self.logits, axis=self._batch_rank), self.dtype)
+        mode = cast(argmax(self.logits, axis=self._batch_rank), self.dtype)
         mode.set_shape(self.batch_shape)
         return mode
 
 
 @register_kl(Categorical, Categorical)
 def _kl_categorical_categorical(a: Any, b: Any, name: str | None = None) -> Any:
-    with tf.name_scope(name, "kl_categorical_categorical", values=[a.logits, b.logits]):
-        difference = tf.nn.log_softmax(a.logits) - tf.nn.log_softmax(b.logits)
-        return tf.reduce_sum(tf.nn.softmax(a.logits) * difference, axis=-1)
+    with name_scope(name, "kl_categorical_categorical", values=[a.logits, b.logits]):
+        difference = log_softmax(a.logits) - log_softmax(b.logits)
+        return reduce_sum(softmax(a.logits) * difference, axis=-1)

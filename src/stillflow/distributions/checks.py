@@ -6,12 +6,23 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.transpose import matrix_transpose
+from stillflow.ops.control_flow.identity_and_group import no_op, with_dependencies
+from stillflow.ops.debugging.comparisons import (
+    assert_equal,
+    assert_greater_equal,
+    assert_less_equal,
+    assert_non_negative,
+)
+from stillflow.ops.debugging.ranks import assert_rank_at_least
+from stillflow.ops.math.cast import cast
 
 _INTEGERS_LIKE = {"float16": "int16", "float32": "int32", "float64": "int64"}
 _UNSIGNED = ("bool", "uint8", "uint16")
@@ -25,37 +36,37 @@ def assert_integer_form(
     message: str | None = None,
     int_dtype: Any = None,
     name: str = "assert_integer_form",
-) -> Operation:
+) -> Operation | None:
     """Return an op that fails where an element has a fraction.
 
     TypeError for types that have no integers of their size.
     """
-    with tf.name_scope(name, values=[x, data]):
+    with name_scope(name, values=[x, data]):
         x = convert_to_tensor(x, name="x")
         if x.dtype.is_integer:
-            return tf.no_op()
+            return no_op()
         message = message or f"{x} has non-integer components"
         if int_dtype is None:
             if x.dtype.base_dtype.name not in _INTEGERS_LIKE:
                 raise TypeError(f"Unrecognized type {x.dtype.name}")
-            int_dtype = getattr(tf, _INTEGERS_LIKE[x.dtype.base_dtype.name])
-        whole = tf.cast(tf.cast(x, int_dtype), x.dtype)
-        return tf.assert_equal(x, whole, data=data, summarize=summarize, message=message, name=name)
+            int_dtype = dtypes.as_dtype(_INTEGERS_LIKE[x.dtype.base_dtype.name])
+        whole = cast(cast(x, int_dtype), x.dtype)
+        return assert_equal(x, whole, data=data, summarize=summarize, message=message, name=name)
 
 
 def assert_symmetric(matrix: Any) -> Tensor:
     """`matrix`; running fails if it is not symmetric."""
-    transposed = tf.linalg.matrix_transpose(matrix)
-    return with_dependencies([tf.assert_equal(matrix, transposed)], matrix)
+    transposed = matrix_transpose(matrix)
+    return with_dependencies([assert_equal(matrix, transposed)], matrix)
 
 
 def embed_check_nonnegative_integer_form(
     x: Any, name: str = "embed_check_nonnegative_integer_form"
 ) -> Tensor:
     """`x`; running fails where an element is negative or has a fraction."""
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         count = convert_to_tensor(x, name="x")
-        wanted = [(tf.assert_non_negative, "must be non-negative.")]
+        wanted = [(assert_non_negative, "must be non-negative.")]
         if not count.dtype.is_integer:
             wanted.append((assert_integer_form, "cannot contain fractional components."))
         checks = [check(count, message=f"'{count}' {problem}") for check, problem in wanted]
@@ -96,7 +107,7 @@ def embed_check_categorical_event_shape(
     TypeError unless it is floating-point. ValueError if it is known to be a scalar or K to be too
     small or too large; else running fails.
     """
-    with tf.name_scope(name, values=[categorical_param]):
+    with name_scope(name, values=[categorical_param]):
         x = convert_to_tensor(categorical_param, name="categorical_param")
         dtype = x.dtype.base_dtype
         most = largest_integer(dtype) if dtype.is_floating else 0
@@ -119,11 +130,11 @@ def embed_check_categorical_event_shape(
             if classes > most:
                 raise ValueError(too_many.format(dtype.name, f" ({classes})", most))
             return x
-        classes = tf.shape(x, name="x_shape")[-1]
+        classes = shape_of(x, name="x_shape")[-1]
         checks = [
-            tf.assert_rank_at_least(x, 1, message=no_scalar),
-            tf.assert_greater_equal(tf.shape(x)[-1], 2, message=at_least_two),
-            tf.assert_less_equal(classes, most, message=too_many.format(dtype.name, "", most)),
+            assert_rank_at_least(x, 1, message=no_scalar),
+            assert_greater_equal(shape_of(x)[-1], 2, message=at_least_two),
+            assert_less_equal(classes, most, message=too_many.format(dtype.name, "", most)),
         ]
         return with_dependencies(checks, x)
 
@@ -139,12 +150,12 @@ def embed_check_integer_casting_closed(
     That type or the type of `x` must be an integer's; negative numbers may be allowed. TypeError
     for other types.
     """
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
         _check_types(x, target_dtype)
         checks = []
         if assert_nonnegative:
-            checks.append(tf.assert_non_negative(x, message="Elements must be non-negative."))
+            checks.append(assert_non_negative(x, message="Elements must be non-negative."))
         if x.dtype.is_floating:
             message = f"Elements must be {target_dtype.name}-equivalent."
             checks.append(assert_integer_form(x, int_dtype=target_dtype, message=message))
@@ -152,10 +163,10 @@ def embed_check_integer_casting_closed(
             most, least = largest_integer(target_dtype), smallest_integer(target_dtype)
             if largest_integer(x.dtype) > most:
                 message = f"Elements cannot exceed {most}."
-                checks.append(tf.assert_less_equal(x, most, message=message))
+                checks.append(assert_less_equal(x, most, message=message))
             if not assert_nonnegative and smallest_integer(x.dtype) < least:
                 message = f"Elements cannot be smaller than {least}."
-                checks.append(tf.assert_greater_equal(x, least, message=message))
+                checks.append(assert_greater_equal(x, least, message=message))
         return with_dependencies(checks, x) if checks else x
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
 from stillflow.distributions import kullback_leibler
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.layout import pick_vector
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export, export_value
@@ -19,6 +20,18 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_like import check_graph_parents
 from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.ops.arrays.broadcast import broadcast_dynamic_shape, broadcast_static_shape
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import fill
+from stillflow.ops.arrays.select import where_v2
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.constants import constant
+from stillflow.ops.math.comparison import equal
+from stillflow.ops.math.reductions import reduce_prod
+from stillflow.ops.math.unary import exp, log, log1p, sqrt, square
+from stillflow.ops.random.basic import random_uniform
 
 
 @export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
@@ -98,7 +111,7 @@ class Distribution:
         check_graph_parents(self._graph_parents)
         self._name = name or type(self).__name__
         if not self._name.endswith("/"):
-            with tf.name_scope(self._name) as self._name:
+            with name_scope(self._name) as self._name:
                 pass
         self._dtype, self._parameters = dtype, parameters or {}
         self._validate_args, self._allow_nan_stats = validate_args, allow_nan_stats
@@ -131,7 +144,7 @@ class Distribution:
     @classmethod
     def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> Any:
         """Return the shapes of parameters, by name, that give samples of `sample_shape`."""
-        with tf.name_scope(name, values=[sample_shape]):
+        with name_scope(name, values=[sample_shape]):
             return cls._param_shapes(sample_shape)
 
     @classmethod
@@ -214,7 +227,7 @@ class Distribution:
 
     def _shape_tensor(self, static: Any, name: str, dynamic: Callable[[], Any]) -> Tensor:
         if static.is_fully_defined():
-            return convert_to_tensor(static.as_list(), dtype=tf.int32, name=name)
+            return convert_to_tensor(static.as_list(), dtype=dtypes.int32, name=name)
         return dynamic()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
@@ -249,13 +262,13 @@ class Distribution:
             scalar = self._is_scalar(self.batch_shape, self.batch_shape_tensor)
             return convert_to_tensor(scalar, name="is_scalar_batch")
 
-    def _is_scalar(self, static: Any, dynamic: Callable[[], Any]) -> bool:
+    def _is_scalar(self, static: Any, dynamic: Callable[[], Any]) -> bool | Tensor:
         if static.ndims is not None:
             return static.ndims == 0
         shape = dynamic()
         if shape.shape.ndims is not None and shape.shape.dims[0].value is not None:
             return shape.shape.as_list() == [0]
-        return tf.equal(tf.shape(shape)[0], 0)
+        return equal(shape_of(shape)[0], 0)
 
     # ---- samples
 
@@ -265,15 +278,15 @@ class Distribution:
     def _positive_uniform(self, shape: Any, seed: Any) -> Tensor:
         """Numbers below one without zero, whose logarithm is infinite."""
         tiny = np.finfo(self.dtype.as_numpy_dtype).tiny
-        return tf.random_uniform(shape, minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
+        return random_uniform(shape, minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
 
     def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Tensor:
         with self._name_scope(name, values=[sample_shape]):
-            shape = convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
+            shape = convert_to_tensor(sample_shape, dtype=dtypes.int32, name="sample_shape")
             shape, count = self._as_vector(shape, "sample_shape")
             samples = self._sample_n(count, seed, **kwargs)
-            rest = tf.shape(samples)[1:]
-            samples = tf.reshape(samples, tf.concat([shape, rest], 0))
+            rest = shape_of(samples)[1:]
+            samples = reshape(samples, concat([shape, rest], 0))
             return self._set_sample_static_shape(samples, shape)
 
     def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Tensor:
@@ -284,17 +297,17 @@ class Distribution:
         """Return a sample shape, which may be a scalar, as a vector, and its number of samples."""
         known = static_value(x)
         if known is None:
-            count = tf.reduce_prod(x)
+            count = reduce_prod(x)
         else:
             count = np.prod(known, dtype=x.dtype.as_numpy_dtype)
         rank = x.shape.ndims
         if rank is None:
-            rank = tf.rank(x)
-            vector = pick_vector(tf.equal(rank, 0), np.array([1], np.int32), tf.shape(x))
-            x = tf.reshape(x, vector)
+            rank = rank_of(x)
+            vector = pick_vector(equal(rank, 0), np.array([1], np.int32), shape_of(x))
+            x = reshape(x, vector)
         elif rank == 0:
             if known is None:
-                x = tf.reshape(x, [1])
+                x = reshape(x, [1])
             else:
                 x = convert_to_tensor(np.array([known], x.dtype.as_numpy_dtype), name=name)
         elif rank != 1:
@@ -358,22 +371,22 @@ class Distribution:
 
     def _call_log_prob(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
-            value, name, self._log_prob, lambda x, **kw: tf.log(self._prob(x, **kw)), kwargs
+            value, name, self._log_prob, lambda x, **kw: log(self._prob(x, **kw)), kwargs
         )
 
     def _call_prob(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
-            value, name, self._prob, lambda x, **kw: tf.exp(self._log_prob(x, **kw)), kwargs
+            value, name, self._prob, lambda x, **kw: exp(self._log_prob(x, **kw)), kwargs
         )
 
     def _call_log_cdf(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
-            value, name, self._log_cdf, lambda x, **kw: tf.log(self._cdf(x, **kw)), kwargs
+            value, name, self._log_cdf, lambda x, **kw: log(self._cdf(x, **kw)), kwargs
         )
 
     def _call_cdf(self, value: Any, name: str, **kwargs: Any) -> Tensor:
         return self._of_value(
-            value, name, self._cdf, lambda x, **kw: tf.exp(self._log_cdf(x, **kw)), kwargs
+            value, name, self._cdf, lambda x, **kw: exp(self._log_cdf(x, **kw)), kwargs
         )
 
     def _call_log_survival_function(self, value: Any, name: str, **kwargs: Any) -> Tensor:
@@ -381,7 +394,7 @@ class Distribution:
             value,
             name,
             self._log_survival_function,
-            lambda x, **kw: tf.log1p(-self.cdf(x, **kw)),
+            lambda x, **kw: log1p(-self.cdf(x, **kw)),
             kwargs,
         )
 
@@ -456,12 +469,12 @@ class Distribution:
     def variance(self, name: str = "variance") -> Tensor:
         """Return the variance of each element."""
         with self._name_scope(name):
-            return either(self._variance, lambda: tf.square(self._stddev()))
+            return either(self._variance, lambda: square(self._stddev()))
 
     def stddev(self, name: str = "stddev") -> Tensor:
         """Return the standard deviation of each element."""
         with self._name_scope(name):
-            return either(self._stddev, lambda: tf.sqrt(self._variance()))
+            return either(self._stddev, lambda: sqrt(self._variance()))
 
     def covariance(self, name: str = "covariance") -> Tensor:
         """Return the covariance of the elements of an event."""
@@ -508,8 +521,8 @@ class Distribution:
 
     @contextlib.contextmanager
     def _name_scope(self, name: str | None = None, values: Any = None) -> Iterator[str]:
-        with tf.name_scope(self.name):
-            with tf.name_scope(name, values=[*(values or []), *self._graph_parents]) as scope:
+        with name_scope(self.name):
+            with name_scope(name, values=[*(values or []), *self._graph_parents]) as scope:
                 yield scope
 
 
@@ -530,29 +543,29 @@ class ScalarDistribution(Distribution):
     _parameter_names: tuple[str, ...] = ()
 
     def _sample_shape(self, n: Any) -> Tensor:
-        return tf.concat([[n], self.batch_shape_tensor()], 0)
+        return concat([[n], self.batch_shape_tensor()], 0)
 
     @classmethod
     def _param_shapes(cls, sample_shape: Any) -> dict[Any, Any]:
-        shape = convert_to_tensor(sample_shape, dtype=tf.int32)
+        shape = convert_to_tensor(sample_shape, dtype=dtypes.int32)
         return dict.fromkeys(cls._parameter_names, shape)
 
     def _batch_shape_tensor(self) -> Tensor:
-        shapes = [tf.shape(getattr(self, name)) for name in self._parameter_names]
+        shapes = [shape_of(getattr(self, name)) for name in self._parameter_names]
         result = shapes[-1]
         for shape in shapes[-2::-1]:
-            result = tf.broadcast_dynamic_shape(shape, result)
+            result = broadcast_dynamic_shape(shape, result)
         return result
 
     def _batch_shape(self) -> TensorShape:
         shapes = [getattr(self, name).shape for name in self._parameter_names]
         result = shapes[0]
         for shape in shapes[1:]:
-            result = tf.broadcast_static_shape(result, shape)
+            result = broadcast_static_shape(result, shape)
         return result
 
     def _event_shape_tensor(self) -> Any:
-        return tf.constant([], dtype=tf.int32)
+        return constant([], dtype=dtypes.int32)
 
     def _event_shape(self) -> TensorShape:
         return TensorShape([])
@@ -560,4 +573,4 @@ class ScalarDistribution(Distribution):
     def _where_defined(self, defined: Any, value: Any) -> Any:
         """`value`, NaN where `defined` is false."""
         nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
-        return tf.where_v2(defined, value, tf.fill(self.batch_shape_tensor(), nan, name="nan"))
+        return where_v2(defined, value, fill(self.batch_shape_tensor(), nan, name="nan"))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
 from stillflow.distributions.distribution import (
     FULLY_REPARAMETERIZED,
     ReparameterizationType,
@@ -14,11 +13,24 @@ from stillflow.distributions.distribution import (
 )
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import same_floats, weighted_digamma
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays.broadcast import broadcast_dynamic_shape, broadcast_static_shape
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import fill, ones
+from stillflow.ops.arrays.select import where_v2
+from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.comparisons import assert_less, assert_positive
+from stillflow.ops.debugging.types import assert_same_float_dtype
+from stillflow.ops.math.division import xlogy
+from stillflow.ops.math.special import digamma, igamma, lgamma
+from stillflow.ops.math.unary import log, sqrt, square
+from stillflow.ops.nn.activations import softplus
+from stillflow.ops.random.gamma import random_gamma
 from stillflow.util.deprecation import deprecated
 
 
@@ -39,9 +51,9 @@ class ConcentrationRate(ScalarDistribution):
         self, given: dict[str, Any], reparameterization_type: ReparameterizationType
     ) -> None:
         concentration, rate, checks = given["concentration"], given["rate"], []
-        with tf.name_scope(given["name"], values=[concentration, rate]) as scope:
+        with name_scope(given["name"], values=[concentration, rate]) as scope:
             if given["validate_args"]:
-                checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
+                checks = [assert_positive(concentration), assert_positive(rate)]
             tensors = same_floats(checks, concentration=concentration, rate=rate)
         self._concentration, self._rate = tensors
         self._initialize(given, scope, tensors, kind=reparameterization_type)
@@ -63,13 +75,13 @@ class ConcentrationRate(ScalarDistribution):
         raise self._missing("log_prob")
 
     def _log_normalization(self) -> Tensor:
-        return tf.lgamma(self.concentration) - self.concentration * tf.log(self.rate)
+        return lgamma(self.concentration) - self.concentration * log(self.rate)
 
     def _checked_sample(self, x: Any) -> Tensor:
-        tf.debugging.assert_same_float_dtype(tensors=[x], dtype=self.dtype)
+        assert_same_float_dtype(tensors=[x], dtype=self.dtype)
         if not self.validate_args:
             return x
-        return with_dependencies([tf.assert_positive(x)], x)
+        return with_dependencies([assert_positive(x)], x)
 
 
 @export("distributions.Gamma", "contrib.distributions.Gamma")
@@ -103,53 +115,53 @@ class Gamma(ConcentrationRate):
 
     def _batch_shape_tensor(self) -> Any:
         first, second = self._batch_parameters()
-        return tf.broadcast_dynamic_shape(tf.shape(first), tf.shape(second))
+        return broadcast_dynamic_shape(shape_of(first), shape_of(second))
 
     def _batch_shape(self) -> TensorShape:
         first, second = self._batch_parameters()
-        return tf.broadcast_static_shape(first.shape, second.shape)
+        return broadcast_static_shape(first.shape, second.shape)
 
     def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
-        return tf.random_gamma(
+        return random_gamma(
             shape=[n], alpha=self.concentration, beta=self.rate, dtype=self.dtype, seed=seed
         )
 
     def _cdf(self, x: Any) -> Tensor:
         x = self._checked_sample(x)
-        return tf.igamma(self.concentration, self.rate * x)
+        return igamma(self.concentration, self.rate * x)
 
     def _log_unnormalized_prob(self, x: Any) -> Tensor:
         x = self._checked_sample(x)
-        return tf.math.xlogy(self.concentration - 1.0, x) - self.rate * x
+        return xlogy(self.concentration - 1.0, x) - self.rate * x
 
     def _entropy(self) -> Tensor:
         return (
             self.concentration
-            - tf.log(self.rate)
-            + tf.lgamma(self.concentration)
-            + ((1.0 - self.concentration) * tf.digamma(self.concentration))
+            - log(self.rate)
+            + lgamma(self.concentration)
+            + ((1.0 - self.concentration) * digamma(self.concentration))
         )
 
     def _mean(self) -> Tensor:
         return self.concentration / self.rate
 
     def _variance(self) -> Tensor:
-        return self.concentration / tf.square(self.rate)
+        return self.concentration / square(self.rate)
 
     def _stddev(self) -> Tensor:
-        return tf.sqrt(self.concentration) / self.rate
+        return sqrt(self.concentration) / self.rate
 
     def _mode(self) -> Tensor:
         mode = (self.concentration - 1.0) / self.rate
         if self.allow_nan_stats:
-            nan = tf.fill(
+            nan = fill(
                 self.batch_shape_tensor(),
                 np.array(np.nan, dtype=self.dtype.as_numpy_dtype),
                 name="nan",
             )
-            return tf.where_v2(self.concentration > 1.0, mode, nan)
-        check = tf.assert_less(
-            tf.ones([], self.dtype),
+            return where_v2(self.concentration > 1.0, mode, nan)
+        check = assert_less(
+            ones([], self.dtype),
             self.concentration,
             message="mode not defined when any concentration <= 1",
         )
@@ -174,10 +186,10 @@ class GammaWithSoftplusConcentrationRate(Gamma):
         name: str = "GammaWithSoftplusConcentrationRate",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name, values=[concentration, rate]) as scope:
+        with name_scope(name, values=[concentration, rate]) as scope:
             super().__init__(
-                concentration=tf.nn.softplus(concentration, name="softplus_concentration"),
-                rate=tf.nn.softplus(rate, name="softplus_rate"),
+                concentration=softplus(concentration, name="softplus_concentration"),
+                rate=softplus(rate, name="softplus_rate"),
                 validate_args=validate_args,
                 allow_nan_stats=allow_nan_stats,
                 name=scope,
@@ -207,10 +219,10 @@ class Exponential(Gamma):
         name: str = "Exponential",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name, values=[rate]) as scope:
+        with name_scope(name, values=[rate]) as scope:
             self._rate = convert_to_tensor(rate, name="rate")
         super().__init__(
-            concentration=tf.ones([], dtype=self._rate.dtype),
+            concentration=ones([], dtype=self._rate.dtype),
             rate=self._rate,
             allow_nan_stats=allow_nan_stats,
             validate_args=validate_args,
@@ -220,12 +232,12 @@ class Exponential(Gamma):
         self._graph_parents += [self._rate]
 
     def _log_survival_function(self, value: Any) -> Any:
-        return self._log_prob(value) - tf.log(self._rate)
+        return self._log_prob(value) - log(self._rate)
 
     def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
-        shape = tf.concat([[n], tf.shape(self._rate)], 0)
+        shape = concat([[n], shape_of(self._rate)], 0)
         drawn = self._positive_uniform(shape, seed)
-        return -tf.log(drawn) / self._rate
+        return -log(drawn) / self._rate
 
 
 @export("contrib.distributions.ExponentialWithSoftplusRate")
@@ -241,8 +253,8 @@ class ExponentialWithSoftplusRate(Exponential):
         name: str = "ExponentialWithSoftplusRate",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name, values=[rate]) as scope:
-            positive = tf.nn.softplus(rate, name="softplus_rate")
+        with name_scope(name, values=[rate]) as scope:
+            positive = softplus(rate, name="softplus_rate")
             super().__init__(positive, validate_args, allow_nan_stats, scope)
         self._parameters = parameters
 
@@ -251,7 +263,7 @@ class ExponentialWithSoftplusRate(Exponential):
 def _kl_gamma_gamma(g0: Any, g1: Any, name: str | None = None) -> Any:
     parameters = [g0.concentration, g0.rate, g1.concentration, g1.rate]
     shape0, rate0, shape1, rate1 = parameters
-    with tf.name_scope(name, "kl_gamma_gamma", values=parameters):
-        of_shapes = weighted_digamma(shape0, shape1) + tf.lgamma(shape1) - tf.lgamma(shape0)
-        of_scales = of_shapes + shape1 * tf.log(rate0) - shape1 * tf.log(rate1)
+    with name_scope(name, "kl_gamma_gamma", values=parameters):
+        of_shapes = weighted_digamma(shape0, shape1) + lgamma(shape1) - lgamma(shape0)
+        of_scales = of_shapes + shape1 * log(rate0) - shape1 * log(rate1)
         return of_scales + shape0 * (rate1 / rate0 - 1.0)

@@ -6,9 +6,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.debugging.asserts import Assert
+from stillflow.ops.math.comparison import is_nan, logical_not
+from stillflow.ops.math.reductions import reduce_any
 from stillflow.util.deprecation import deprecated, silence
 
 DIVERGENCES: dict[tuple[type, type], Callable[..., Any]] = {}
@@ -57,21 +61,21 @@ def kl_divergence(
             "No KL(distribution_a || distribution_b) registered for distribution_a type {} and "
             "distribution_b type {}".format(*(kind.__name__ for kind in kinds))
         )
-    with tf.name_scope("KullbackLeibler"):
+    with name_scope("KullbackLeibler"):
         divergence = function(*both, name=name)
         return divergence if allow_nan_stats else _without_nan(divergence, *both)
 
 
 def _without_nan(divergence: Any, *distributions: Any) -> Any:
     """Return the divergence of two distributions; running fails if it has NaN."""
-    value = tf.identity(divergence, name="kl")
-    is_number = tf.logical_not(tf.reduce_any(tf.is_nan(value)))
+    value = identity(divergence, name="kl")
+    is_number = logical_not(reduce_any(is_nan(value)))
     message = (
         "KL calculation between {} and {} returned NaN values (and was called with "
         "allow_nan_stats=False). Values:".format(*(each.name for each in distributions))
     )
-    with tf.control_dependencies([tf.Assert(is_number, [message, value])]):
-        return tf.identity(value, name="checked_kl")
+    with control_dependencies([Assert(is_number, [message, value])]):
+        return identity(value, name="checked_kl")
 
 
 @moved
@@ -79,7 +83,7 @@ def cross_entropy(
     ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
     """Return the cross entropy of two distributions: the entropy of `ref` and its divergence."""
-    with tf.name_scope(name, "cross_entropy"):
+    with name_scope(name, "cross_entropy"):
         return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
 
 

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
 from stillflow.distributions import special_math
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.location_scale import LocationScale
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import zeros_like
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import exp, log, log1p, sign
+from stillflow.ops.nn.activations import softplus
+from stillflow.ops.random.basic import random_uniform
 from stillflow.util.deprecation import deprecated
 
 
@@ -46,14 +51,14 @@ class Laplace(LocationScale):
         number = self.dtype.as_numpy_dtype
         # Without -1, whose logarithm below would be infinite.
         bounds = np.nextafter(number(-1.0), number(0.0)), 1.0
-        drawn = tf.random_uniform(self._sample_shape(n), *bounds, dtype=self.dtype, seed=seed)
-        return self.loc - self.scale * tf.sign(drawn) * tf.log1p(-tf.abs(drawn))
+        drawn = random_uniform(self._sample_shape(n), *bounds, dtype=self.dtype, seed=seed)
+        return self.loc - self.scale * sign(drawn) * log1p(-abs_(drawn))
 
     def _log_unnormalized_prob(self, x: Any) -> Tensor:
-        return -tf.abs(self._z(x))
+        return -abs_(self._z(x))
 
     def _log_normalization(self) -> Tensor:
-        return math.log(2.0) + tf.log(self.scale)
+        return math.log(2.0) + log(self.scale)
 
     def _log_cdf(self, x: Any) -> Tensor:
         return special_math.log_cdf_laplace(self._z(x))
@@ -63,17 +68,17 @@ class Laplace(LocationScale):
 
     def _cdf(self, x: Any) -> Tensor:
         z = self._z(x)
-        return 0.5 + 0.5 * tf.sign(z) * (1.0 - tf.exp(-tf.abs(z)))
+        return 0.5 + 0.5 * sign(z) * (1.0 - exp(-abs_(z)))
 
     def _entropy(self) -> Tensor:
-        scale = self.scale + tf.zeros_like(self.loc)
-        return math.log(2.0) + 1.0 + tf.log(scale)
+        scale = self.scale + zeros_like(self.loc)
+        return math.log(2.0) + 1.0 + log(scale)
 
     def _mean(self) -> Tensor:
-        return self.loc + tf.zeros_like(self.scale)
+        return self.loc + zeros_like(self.scale)
 
     def _stddev(self) -> Tensor:
-        return math.sqrt(2.0) * self.scale + tf.zeros_like(self.loc)
+        return math.sqrt(2.0) * self.scale + zeros_like(self.loc)
 
     def _median(self) -> Tensor:
         return self._mean()
@@ -101,7 +106,7 @@ class LaplaceWithSoftplusScale(Laplace):
         name: str = "LaplaceWithSoftplusScale",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name, values=[loc, scale]) as scope:
-            positive = tf.nn.softplus(scale, name="softplus_scale")
+        with name_scope(name, values=[loc, scale]) as scope:
+            positive = softplus(scale, name="softplus_scale")
             super().__init__(loc, positive, validate_args, allow_nan_stats, scope)
         self._parameters = parameters

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.parameters import same_floats
+from stillflow.graph.api import name_scope
 from stillflow.graph.operation import Tensor
+from stillflow.ops.debugging.comparisons import assert_positive
 
 
 class LocationScale(ScalarDistribution):
@@ -21,8 +22,8 @@ class LocationScale(ScalarDistribution):
 
     def __init__(self, given: dict[str, Any]) -> None:
         loc, scale = given["loc"], given["scale"]
-        with tf.name_scope(given["name"], values=[loc, scale]) as scope:
-            checks = [tf.assert_positive(scale)] if given["validate_args"] else []
+        with name_scope(given["name"], values=[loc, scale]) as scope:
+            checks = [assert_positive(scale)] if given["validate_args"] else []
             self._loc, self._scale = same_floats(checks, loc=loc, scale=scale)
         self._initialize(given, scope, [self._loc, self._scale])
 
@@ -37,7 +38,7 @@ class LocationScale(ScalarDistribution):
         return self._scale
 
     def _z(self, x: Any) -> Tensor:
-        with tf.name_scope("standardize", values=[x]):
+        with name_scope("standardize", values=[x]):
             return (x - self.loc) / self.scale
 
     def _log_prob(self, x: Any) -> Tensor:

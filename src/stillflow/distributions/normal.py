@@ -5,12 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import stillflow as tf
 from stillflow.distributions import special_math
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.location_scale import LocationScale
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import ones_like
+from stillflow.ops.constants import constant
+from stillflow.ops.math.binary import squared_difference
+from stillflow.ops.math.unary import log, square
+from stillflow.ops.nn.activations import softplus
+from stillflow.ops.random.basic import random_normal
 from stillflow.util.deprecation import deprecated
 
 
@@ -41,14 +47,14 @@ class Normal(LocationScale):
         super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
-        drawn = tf.random_normal(self._sample_shape(n), dtype=self.loc.dtype, seed=seed)
+        drawn = random_normal(self._sample_shape(n), dtype=self.loc.dtype, seed=seed)
         return drawn * self.scale + self.loc
 
     def _log_unnormalized_prob(self, x: Any) -> Tensor:
-        return -0.5 * tf.square(self._z(x))
+        return -0.5 * square(self._z(x))
 
     def _log_normalization(self) -> Tensor:
-        return 0.5 * math.log(2.0 * math.pi) + tf.log(self.scale)
+        return 0.5 * math.log(2.0 * math.pi) + log(self.scale)
 
     def _log_cdf(self, x: Any) -> Tensor:
         return special_math.log_ndtr(self._z(x))
@@ -64,23 +70,23 @@ class Normal(LocationScale):
 
     def _entropy(self) -> Tensor:
         # Multiplied by ones, it has the shape of the batch.
-        scale = self.scale * tf.ones_like(self.loc)
-        return 0.5 * math.log(2.0 * math.pi * math.e) + tf.log(scale)
+        scale = self.scale * ones_like(self.loc)
+        return 0.5 * math.log(2.0 * math.pi * math.e) + log(scale)
 
     def _mean(self) -> Tensor:
-        return self.loc * tf.ones_like(self.scale)
+        return self.loc * ones_like(self.scale)
 
     def _quantile(self, p: Any) -> Tensor:
         return self._inv_z(special_math.ndtri(p))
 
     def _stddev(self) -> Tensor:
-        return self.scale * tf.ones_like(self.loc)
+        return self.scale * ones_like(self.loc)
 
     def _mode(self) -> Tensor:
         return self._mean()
 
     def _inv_z(self, z: Any) -> Tensor:
-        with tf.name_scope("reconstruct", values=[z]):
+        with name_scope("reconstruct", values=[z]):
             return z * self.scale + self.loc
 
 
@@ -100,19 +106,19 @@ class NormalWithSoftplusScale(Normal):
         name: str = "NormalWithSoftplusScale",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name, values=[scale]) as scope:
-            positive = tf.nn.softplus(scale, name="softplus_scale")
+        with name_scope(name, values=[scale]) as scope:
+            positive = softplus(scale, name="softplus_scale")
             super().__init__(loc, positive, validate_args, allow_nan_stats, scope)
         self._parameters = parameters
 
 
 @register_kl(Normal, Normal)
 def _kl_normal_normal(a: Any, b: Any, name: str | None = None) -> Tensor:
-    with tf.name_scope(name, "kl_normal_normal", [a.loc, b.loc]):
-        one = tf.constant(1, dtype=a.dtype)
-        two = tf.constant(2, dtype=a.dtype)
-        half = tf.constant(0.5, dtype=a.dtype)
-        variance_a, variance_b = tf.square(a.scale), tf.square(b.scale)
+    with name_scope(name, "kl_normal_normal", [a.loc, b.loc]):
+        one = constant(1, dtype=a.dtype)
+        two = constant(2, dtype=a.dtype)
+        half = constant(0.5, dtype=a.dtype)
+        variance_a, variance_b = square(a.scale), square(b.scale)
         ratio = variance_a / variance_b
-        distance = tf.squared_difference(a.loc, b.loc) / (two * variance_b)
-        return distance + half * (ratio - one - tf.log(ratio))
+        distance = squared_difference(a.loc, b.loc) / (two * variance_b)
+        return distance + half * (ratio - one - log(ratio))

@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import fill, zeros_like
+from stillflow.ops.arrays.select import where_v2
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.constants import constant
+from stillflow.ops.math.binary import maximum, minimum
+from stillflow.ops.math.comparison import greater, less
+from stillflow.ops.math.special import erf, erfc
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import exp, log, log1p, sqrt, square
 
 # Below the first, `log_ndtr` is computed by a series; above the second, by `-ndtr(-x)`.
 LOGNDTR_FLOAT64_LOWER = np.array(-20, np.float64)
@@ -103,30 +112,30 @@ def _float(value: Any, name: str) -> Tensor:
 
 def ndtr(x: Any, name: str = "ndtr") -> Tensor:
     """Return the standard normal distribution function of float32 or float64, or TypeError."""
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         return _ndtr(_float(x, "x"))
 
 
 def _ndtr(x: Any) -> Tensor:
-    scale = tf.constant(0.5 * np.sqrt(2.0), dtype=x.dtype, name="half_sqrt_2")
+    scale = constant(0.5 * np.sqrt(2.0), dtype=x.dtype, name="half_sqrt_2")
     w = x * scale
-    z = tf.abs(w)
-    near = tf.less(z, scale)
-    by_erf = 1.0 + tf.erf(w)
-    tails = tf.where_v2(tf.greater(w, 0.0), 2.0 - tf.erfc(z), tf.erfc(z))
-    return 0.5 * tf.where_v2(near, by_erf, tails)
+    z = abs_(w)
+    near = less(z, scale)
+    by_erf = 1.0 + erf(w)
+    tails = where_v2(greater(w, 0.0), 2.0 - erfc(z), erfc(z))
+    return 0.5 * where_v2(near, by_erf, tails)
 
 
 def ndtri(p: Any, name: str = "ndtri") -> Tensor:
     """Return the inverse of `ndtr`, of float32 or float64; TypeError for others."""
-    with tf.name_scope(name, values=[p]):
+    with name_scope(name, values=[p]):
         return _ndtri(_float(p, "p"))
 
 
 def _polynomial(x: Any, coefficients: list[float]) -> Tensor:
     """Return the polynomial of `x`, by Horner's rule."""
     numbers = np.array(coefficients, x.dtype.as_numpy_dtype)
-    result = tf.zeros_like(x)
+    result = zeros_like(x)
     for number in numbers:
         result = number + result * x
     return result
@@ -134,27 +143,27 @@ def _polynomial(x: Any, coefficients: list[float]) -> Tensor:
 
 def _ndtri(p: Any) -> Tensor:
     # By symmetry only the lower half is approximated.
-    mirrored = tf.where_v2(p > -np.expm1(-2.0), 1.0 - p, p)
+    mirrored = where_v2(p > -np.expm1(-2.0), 1.0 - p, p)
     half = np.array(0.5, p.dtype.as_numpy_dtype)
-    safe = tf.where_v2(mirrored <= 0.0, tf.fill(tf.shape(p), half), mirrored)
+    safe = where_v2(mirrored <= 0.0, fill(shape(p), half), mirrored)
     w = safe - 0.5
     squared = w**2
     top, bottom = _CENTRAL
     central = w + w * squared * (_polynomial(squared, top) / _polynomial(squared, bottom))
     central *= -np.sqrt(2.0 * np.pi)
-    z = tf.sqrt(-2.0 * tf.log(safe))
-    leading = z - tf.log(z) / z
+    z = sqrt(-2.0 * log(safe))
+    leading = z - log(z) / z
     corrections = [
         # One reciprocal for each polynomial, as the original graph has it.
         _polynomial(1.0 / z, top) / _polynomial(1.0 / z, bottom) / z
         for top, bottom in (_FAR_TAIL, _TAIL)
     ]
     far, tail = (leading - correction for correction in corrections)
-    x = tf.where_v2(safe > np.exp(-2.0), central, tf.where_v2(z >= 8.0, far, tail))
-    x = tf.where_v2(p > 1.0 - np.exp(-2.0), x, -x)
-    infinite = tf.constant(np.inf, dtype=p.dtype)
-    infinity = tf.fill(tf.shape(p), infinite)
-    return tf.where_v2(p <= 0.0, -infinity, tf.where_v2(p >= 1.0, infinity, x))
+    x = where_v2(safe > np.exp(-2.0), central, where_v2(z >= 8.0, far, tail))
+    x = where_v2(p > 1.0 - np.exp(-2.0), x, -x)
+    infinite = constant(np.inf, dtype=p.dtype)
+    infinity = fill(shape(p), infinite)
+    return where_v2(p <= 0.0, -infinity, where_v2(p >= 1.0, infinity, x))
 
 
 def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Tensor:
@@ -167,30 +176,30 @@ def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Tensor:
     if not 0 <= series_order <= 30:
         limit = "<= 30" if series_order > 0 else "non-negative"
         raise ValueError(f"series_order must be {limit}.")
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
         bounds = _LOG_NDTR_BOUNDS.get(x.dtype.as_numpy_dtype)
         if bounds is None:
             raise TypeError(f"x.dtype={x.dtype} is not supported.")
         lower, upper = bounds
-        is_above, above = tf.greater(x, upper), -_ndtr(-x)
-        is_between = tf.greater(x, lower)
-        between = tf.log(_ndtr(tf.maximum(x, lower)))
-        below = _log_ndtr_far_below(tf.minimum(x, lower), series_order)
-        return tf.where_v2(is_above, above, tf.where_v2(is_between, between, below))
+        is_above, above = greater(x, upper), -_ndtr(-x)
+        is_between = greater(x, lower)
+        between = log(_ndtr(maximum(x, lower)))
+        below = _log_ndtr_far_below(minimum(x, lower), series_order)
+        return where_v2(is_above, above, where_v2(is_between, between, below))
 
 
 def _log_ndtr_far_below(x: Any, series_order: int) -> Tensor:
-    log_scale = -0.5 * tf.square(x) - tf.log(-x) - 0.5 * np.log(2.0 * np.pi)
-    return log_scale + tf.log(_asymptotic_series(x, series_order))
+    log_scale = -0.5 * square(x) - log(-x) - 0.5 * np.log(2.0 * np.pi)
+    return log_scale + log(_asymptotic_series(x, series_order))
 
 
 def _asymptotic_series(x: Any, order: int) -> Any:
     dtype = x.dtype.as_numpy_dtype
     if order <= 0:
         return np.array(1, dtype)
-    squared = tf.square(x)
-    sums = [tf.zeros_like(x), tf.zeros_like(x)]
+    squared = square(x)
+    sums = [zeros_like(x), zeros_like(x)]
     power = squared
     for n in range(1, order + 1):
         double_factorial = np.prod(np.arange(2 * n - 1, 1, -2))
@@ -201,15 +210,15 @@ def _asymptotic_series(x: Any, order: int) -> Any:
 
 def erfinv(x: Any, name: str = "erfinv") -> Tensor:
     """Return the inverse of the error function, of float32 or float64; TypeError for others."""
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         x = _float(x, "x")
         return ndtri((x + 1.0) / 2.0) / np.sqrt(2)
 
 
 def log_cdf_laplace(x: Any, name: str = "log_cdf_laplace") -> Tensor:
     """Return the logarithm of Laplace's distribution function."""
-    with tf.name_scope(name, values=[x]):
+    with name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
         # The absolute value keeps the branch that is not taken from overflowing.
-        below, above = -np.log(2.0) + x, tf.log1p(-0.5 * tf.exp(-tf.abs(x)))
-        return tf.where_v2(x < 0.0, below, above)
+        below, above = -np.log(2.0) + x, log1p(-0.5 * exp(-abs_(x)))
+        return where_v2(x < 0.0, below, above)

@@ -6,13 +6,25 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
 from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import gen_new_seed, same_floats
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.select import where_v2
+from stillflow.ops.arrays.slicing import newaxis
+from stillflow.ops.control_flow.identity_and_group import identity, with_dependencies
+from stillflow.ops.debugging.comparisons import assert_less, assert_positive
+from stillflow.ops.math.comparison import greater, less
+from stillflow.ops.math.special import betainc, digamma, lbeta, lgamma
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import floor, log, log1p, rsqrt, square
+from stillflow.ops.nn.activations import softplus
+from stillflow.ops.random.basic import random_normal
+from stillflow.ops.random.gamma import random_gamma
 from stillflow.util.deprecation import deprecated
 
 
@@ -45,8 +57,8 @@ class StudentT(ScalarDistribution):
         name: str = "StudentT",
     ) -> None:
         given = dict(locals())
-        with tf.name_scope(name, values=[df, loc, scale]) as scope:
-            checks = [tf.assert_positive(df)] if validate_args else []
+        with name_scope(name, values=[df, loc, scale]) as scope:
+            checks = [assert_positive(df)] if validate_args else []
             self._df, self._loc, self._scale = same_floats(checks, df=df, loc=loc, scale=scale)
         self._initialize(given, scope, [self._df, self._loc, self._scale])
 
@@ -66,55 +78,55 @@ class StudentT(ScalarDistribution):
         return self._scale
 
     def _batch_ones(self) -> Tensor:
-        return tf.ones(self.batch_shape_tensor(), dtype=self.dtype)
+        return fill.ones(self.batch_shape_tensor(), dtype=self.dtype)
 
     def _sample_n(self, n: Any, seed: Any = None) -> Tensor:
         # A normal number over the root of a chi-squared one per degree of freedom.
         shape = self._sample_shape(n)
-        normal = tf.random_normal(shape, dtype=self.dtype, seed=seed)
+        normal = random_normal(shape, dtype=self.dtype, seed=seed)
         df = self.df * self._batch_ones()
-        gamma = tf.random_gamma(
+        gamma = random_gamma(
             [n],
             0.5 * df,
             beta=0.5,
             dtype=self.dtype,
             seed=gen_new_seed(seed, salt="student_t"),
         )
-        return normal * tf.rsqrt(gamma / df) * self.scale + self.loc
+        return normal * rsqrt(gamma / df) * self.scale + self.loc
 
     def _log_prob(self, x: Any) -> Tensor:
         y = (x - self.loc) / self.scale
-        unnormalized = -0.5 * (self.df + 1.0) * tf.log1p(y**2.0 / self.df)
+        unnormalized = -0.5 * (self.df + 1.0) * log1p(y**2.0 / self.df)
         return unnormalized - self._log_normalization()
 
     def _log_width(self) -> Tensor:
         """Return the terms of normalization and entropy that are the same."""
-        return tf.log(tf.abs(self.scale)) + 0.5 * tf.log(self.df)
+        return log(abs_(self.scale)) + 0.5 * log(self.df)
 
     def _log_normalization(self) -> Tensor:
         df, constant = self.df, self._log_width() + 0.5 * np.log(np.pi)
-        return constant + tf.lgamma(0.5 * df) - tf.lgamma(0.5 * (df + 1.0))
+        return constant + lgamma(0.5 * df) - lgamma(0.5 * (df + 1.0))
 
     def _cdf(self, x: Any) -> Tensor:
-        df, z = self.df, (x - self.loc) / tf.abs(self.scale)
+        df, z = self.df, (x - self.loc) / abs_(self.scale)
         share = df / (z**2.0 + df)
-        tail = 0.5 * tf.betainc(0.5 * df, 0.5, share)
-        return tf.where_v2(tf.less(z, 0.0), tail, 1.0 - tail)
+        tail = 0.5 * betainc(0.5 * df, 0.5, share)
+        return where_v2(less(z, 0.0), tail, 1.0 - tail)
 
     def _entropy(self) -> Any:
-        df, ones = self.df, self._batch_ones()[..., tf.newaxis]
-        halves = tf.concat([ones * df[..., tf.newaxis], ones], -1) / 2.0
-        normalization = self._log_width() + tf.lbeta(halves)
+        df, ones = self.df, self._batch_ones()[..., newaxis]
+        halves = concat([ones * df[..., newaxis], ones], -1) / 2.0
+        normalization = self._log_width() + lbeta(halves)
         weight = 0.5 * (df + 1.0)
-        return normalization + weight * (tf.digamma(0.5 * (df + 1.0)) - tf.digamma(0.5 * df))
+        return normalization + weight * (digamma(0.5 * (df + 1.0)) - digamma(0.5 * df))
 
     def _where_df_above_one(self, value: Any, what: str) -> Tensor:
         if self.allow_nan_stats:
             nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
-            above = tf.greater(self.df, self._batch_ones())
-            return tf.where_v2(above, value, tf.fill(self.batch_shape_tensor(), nan, name="nan"))
-        check = tf.assert_less(
-            tf.ones([], dtype=self.dtype),
+            above = greater(self.df, self._batch_ones())
+            return where_v2(above, value, fill.fill(self.batch_shape_tensor(), nan, name="nan"))
+        check = assert_less(
+            fill.ones([], dtype=self.dtype),
             self.df,
             message=f"{what} not defined for components of df <= 1",
         )
@@ -125,16 +137,16 @@ class StudentT(ScalarDistribution):
 
     def _variance(self) -> Tensor:
         # The branch that is not taken must not divide by zero.
-        above_two = tf.greater(self.df, 2.0)
-        denominator = tf.where_v2(above_two, self.df - 2.0, tf.ones_like(self.df))
-        variance = self._batch_ones() * tf.square(self.scale) * self.df / denominator
+        above_two = greater(self.df, 2.0)
+        denominator = where_v2(above_two, self.df - 2.0, fill.ones_like(self.df))
+        variance = self._batch_ones() * square(self.scale) * self.df / denominator
         infinity = np.array(np.inf, dtype=self.dtype.as_numpy_dtype)
-        finite = self.df > tf.fill(self.batch_shape_tensor(), 2.0)
-        infinite = tf.fill(self.batch_shape_tensor(), infinity, name="inf")
-        return self._where_df_above_one(tf.where_v2(finite, variance, infinite), "variance")
+        finite = self.df > fill.fill(self.batch_shape_tensor(), 2.0)
+        infinite = fill.fill(self.batch_shape_tensor(), infinity, name="inf")
+        return self._where_df_above_one(where_v2(finite, variance, infinite), "variance")
 
     def _mode(self) -> Any:
-        return tf.identity(self.loc)
+        return identity(self.loc)
 
 
 @export("contrib.distributions.StudentTWithAbsDfSoftplusScale")
@@ -156,8 +168,8 @@ class StudentTWithAbsDfSoftplusScale(StudentT):
         name: str = "StudentTWithAbsDfSoftplusScale",
     ) -> None:
         parameters = dict(locals())
-        with tf.name_scope(name, values=[df, scale]) as scope:
-            whole = tf.floor(tf.abs(df))
-            positive = tf.nn.softplus(scale, name="softplus_scale")
+        with name_scope(name, values=[df, scale]) as scope:
+            whole = floor(abs_(df))
+            positive = softplus(scale, name="softplus_scale")
             super().__init__(whole, loc, positive, validate_args, allow_nan_stats, scope)
         self._parameters = parameters
