@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.image.checks import at_least_3d, ensure, is_tensor
 from stillflow.image.types import as_float, convert_image_dtype
+from stillflow.ops.arrays.shape import shape
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.image.adjusting import (
     adjust_contrastv2_op,
@@ -17,6 +19,12 @@ from stillflow.ops.image.adjusting import (
     adjust_saturation_op,
 )
 from stillflow.ops.image.jpeg import decode_jpeg_op, encode_jpeg_variable_quality_op
+from stillflow.ops.math.binary import add, maximum
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.division import div
+from stillflow.ops.math.reductions import reduce_mean, reduce_prod, reduce_std
+from stillflow.ops.math.unary import rsqrt
+from stillflow.ops.random.basic import random_uniform
 
 
 @export("image.per_image_standardization")
@@ -27,16 +35,16 @@ def per_image_standardization(image: Any) -> Tensor:
       image: `[..., height, width, channels]`. The deviation is taken as at least the inverse root
         of the number of values, so that uniform images become 0.
     """
-    with tf.name_scope(None, "per_image_standardization", [image]) as scope:
+    with name_scope(None, "per_image_standardization", [image]) as scope:
         given = at_least_3d(convert_to_tensor(image, name="image"))
         values = as_float(given)
-        count = tf.reduce_prod(tf.shape(values)[-3:])
+        count = reduce_prod(shape(values)[-3:])
         mean, deviation = (
             reduced(values, axis=[-1, -2, -3], keepdims=True)
-            for reduced in (tf.reduce_mean, tf.math.reduce_std)
+            for reduced in (reduce_mean, reduce_std)
         )
-        divisor = tf.maximum(deviation, tf.rsqrt(tf.cast(count, values.dtype)))
-        standardized = tf.div(values - mean, divisor, name=scope)
+        divisor = maximum(deviation, rsqrt(cast(count, values.dtype)))
+        standardized = div(values - mean, divisor, name=scope)
         return convert_image_dtype(standardized, given.dtype, saturate=True)
 
 
@@ -63,7 +71,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
     """
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
-    delta = tf.random_uniform([], -max_delta, max_delta, seed=seed)
+    delta = random_uniform([], -max_delta, max_delta, seed=seed)
     return adjust_brightness(image, delta)
 
 
@@ -96,7 +104,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
       True
     """
     _check_range(lower, upper)
-    factor = tf.random_uniform([], lower, upper, seed=seed)
+    factor = random_uniform([], lower, upper, seed=seed)
     return adjust_contrast(image, factor)
 
 
@@ -108,10 +116,10 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
       image: of any shape.
       delta: a scalar.
     """
-    with tf.name_scope(None, "adjust_brightness", [image, delta]) as name:
+    with name_scope(None, "adjust_brightness", [image, delta]) as name:
         image = convert_to_tensor(image, name="image")
         values = as_float(image)
-        adjusted = tf.add(values, tf.cast(delta, values.dtype), name=name)
+        adjusted = add(values, cast(delta, values.dtype), name=name)
         return convert_image_dtype(adjusted, image.dtype, saturate=True)
 
 
@@ -123,7 +131,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
       images: `[..., height, width, channels]`.
       contrast_factor: a scalar.
     """
-    with tf.name_scope(None, "adjust_contrast", [images, contrast_factor]) as name:
+    with name_scope(None, "adjust_contrast", [images, contrast_factor]) as name:
         images = convert_to_tensor(images, name="images")
         adjusted = adjust_contrastv2_op(as_float(images), contrast_factor, name=name)
         return convert_image_dtype(adjusted, images.dtype, saturate=True)
@@ -136,7 +144,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     Raises:
       ValueError: `gamma` is negative.
     """
-    with tf.name_scope(None, "adjust_gamma", [image, gamma, gain]):
+    with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
         values = as_float(image)
         checks = ensure(gamma >= 0, "Gamma should be a non-negative real number.")
@@ -170,7 +178,7 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
-    delta = tf.random_uniform([], -max_delta, max_delta, seed=seed)
+    delta = random_uniform([], -max_delta, max_delta, seed=seed)
     return adjust_hue(image, delta)
 
 
@@ -183,7 +191,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
       delta: a scalar, as a part of the circle: within [-1, 1].
       name: of the operation.
     """
-    with tf.name_scope(name, "adjust_hue", [image]):
+    with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
         return convert_image_dtype(adjust_hue_op(as_float(image), delta), image.dtype)
 
@@ -202,7 +210,7 @@ def random_jpeg_quality(
         raise ValueError("jpeg encoding range must be between 0 and 100.")
     if min_jpeg_quality >= max_jpeg_quality:
         raise ValueError("`min_jpeg_quality` must be less than `max_jpeg_quality`.")
-    quality = tf.random_uniform([], *bounds, seed=seed, dtype=tf.int32)
+    quality = random_uniform([], *bounds, seed=seed, dtype=dtypes.int32)
     return adjust_jpeg_quality(image, quality)
 
 
@@ -215,12 +223,12 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
       jpeg_quality: a scalar integer within [0, 100].
       name: of the operation.
     """
-    with tf.name_scope(name, "adjust_jpeg_quality", [image]):
+    with name_scope(name, "adjust_jpeg_quality", [image]):
         image = convert_to_tensor(image, name="image")
         dtype = image.dtype
-        image = convert_image_dtype(image, tf.uint8)
+        image = convert_image_dtype(image, dtypes.uint8)
         if not is_tensor(jpeg_quality):
-            jpeg_quality = convert_to_tensor(jpeg_quality, dtype=tf.int32)
+            jpeg_quality = convert_to_tensor(jpeg_quality, dtype=dtypes.int32)
         image = decode_jpeg_op(encode_jpeg_variable_quality_op(image, jpeg_quality))
         return convert_image_dtype(image, dtype)
 
@@ -247,7 +255,7 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
       (1.0, True)
     """
     _check_range(lower, upper)
-    factor = tf.random_uniform([], lower, upper, seed=seed)
+    factor = random_uniform([], lower, upper, seed=seed)
     return adjust_saturation(image, factor)
 
 
@@ -260,7 +268,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
       saturation_factor: a scalar.
       name: of the operation.
     """
-    with tf.name_scope(name, "adjust_saturation", [image]):
+    with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
         adjusted = adjust_saturation_op(as_float(image), saturation_factor)
         return convert_image_dtype(adjusted, image.dtype)

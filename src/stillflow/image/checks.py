@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.shape import expand_dims
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.splitting import unstack
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.asserts import Assert
+from stillflow.ops.debugging.comparisons import assert_equal, assert_greater_equal, assert_positive
+from stillflow.variables.base import Variable
 
 _POSITIVE = "all dims of 'image.shape' must be > 0"
 THREE_OR_FOUR = "'image' must have either 3 or 4 dimensions."
@@ -14,13 +20,13 @@ THREE_OR_FOUR = "'image' must have either 3 or 4 dimensions."
 
 def is_tensor(x: Any) -> bool:
     """Return True if the value is known only when the graph runs."""
-    return isinstance(x, (Tensor, tf.Variable))
+    return isinstance(x, (Tensor, Variable))
 
 
 def ensure(condition: Any, message: str) -> list[Any]:
     """Return the assertion of a condition; none if it is known to hold, ValueError if not to."""
     if is_tensor(condition):
-        return [tf.Assert(condition, [message])]
+        return [Assert(condition, [message])]
     if not condition:
         raise ValueError(message)
     return []
@@ -33,7 +39,7 @@ def dimensions(image: Any, rank: int) -> list[Any]:
         known: list[Any] = shape.as_list()
         return known
     static = shape.with_rank(rank).as_list()
-    dynamic = tf.unstack(tf.shape(image), rank)
+    dynamic = unstack(shape_of(image), rank)
     return [size if size is not None else tensor for size, tensor in zip(static, dynamic)]
 
 
@@ -49,9 +55,9 @@ def check_at_least_3d(image: Any) -> list[Any]:
     if shape.is_fully_defined():
         return []
     return [
-        tf.assert_positive(tf.shape(image), [f"{_POSITIVE}."]),
-        tf.assert_greater_equal(
-            tf.rank(image), 3, message="'image' must be at least three-dimensional."
+        assert_positive(shape_of(image), [f"{_POSITIVE}."]),
+        assert_greater_equal(
+            rank_of(image), 3, message="'image' must be at least three-dimensional."
         ),
     ]
 
@@ -74,9 +80,9 @@ def grayscale(image: Any) -> Tensor:
             raise ValueError(one)
         return with_dependencies([], image)
     checks = [
-        tf.assert_equal(tf.shape(image)[-1], 1, message=one),
-        tf.assert_greater_equal(
-            tf.rank(image), 3, message="A grayscale image must be at least two-dimensional."
+        assert_equal(shape_of(image)[-1], 1, message=one),
+        assert_greater_equal(
+            rank_of(image), 3, message="A grayscale image must be at least two-dimensional."
         ),
     ]
     return with_dependencies(checks, image)
@@ -89,7 +95,7 @@ def batched(image: Any) -> tuple[Any, bool]:
         return image, True
     if rank not in (None, 3):
         raise ValueError(THREE_OR_FOUR)
-    image = tf.expand_dims(image, 0)
+    image = expand_dims(image, 0)
     if rank is None:
         image.set_shape([None] * 4)
     return image, False

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.dtypes import uint8
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.image.types import convert_image_dtype
+from stillflow.ops.arrays.gather import gather
+from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.debugging.asserts import Assert
+from stillflow.ops.image.jpeg import decode_jpeg
+from stillflow.ops.image.png_gif_bmp import decode_bmp, decode_gif, decode_png
+from stillflow.ops.math.comparison import equal, logical_and, not_equal
+from stillflow.ops.strings.parts import substr
 
 
 @export("image.is_jpeg", "io.is_jpeg")
@@ -19,15 +27,15 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
       contents: a scalar string.
       name: of the operation.
     """
-    with tf.name_scope(name, "is_jpeg"):
-        start = tf.strings.substr(contents, 0, 3)
-        return tf.equal(start, b"\xff\xd8\xff", name=name)
+    with name_scope(name, "is_jpeg"):
+        start = substr(contents, 0, 3)
+        return equal(start, b"\xff\xd8\xff", name=name)
 
 
 def _is_png(contents: Any) -> Tensor:
-    with tf.name_scope(None, "is_png"):
-        start = tf.strings.substr(contents, 0, 3)
-        return tf.equal(start, b"\x89PN")
+    with name_scope(None, "is_png"):
+        start = substr(contents, 0, 3)
+        return equal(start, b"\x89PN")
 
 
 class _Decoders:
@@ -35,54 +43,53 @@ class _Decoders:
 
     def __init__(self, contents: Any, channels: int | None, dtype: Any, animations: bool) -> None:
         self.contents = contents
-        self.channels = channels
-        self.known_channels = 0 if channels is None else channels
+        self.channels = 0 if channels is None else channels
         self.dtype = dtype
         self.animations = animations
-        self.start = tf.strings.substr(contents, 0, 3)
+        self.start = substr(contents, 0, 3)
 
     def converted(self, image: Any) -> Tensor:
         return convert_image_dtype(image, self.dtype)
 
     def any(self) -> Tensor:
-        return tf.cond(is_jpeg(self.contents), self.jpeg, self.png_or_other, name="cond_jpeg")
+        return cond(is_jpeg(self.contents), self.jpeg, self.png_or_other, name="cond_jpeg")
 
     def jpeg(self) -> Tensor:
-        good = tf.not_equal(self.known_channels, 4, name="check_jpeg_channels")
+        good = not_equal(self.channels, 4, name="check_jpeg_channels")
         message = "Channels must be in (None, 0, 1, 3) when decoding JPEG images"
-        with tf.control_dependencies([tf.Assert(good, [message])]):
-            return self.converted(tf.image.decode_jpeg(self.contents, self.channels))
+        with control_dependencies([Assert(good, [message])]):
+            return self.converted(decode_jpeg(self.contents, self.channels))
 
     def png_or_other(self) -> Tensor:
-        return tf.cond(_is_png(self.contents), self.png, self.gif_or_other, name="cond_png")
+        return cond(_is_png(self.contents), self.png, self.gif_or_other, name="cond_png")
 
     def png(self) -> Tensor:
-        kind = tf.uint8 if self.dtype == tf.uint8 else tf.uint16
-        return self.converted(tf.image.decode_png(self.contents, self.channels, dtype=kind))
+        kind = uint8 if self.dtype == uint8 else dtypes.uint16
+        return self.converted(decode_png(self.contents, self.channels, dtype=kind))
 
     def gif_or_other(self) -> Tensor:
-        is_gif = tf.equal(self.start, b"GIF", name="is_gif")
-        return tf.cond(is_gif, self.gif, self.bmp, name="cond_gif")
+        is_gif = equal(self.start, b"GIF", name="is_gif")
+        return cond(is_gif, self.gif, self.bmp, name="cond_gif")
 
     def gif(self) -> Tensor:
-        good = tf.logical_and(
-            tf.not_equal(self.known_channels, 1, name="check_gif_channels"),
-            tf.not_equal(self.known_channels, 4, name="check_gif_channels"),
+        good = logical_and(
+            not_equal(self.channels, 1, name="check_gif_channels"),
+            not_equal(self.channels, 4, name="check_gif_channels"),
         )
         message = "Channels must be in (None, 0, 3) when decoding GIF images"
-        with tf.control_dependencies([tf.Assert(good, [message])]):
-            frames = self.converted(tf.image.decode_gif(self.contents))
-            return frames if self.animations else tf.gather(frames, 0)
+        with control_dependencies([Assert(good, [message])]):
+            frames = self.converted(decode_gif(self.contents))
+            return frames if self.animations else gather(frames, 0)
 
     def bmp(self) -> Tensor:
-        signature = tf.strings.substr(self.contents, 0, 2)
-        is_bmp = tf.equal(signature, "BM", name="is_bmp")
+        signature = substr(self.contents, 0, 2)
+        is_bmp = equal(signature, "BM", name="is_bmp")
         message = "Unable to decode bytes as JPEG, PNG, GIF, or BMP"
-        decodable = tf.Assert(is_bmp, [message])
-        good = tf.not_equal(self.known_channels, 1, name="check_channels")
+        decodable = Assert(is_bmp, [message])
+        good = not_equal(self.channels, 1, name="check_channels")
         message = "Channels must be in (None, 0, 3) when decoding BMP images"
-        with tf.control_dependencies([decodable, tf.Assert(good, [message])]):
-            return self.converted(tf.image.decode_bmp(self.contents))
+        with control_dependencies([decodable, Assert(good, [message])]):
+            return self.converted(decode_bmp(self.contents))
 
 
 @export("image.decode_image", "io.decode_image")
@@ -109,7 +116,7 @@ def decode_image(
     Raises:
       ValueError: another number of channels.
     """
-    with tf.name_scope(name, "decode_image"):
+    with name_scope(name, "decode_image"):
         if channels not in (None, 0, 1, 3, 4):
             raise ValueError("channels must be in (None, 0, 1, 3, 4)")
         return _Decoders(contents, channels, dtype, expand_animations).any()

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.image.checks import grayscale
 from stillflow.image.types import convert_image_dtype
+from stillflow.linalg.tensordot import tensordot
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.shape import expand_dims
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.tile import tile
 
 _LUMA = [0.2989, 0.5870, 0.1140]
 _RGB_TO_YIQ = [
@@ -38,10 +45,10 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
       images: `[..., 3]`.
       name: of the operation.
     """
-    with tf.name_scope(name, "rgb_to_grayscale", [images]) as name:
+    with name_scope(name, "rgb_to_grayscale", [images]) as name:
         images = convert_to_tensor(images, name="images")
-        values = convert_image_dtype(images, tf.float32)
-        grey = tf.expand_dims(tf.tensordot(values, _LUMA, [-1, -1]), -1)
+        values = convert_image_dtype(images, dtypes.float32)
+        grey = expand_dims(tensordot(values, _LUMA, [-1, -1]), -1)
         return convert_image_dtype(grey, images.dtype, name=name)
 
 
@@ -53,12 +60,12 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
       images: at least two-dimensional, with one channel.
       name: of the operation.
     """
-    with tf.name_scope(name, "grayscale_to_rgb", [images]) as name:
+    with name_scope(name, "grayscale_to_rgb", [images]) as name:
         images = convert_to_tensor(grayscale(images), name="images")
-        before = tf.expand_dims(tf.rank(images) - 1, 0)
-        ones = tf.ones(before, dtype=tf.int32)
-        multiples = tf.concat([ones, tf.expand_dims(3, 0)], 0)
-        rgb: Any = tf.tile(images, multiples, name=name)
+        before = expand_dims(rank_of(images) - 1, 0)
+        ones = fill.ones(before, dtype=dtypes.int32)
+        multiples = concat([ones, expand_dims(3, 0)], 0)
+        rgb: Any = tile(images, multiples, name=name)
         rgb.set_shape(images.get_shape()[:-1].concatenate([3]))
         return rgb
 
@@ -67,7 +74,7 @@ def _transform(images: Any, matrix: Any) -> Tensor:
     images = convert_to_tensor(images, name="images")
     kernel = convert_to_tensor(matrix, dtype=images.dtype, name="kernel")
     rank = images.get_shape().ndims
-    return tf.tensordot(images, kernel, axes=[[rank - 1], [0]])
+    return tensordot(images, kernel, axes=[[rank - 1], [0]])
 
 
 @export("image.rgb_to_yiq")

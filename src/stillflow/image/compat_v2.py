@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.image.resizing import resize_by, resize_with_pad_by
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.shape import shape
 from stillflow.ops.image import drawing
 from stillflow.ops.image.boxes import sample_distorted_bounding_box as _sample_v1
 from stillflow.ops.image.cropping import crop_and_resize_op
 from stillflow.ops.image.glimpses import extract_glimpse_op
 from stillflow.ops.image.resizing import RESIZERS
 from stillflow.ops.image.scaling import scale_and_translate_op
+from stillflow.ops.math.cast import cast
 from stillflow.util.newer_arguments import handed_on
 
 
@@ -40,10 +43,10 @@ _ANTIALIASED = {"bilinear": "triangle", "bicubic": "keyscubic"}
 def _resized(images: Any, size: Any, method: Any, antialias: bool) -> Tensor:
     kernel = method if method in _SAMPLED else antialias and _ANTIALIASED.get(method)
     if kernel:
-        wanted = tf.cast(size, tf.float32)
-        scale = wanted / tf.cast(tf.shape(images)[1:3], tf.float32)
+        wanted = cast(size, dtypes.float32)
+        scale = wanted / cast(shape(images)[1:3], dtypes.float32)
         return scale_and_translate_op(
-            images, size, scale, tf.zeros([2]), kernel_type=kernel, antialias=antialias
+            images, size, scale, zeros([2]), kernel_type=kernel, antialias=antialias
         )
     if method not in RESIZERS:
         raise ValueError("Resize method is not implemented.")

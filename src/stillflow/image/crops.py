@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.image.checks import batched, check_at_least_3d, dimensions, ensure, is_tensor
+from stillflow.ops.arrays.pad import pad as pad_
+from stillflow.ops.arrays.shape import reshape, squeeze
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.math import binary
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal
 
 
 def _size_of(image: Any, axis: int) -> tuple[Any, bool]:
     known = image.get_shape().dims[axis].value
-    return (known, False) if known is not None else (tf.shape(image)[axis], True)
+    return (known, False) if known is not None else (shape_of(image)[axis], True)
 
 
 def _start_of(size: Any, dynamic: bool, fraction: float) -> Tensor | int:
     if dynamic:
-        whole = tf.cast(size, tf.float64)
-        return tf.cast((whole - whole * fraction) / 2, tf.int32)
+        whole = cast(size, dtypes.float64)
+        return cast((whole - whole * fraction) / 2, dtypes.int32)
     return int((float(size) - float(size) * fraction) / 2)
 
 
@@ -35,7 +44,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     Raises:
       ValueError: the fraction is outside that, or the rank is neither 3 nor 4.
     """
-    with tf.name_scope(None, "central_crop", [image]):
+    with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
         if central_fraction <= 0.0 or central_fraction > 1.0:
             raise ValueError("central_fraction must be within (0, 1]")
@@ -56,9 +65,9 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         left = _start_of(width, dynamic_w, central_fraction)
         rows = height - top * 2
         columns = width - left * 2
-        begin = tf.stack([0] * first + [top, left, 0])
-        size = tf.stack([-1] * first + [rows, columns, -1])
-        image = tf.slice(image, begin, size)
+        begin = stack([0] * first + [top, left, 0])
+        size = stack([-1] * first + [rows, columns, -1])
+        image = slice_(image, begin, size)
         known = [None if dynamic_h else rows, None if dynamic_w else columns, shape[-1]]
         image.set_shape([shape[0]] * first + known)
         return image
@@ -82,7 +91,7 @@ def pad_to_bounding_box(
     Raises:
       ValueError: the image does not fit.
     """
-    with tf.name_scope(None, "pad_to_bounding_box", [image]):
+    with name_scope(None, "pad_to_bounding_box", [image]):
         image, is_batch = batched(convert_to_tensor(image, name="image"))
         checks = check_at_least_3d(image)
         batch, height, width, depth = dimensions(image, rank=4)
@@ -93,10 +102,10 @@ def pad_to_bounding_box(
         checks += ensure(right >= 0, "width must be <= target - offset")
         checks += ensure(below >= 0, "height must be <= target - offset")
         image = with_dependencies(checks, image)
-        flat = tf.stack([0, 0, offset_height, below, offset_width, right, 0, 0])
-        padded: Any = tf.pad(image, tf.reshape(flat, [4, 2]))
+        flat = stack([0, 0, offset_height, below, offset_width, right, 0, 0])
+        padded: Any = pad_(image, reshape(flat, [4, 2]))
         padded.set_shape(_known([batch, target_height, target_width, depth]))
-        return padded if is_batch else tf.squeeze(padded, axis=[0])
+        return padded if is_batch else squeeze(padded, axis=[0])
 
 
 @export("image.crop_to_bounding_box")
@@ -113,7 +122,7 @@ def crop_to_bounding_box(
     Raises:
       ValueError: the rectangle is empty or not inside the image.
     """
-    with tf.name_scope(None, "crop_to_bounding_box", [image]):
+    with name_scope(None, "crop_to_bounding_box", [image]):
         image, is_batch = batched(convert_to_tensor(image, name="image"))
         checks = check_at_least_3d(image)
         batch, height, width, depth = dimensions(image, rank=4)
@@ -128,26 +137,26 @@ def crop_to_bounding_box(
             height >= (target_height + offset_height), "height must be >= target + offset."
         )
         image = with_dependencies(checks, image)
-        cropped: Any = tf.slice(
+        cropped: Any = slice_(
             image,
-            tf.stack([0, offset_height, offset_width, 0]),
-            tf.stack([-1, target_height, target_width, -1]),
+            stack([0, offset_height, offset_width, 0]),
+            stack([-1, target_height, target_width, -1]),
         )
         cropped.set_shape(_known([batch, target_height, target_width, depth]))
-        return cropped if is_batch else tf.squeeze(cropped, axis=[0])
+        return cropped if is_batch else squeeze(cropped, axis=[0])
 
 
 def maximum(x: Any, y: Any) -> Any:
     """Return the larger of two numbers, either of which may be a tensor."""
-    return tf.maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
+    return binary.maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
 
 
 def _minimum(x: Any, y: Any) -> Tensor | int:
-    return tf.minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
+    return binary.minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
 
 
 def _equal(x: Any, y: Any) -> Any:
-    return tf.equal(x, y) if is_tensor(x) or is_tensor(y) else x == y
+    return equal(x, y) if is_tensor(x) or is_tensor(y) else x == y
 
 
 @export("image.resize_with_crop_or_pad", "image.resize_image_with_crop_or_pad")
@@ -168,7 +177,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
        [2 3]
        [0 0]]
     """
-    with tf.name_scope(None, "resize_image_with_crop_or_pad", [image]):
+    with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         image, is_batch = batched(convert_to_tensor(image, name="image"))
         checks = check_at_least_3d(image)
         checks += ensure(target_width > 0, "target_width must be > 0.")
@@ -179,7 +188,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         if is_tensor(target_width):
             target_width = with_dependencies(checks, target_width)
         resized = _crop_and_pad(image, target_height, target_width)
-        return resized if is_batch else tf.squeeze(resized, axis=[0])
+        return resized if is_batch else squeeze(resized, axis=[0])
 
 
 def _crop_and_pad(image: Any, *target: Any) -> Tensor:

@@ -6,9 +6,20 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.nn.separable import depthwise_conv2d
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.pad import pad
+from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.arrays.tile import tile
+from stillflow.ops.constants import constant
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.math.unary import abs as abs_
 
 _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]]
 
@@ -32,13 +43,13 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: the rank is another one.
     """
-    with tf.name_scope(name, "total_variation"):
+    with name_scope(name, "total_variation"):
         rank = images.get_shape().ndims
         if rank not in (3, 4):
             raise ValueError("'images' must be either 3 or 4-dimensional.")
         slopes = [_slope(images, axis) for axis in (rank - 3, rank - 2)]
         of_one_image = [1, 2, 3] if rank == 4 else None
-        down, across = (tf.reduce_sum(tf.abs(slope), axis=of_one_image) for slope in slopes)
+        down, across = (reduce_sum(abs_(slope), axis=of_one_image) for slope in slopes)
         return down + across
 
 
@@ -59,13 +70,13 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
         raise ValueError(
             "image_gradients expects a 4D tensor [batch_size, h, w, d], not %s.", image.get_shape()
         )
-    whole = tf.shape(image)
-    sizes = tf.unstack(whole)
+    whole = shape(image)
+    sizes = unstack(whole)
     slopes = {axis: _slope(image, axis) for axis in (1, 2)}
 
     def filled(axis: int) -> Tensor:
-        edge = tf.zeros(tf.stack([*sizes[:axis], 1, *sizes[axis + 1 :]]), image.dtype)
-        return tf.reshape(tf.concat([slopes[axis], edge], axis), whole)
+        edge = zeros(stack([*sizes[:axis], 1, *sizes[axis + 1 :]]), image.dtype)
+        return reshape(concat([slopes[axis], edge], axis), whole)
 
     return filled(1), filled(2)
 
@@ -81,12 +92,12 @@ def sobel_edges(image: Any) -> Tensor:
       `[batch, height, width, channels, 2]`: the slopes downwards and to the right.
     """
     static = image.get_shape()
-    sizes = tf.shape(image)
+    sizes = shape(image)
     filters = np.expand_dims(np.transpose(np.asarray(_SOBEL), (1, 2, 0)), -2)
-    kernels = tf.constant(filters, dtype=image.dtype)
-    kernels = tf.tile(kernels, [1, 1, sizes[-1], 1], name="sobel_filters")
-    padded = tf.pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    output: Any = tf.nn.depthwise_conv2d(padded, kernels, [1, 1, 1, 1], "VALID")
-    output = tf.reshape(output, shape=tf.concat([sizes, [len(_SOBEL)]], 0))
+    kernels = constant(filters, dtype=image.dtype)
+    kernels = tile(kernels, [1, 1, sizes[-1], 1], name="sobel_filters")
+    padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
+    output: Any = depthwise_conv2d(padded, kernels, [1, 1, 1, 1], "VALID")
+    output = reshape(output, shape=concat([sizes, [len(_SOBEL)]], 0))
     output.set_shape(static.concatenate([len(_SOBEL)]))
     return output

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.image.checks import THREE_OR_FOUR, at_least_3d
+from stillflow.ops.arrays.reverse import reverse
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.transpose import transpose as transpose_
+from stillflow.ops.control_flow.case import case
+from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal, less
+from stillflow.ops.math.division import floormod
+from stillflow.ops.math.unary import round as round_
+from stillflow.ops.random.basic import random_uniform
 
 
 def _rank(image: Tensor) -> int | None:
@@ -53,19 +65,19 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 
 def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Tensor:
-    with tf.name_scope(None, scope_name, [image]) as scope:
+    with name_scope(None, scope_name, [image]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
         rank = _rank(image)
         if rank != 4:
-            chance = tf.random_uniform([], 0, 1.0, seed=seed)
-            result = tf.cond(
-                tf.less(chance, 0.5), lambda: tf.reverse(image, [axis]), lambda: image, name=scope
+            chance = random_uniform([], 0, 1.0, seed=seed)
+            result = cond(
+                less(chance, 0.5), lambda: reverse(image, [axis]), lambda: image, name=scope
             )
             return _keep_shape(image, result)
-        batch = tf.shape(image)[0]
-        chances = tf.random_uniform([batch], 0, 1.0, seed=seed)
-        flips = tf.cast(tf.round(tf.reshape(chances, [batch, 1, 1, 1])), image.dtype)
-        flipped = tf.reverse(image, [axis + 1])
+        batch = shape_of(image)[0]
+        chances = random_uniform([batch], 0, 1.0, seed=seed)
+        flips = cast(round_(reshape(chances, [batch, 1, 1, 1])), image.dtype)
+        flipped = reverse(image, [axis + 1])
         return flips * flipped + (1 - flips) * image
 
 
@@ -82,12 +94,12 @@ def flip_up_down(image: Any) -> Tensor:
 
 
 def _flip(image: Any, axis: int, scope_name: str) -> Tensor:
-    with tf.name_scope(None, scope_name, [image]):
+    with name_scope(None, scope_name, [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
         rank = _rank(image)
         if rank == 4:
-            return tf.reverse(image, [axis + 1])
-        return _keep_shape(image, tf.reverse(image, [axis]))
+            return reverse(image, [axis + 1])
+        return _keep_shape(image, reverse(image, [axis]))
 
 
 @export("image.rot90")
@@ -102,11 +114,11 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     Raises:
       ValueError: it has another rank.
     """
-    with tf.name_scope(name, "rot90", [image, k]) as scope:
+    with name_scope(name, "rot90", [image, k]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
-        k = convert_to_tensor(k, dtype=tf.int32, name="k")
+        k = convert_to_tensor(k, dtype=dtypes.int32, name="k")
         k.get_shape().assert_has_rank(0)
-        k = tf.mod(k, 4)
+        k = floormod(k, 4)
         rank = _rank(image)
         return _rotate(image, k, 1 if rank == 4 else 0, scope)
 
@@ -116,11 +128,11 @@ def _rotate(image: Any, k: Any, first: int, scope: str) -> Tensor:
     order = [0, 2, 1, 3] if first else [1, 0, 2]
     across = [first + 1]
     cases = [
-        (tf.equal(k, 1), lambda: tf.transpose(tf.reverse(image, across), order)),
-        (tf.equal(k, 2), lambda: tf.reverse(image, [first, first + 1])),
-        (tf.equal(k, 3), lambda: tf.reverse(tf.transpose(image, order), across)),
+        (equal(k, 1), lambda: transpose_(reverse(image, across), order)),
+        (equal(k, 2), lambda: reverse(image, [first, first + 1])),
+        (equal(k, 3), lambda: reverse(transpose_(image, order), across)),
     ]
-    result = tf.case(cases, default=lambda: image, exclusive=True, name=scope)
+    result = case(cases, default=lambda: image, exclusive=True, name=scope)
     if first:
         shape = result.get_shape()
         result.set_shape([shape[0], None, None, shape[3]])
@@ -140,7 +152,7 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: it has another rank.
     """
-    with tf.name_scope(name, "transpose", [image]):
+    with name_scope(name, "transpose", [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
         rank = _rank(image)
-        return tf.transpose(image, [0, 2, 1, 3] if rank == 4 else [1, 0, 2], name=name)
+        return transpose_(image, [0, 2, 1, 3] if rank == 4 else [1, 0, 2], name=name)

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import constant_value_as_shape
 from stillflow.image.checks import batched, check_at_least_3d, dimensions, ensure
 from stillflow.image.crops import maximum, pad_to_bounding_box
+from stillflow.ops.arrays.shape import squeeze
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.image.resizing import RESIZERS
+from stillflow.ops.math.binary import minimum
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.unary import floor
+from stillflow.ops.math.unary import round as round_
 from stillflow.util.deprecation import (
     deprecated,
 )
@@ -45,7 +51,7 @@ _METHODS: dict[Any, str] = {
 
 def _as_size(size: Any) -> Tensor:
     try:
-        tensor = convert_to_tensor(size, tf.int32, name="size")
+        tensor = convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):
         raise ValueError("'size' must be a 1-D int32 Tensor") from None
     if not tensor.get_shape().is_compatible_with([2]):
@@ -62,12 +68,12 @@ def _within(images: Any, height: Any, width: Any) -> Tensor:
     """Return the largest size within height and width that keeps the aspect ratio."""
     sizes = dimensions(images, rank=4)[1:3]
     ratios = [
-        tf.cast(wanted, tf.float32) / tf.cast(size, tf.float32)
+        cast(wanted, dtypes.float32) / cast(size, dtypes.float32)
         for wanted, size in zip((height, width), sizes)
     ]
-    factor = tf.minimum(*ratios)
-    scaled = (tf.round(factor * tf.cast(size, tf.float32)) for size in sizes)
-    return convert_to_tensor([tf.cast(x, tf.int32) for x in scaled], tf.int32, name="size")
+    factor = minimum(*ratios)
+    scaled = (round_(factor * cast(size, dtypes.float32)) for size in sizes)
+    return convert_to_tensor([cast(x, dtypes.int32) for x in scaled], dtypes.int32, name="size")
 
 
 def resize_by(
@@ -78,7 +84,7 @@ def resize_by(
 
     Images that already have the size stay as they are, unless `even_if_same`.
     """
-    with tf.name_scope(name, "resize", [images, size]):
+    with name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
         rank = images.get_shape().ndims
         if rank is None:
@@ -95,7 +101,7 @@ def resize_by(
         if even_if_same or None in (*wanted, height, width) or wanted != (height, width):
             images = resizer(images, size)
             images.set_shape([None, *wanted, None])
-        return images if is_batch else tf.squeeze(images, axis=[0])
+        return images if is_batch else squeeze(images, axis=[0])
 
 
 @export("image.resize_images", "image.resize")
@@ -165,7 +171,7 @@ def resize_with_pad_by(
     resizer: Callable[[Any, Any], Any], image: Any, target_height: Any, target_width: Any
 ) -> Tensor:
     """Resizes an image by a function of a batch and its new size, and pads it with zeros."""
-    with tf.name_scope(None, "resize_image_with_pad", [image]):
+    with name_scope(None, "resize_image_with_pad", [image]):
         image, is_batch = batched(convert_to_tensor(image, name="image"))
         checks = check_at_least_3d(image)
         checks += ensure(target_width > 0, "target_width must be > 0.")
@@ -178,23 +184,23 @@ def resize_with_pad_by(
         if padded.get_shape().ndims is None:
             raise ValueError("padded contains no shape.")
         dimensions(padded, rank=4)
-        return padded if is_batch else tf.squeeze(padded, axis=[0])
+        return padded if is_batch else squeeze(padded, axis=[0])
 
 
 def _fitting(image: Any, target_height: Any, target_width: Any) -> tuple[list[Any], Any, Any]:
     """Return the size that fits, and how much is left above and to the left."""
     _, height, width, _ = dimensions(image, rank=4)
     height, width, full_height, full_width = (
-        tf.cast(size, tf.float64) for size in (height, width, target_height, target_width)
+        cast(size, dtypes.float64) for size in (height, width, target_height, target_width)
     )
     ratio = maximum(width / full_width, height / full_height)
     fitting_height = height / ratio
     fitting_width = width / ratio
-    size = [tf.cast(tf.floor(fitting), tf.int32) for fitting in (fitting_height, fitting_width)]
+    size = [cast(floor(fitting), dtypes.int32) for fitting in (fitting_height, fitting_width)]
     rest_height = (full_height - fitting_height) / 2
     rest_width = (full_width - fitting_width) / 2
-    floors = [tf.floor(rest_height), tf.floor(rest_width)]
-    top, left = (maximum(0, tf.cast(rest, tf.int32)) for rest in floors)
+    floors = [floor(rest_height), floor(rest_width)]
+    top, left = (maximum(0, cast(rest, dtypes.int32)) for rest in floors)
     return size, top, left
 
 

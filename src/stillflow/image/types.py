@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import as_dtype
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.math.binary import multiply
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.clip import saturate_cast
+from stillflow.ops.math.division import div
 from stillflow.platform import tf_logging as logging
 
 
@@ -43,8 +49,8 @@ def convert_image_dtype(
             "The operation `tf.image.convert_image_dtype` will be skipped since the input and "
             "output dtypes are identical."
         )
-        return tf.identity(image, name=name)
-    with tf.name_scope(name, "convert_image", [image]) as name:
+        return identity(image, name=name)
+    with name_scope(name, "convert_image", [image]) as name:
         if image.dtype.is_integer and dtype.is_integer:
             return _between_integers(image, dtype, saturate, name)
         if image.dtype.is_floating and dtype.is_floating:
@@ -52,29 +58,31 @@ def convert_image_dtype(
                 "The operation `tf.image.convert_image_dtype` will not automatically renormalize "
                 "input data since input and output dtypes are both floating point formats."
             )
-            return tf.cast(image, dtype, name=name)
+            return cast(image, dtype, name=name)
         if image.dtype.is_integer:
-            return tf.multiply(tf.cast(image, dtype), 1.0 / image.dtype.max, name=name)
+            return multiply(cast(image, dtype), 1.0 / image.dtype.max, name=name)
         # Half a step more, since casting cuts off.
-        scaled = tf.multiply(image, dtype.max + 0.5)
+        scaled = multiply(image, dtype.max + 0.5)
         return _cast(scaled, dtype, saturate, name)
 
 
 def _cast(image: Any, dtype: Any, saturate: bool, name: str | None = None) -> Tensor:
-    return (tf.saturate_cast if saturate else tf.cast)(image, dtype, name=name)
+    return (saturate_cast if saturate else cast)(image, dtype, name=name)
 
 
 def _between_integers(image: Any, dtype: Any, saturate: bool, name: Any) -> Tensor:
     before, after = image.dtype.max, dtype.max
     if before > after:
-        scaled = tf.div(image, (before + 1) // (after + 1))
+        scaled = div(image, (before + 1) // (after + 1))
         return _cast(scaled, dtype, saturate, name)
     wide = _cast(image, dtype, saturate)
-    return tf.multiply(wide, (after + 1) // (before + 1), name=name)
+    return multiply(wide, (after + 1) // (before + 1), name=name)
 
 
 def as_float(image: Any) -> Tensor:
     """Images of half and single precision as they are, others in single precision."""
     return (
-        image if image.dtype in (tf.float16, tf.float32) else convert_image_dtype(image, tf.float32)
+        image
+        if image.dtype in (dtypes.float16, dtypes.float32)
+        else convert_image_dtype(image, dtypes.float32)
     )
