@@ -6,11 +6,20 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.pad import pad
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import expand_dims, shape
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.complex import complex as complex_
+from stillflow.ops.math.complex import real
+from stillflow.ops.math.unary import exp, rsqrt, sqrt
 from stillflow.signal.arguments import Rule, check
 from stillflow.signal.real_fourier import irfft, rfft
 
@@ -41,7 +50,7 @@ def _check(axis: Any, **arguments: Any) -> None:
 
 
 def _length(x: Any) -> Any:
-    return dimension_value(x.shape[-1]) or tf.shape(x)[-1]
+    return dimension_value(x.shape[-1]) or shape(x)[-1]
 
 
 def _of_length(x: Any, n: int) -> Any:
@@ -51,37 +60,37 @@ def _of_length(x: Any, n: int) -> Any:
         return x[..., 0:n]
     padding = [[0, 0] for _ in range(len(x.shape))]
     padding[-1][1] = n - length
-    return tf.pad(x, paddings=convert_to_tensor(padding, dtype=tf.int32))
+    return pad(x, paddings=convert_to_tensor(padding, dtype=dtypes.int32))
 
 
 def _weights(first: Any, factor: float, length: Any) -> Tensor:
     """`first`, then `first * sqrt(factor)` for all other frequencies."""
-    rest = first * tf.sqrt(factor)
-    return tf.pad(tf.expand_dims(first, 0), [[0, length - 1]], constant_values=rest)
+    rest = first * sqrt(factor)
+    return pad(expand_dims(first, 0), [[0, length - 1]], constant_values=rest)
 
 
 def _waves(length: Any, sign: int) -> Tensor:
-    count = tf.range(length)
+    count = range_(length)
     angle = (-count if sign < 0 else count) * math.pi * 0.5 / length
-    return 2.0 * tf.exp(tf.complex(0.0, angle))
+    return 2.0 * exp(complex_(0.0, angle))
 
 
 def _dct2(x: Any, length: Any, length_float: Any, norm: Any) -> Tensor:
     waves = _waves(length_float, -1)
-    result = tf.real(rfft(x, fft_length=[2 * length])[..., :length] * waves)
+    result = real(rfft(x, fft_length=[2 * length])[..., :length] * waves)
     if norm == "ortho":
-        result *= _weights(0.5 * tf.rsqrt(length_float), 2.0, length)
+        result *= _weights(0.5 * rsqrt(length_float), 2.0, length)
     return result
 
 
 def _dct3(x: Any, length: Any, length_float: Any, norm: Any) -> Tensor:
     if norm == "ortho":
-        x *= _weights(tf.sqrt(length_float), 0.5, length)
+        x *= _weights(sqrt(length_float), 0.5, length)
     else:
         x *= length_float
     waves = _waves(length_float, 1)
-    spectrum = waves * tf.complex(x, 0.0)
-    return tf.real(irfft(spectrum, fft_length=[2 * length]))[..., :length]
+    spectrum = waves * complex_(x, 0.0)
+    return real(irfft(spectrum, fft_length=[2 * length]))[..., :length]
 
 
 @export("signal.dct", "spectral.dct")
@@ -105,16 +114,16 @@ def dct(
       NotImplementedError: for any other axis than the last.
     """
     _check(axis, input=input, type=type, n=n, norm=norm)
-    with tf.name_scope(name, "dct", [input]):
-        x: Any = convert_to_tensor(input, dtype=tf.float32)
+    with name_scope(name, "dct", [input]):
+        x: Any = convert_to_tensor(input, dtype=dtypes.float32)
         if n is not None:
             x = _of_length(x, n)
         else:
             _length(x)
         length = _length(x)
-        length_float = tf.cast(length, tf.float32)
+        length_float = cast(length, dtypes.float32)
         if type == 1:
-            return tf.real(rfft(tf.concat([x, x[..., -2:0:-1]], axis=-1)))
+            return real(rfft(concat([x, x[..., -2:0:-1]], axis=-1)))
         return (_dct2 if type == 2 else _dct3)(x, length, length_float, norm)
 
 
@@ -142,14 +151,14 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     Raises:
       ValueError: if there are no mel bins.
     """
-    with tf.name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
-        spectrograms = convert_to_tensor(log_mel_spectrograms, dtype=tf.float32)
+    with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
+        spectrograms = convert_to_tensor(log_mel_spectrograms, dtype=dtypes.float32)
         dims = spectrograms._dims
         if dims and dims[-1] is not None:
             bins: Any = dims[-1]
             if bins == 0:
                 raise ValueError(f"num_mel_bins must be positive. Got: {spectrograms}")
         else:
-            bins = tf.shape(spectrograms)[-1]
+            bins = shape(spectrograms)[-1]
         cepstrum = dct(spectrograms, type=2)
-        return cepstrum * tf.rsqrt(tf.cast(bins, tf.float32) * 2.0)
+        return cepstrum * rsqrt(cast(bins, dtypes.float32) * 2.0)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import float32
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.pad import pad
+from stillflow.ops.arrays.sequences import linspace
+from stillflow.ops.arrays.shape import expand_dims, reshape
+from stillflow.ops.arrays.splitting import split
+from stillflow.ops.math.binary import maximum, minimum
+from stillflow.ops.math.unary import log
 from stillflow.signal.arguments import Rule, check
 from stillflow.signal.frames import frame
 
@@ -21,9 +27,9 @@ _HIGH_Q = 1127.0
 
 def hertz_to_mel(frequencies_hertz: Any, name: str | None = None) -> Tensor:
     """Frequencies in Hertz on the mel scale."""
-    with tf.name_scope(name, "hertz_to_mel", [frequencies_hertz]):
+    with name_scope(name, "hertz_to_mel", [frequencies_hertz]):
         frequencies: Any = convert_to_tensor(frequencies_hertz)
-        return _HIGH_Q * tf.log(1.0 + (frequencies / _BREAK_HERTZ))
+        return _HIGH_Q * log(1.0 + (frequencies / _BREAK_HERTZ))
 
 
 _RULES: list[Rule] = [
@@ -70,7 +76,7 @@ def linear_to_mel_weight_matrix(
     Raises:
       ValueError: for edges out of order or above the Nyquist frequency, or bad numbers.
     """
-    with tf.name_scope(name, "linear_to_mel_weight_matrix") as scope:
+    with name_scope(name, "linear_to_mel_weight_matrix") as scope:
         if isinstance(sample_rate, Tensor):
             sample_rate = static_value(sample_rate)
             if sample_rate is None:
@@ -92,14 +98,14 @@ def linear_to_mel_weight_matrix(
         zero = convert_to_tensor(0.0, dtype)
         nyquist = rate / 2.0
         # Frequency zero is in no triangle.
-        linear = tf.linspace(zero, nyquist, num_spectrogram_bins)[1:]
-        bins = tf.expand_dims(hertz_to_mel(linear), 1)
-        edges = tf.linspace(hertz_to_mel(lower), hertz_to_mel(upper), num_mel_bins + 2)
+        linear = linspace(zero, nyquist, num_spectrogram_bins)[1:]
+        bins = expand_dims(hertz_to_mel(linear), 1)
+        edges = linspace(hertz_to_mel(lower), hertz_to_mel(upper), num_mel_bins + 2)
         triples = frame(edges, frame_length=3, frame_step=1)
         start, center, end = [
-            tf.reshape(part, [1, num_mel_bins]) for part in tf.split(triples, 3, axis=1)
+            reshape(part, [1, num_mel_bins]) for part in split(triples, 3, axis=1)
         ]
         rising = (bins - start) / (center - start)
         falling = (end - bins) / (end - center)
-        weights = tf.maximum(zero, tf.minimum(rising, falling))
-        return tf.pad(weights, [[1, 0], [0, 0]], name=scope)
+        weights = maximum(zero, minimum(rising, falling))
+        return pad(weights, [[1, 0], [0, 0]], name=scope)

@@ -8,12 +8,30 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.constant_value import partial_shape
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.pad import pad
+from stillflow.ops.arrays.reverse import roll
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import expand_dims, reshape, shape
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.arrays.tile import tile
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.math.binary import maximum
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.complex import conj, real
+from stillflow.ops.math.division import floormod
+from stillflow.ops.math.unary import exp, reciprocal
 from stillflow.ops.signal import fourier
 
 
@@ -21,14 +39,14 @@ def _default_length(x: Any, rank: int, inverse: bool) -> Tensor:
     """Return the sizes of the transformed dimensions, of the real side."""
     sizes = x.shape[-rank:]
     known = sizes.is_fully_defined()
-    lengths: Any = sizes.as_list() if known else tf.shape(x)[-rank:]
+    lengths: Any = sizes.as_list() if known else shape(x)[-rank:]
     if inverse:
-        larger = max if known else tf.maximum
-        *outer, half = lengths if known else tf.unstack(lengths)
+        larger = max if known else maximum
+        *outer, half = lengths if known else unstack(lengths)
         lengths = [*outer, larger(0, 2 * (half - 1))]
         if not known:
-            return tf.stack(lengths)
-    return convert_to_tensor(lengths, tf.int32)
+            return stack(lengths)
+    return convert_to_tensor(lengths, dtypes.int32)
 
 
 def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
@@ -46,31 +64,31 @@ def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
             missing = [[0, max(w - i, 0)] for w, i in zip(wanted, inner, strict=False)]
             if not any(after for _, after in missing):
                 return x
-            return tf.pad(x, [[0, 0]] * max(len(given) - len(wanted), 0) + missing)
+            return pad(x, [[0, 0]] * max(len(given) - len(wanted), 0) + missing)
     return _padded_at_run_time(x, rank, length, inverse)
 
 
 def _padded_at_run_time(x: Any, rank: int, length: Any, inverse: bool) -> Tensor:
-    whole_rank = tf.rank(x)
-    inner = tf.shape(x)[-rank:]
-    outer = tf.zeros([tf.maximum(0, whole_rank - rank)], length.dtype)
+    whole_rank = rank_of(x)
+    inner = shape(x)[-rank:]
+    outer = fill.zeros([maximum(0, whole_rank - rank)], length.dtype)
     if inverse:
-        length = tf.concat([length[:-1], length[-1:] // 2 + 1], 0)
-    after = tf.concat([outer, tf.maximum(0, length - inner)], 0)
-    return tf.pad(x, tf.stack([tf.zeros_like(after), after], axis=1))
+        length = concat([length[:-1], length[-1:] // 2 + 1], 0)
+    after = concat([outer, maximum(0, length - inner)], 0)
+    return pad(x, stack([fill.zeros_like(after), after], axis=1))
 
 
 def _real_transform(card: Any, rank: int, text: str) -> Callable[..., Tensor]:
     default_name = card.name.lower()
     inverse = default_name.startswith("i")
-    dtype = "complex64" if inverse else "float32"
+    dtype = dtypes.complex64 if inverse else dtypes.float32
 
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-        with tf.name_scope(name, default_name, [input_tensor, fft_length]) as scope:
-            x = convert_to_tensor(input_tensor, getattr(tf, dtype))
+        with name_scope(name, default_name, [input_tensor, fft_length]) as scope:
+            x = convert_to_tensor(input_tensor, dtype)
             x.shape.with_rank_at_least(rank)
             if fft_length is not None:
-                fft_length = convert_to_tensor(fft_length, tf.int32)
+                fft_length = convert_to_tensor(fft_length, dtypes.int32)
             else:
                 fft_length = _default_length(x, rank, inverse)
             x = _padded(x, rank, fft_length, inverse)
@@ -102,7 +120,7 @@ export("signal.irfft3d", "spectral.irfft3d")(irfft3d)
 
 
 def _alternating(length: Any) -> Tensor:
-    return tf.cast(1 - 2 * (tf.range(length) % 2), tf.complex64)
+    return cast(1 - 2 * (range_(length) % 2), dtypes.complex64)
 
 
 def _extra_terms(x_shape: Any, grad: Any, is_even: Any) -> Tensor:
@@ -115,41 +133,41 @@ def _extra_terms(x_shape: Any, grad: Any, is_even: Any) -> Tensor:
 def _extra_terms_2d(x_shape: Any, grad: Any, is_even: Any) -> Tensor:
     first = grad[..., 0:1]
     rows = x_shape[-2]
-    counts = tf.tile(tf.expand_dims(tf.range(rows), 0), (rows, 1))
-    transposed = tf.transpose(counts, [1, 0])
-    waves = tf.exp(
-        -2j * np.pi * tf.cast(counts * transposed, tf.complex64) / tf.cast(rows, tf.complex64)
+    counts = tile(expand_dims(range_(rows), 0), (rows, 1))
+    transposed = transpose(counts, [1, 0])
+    waves = exp(
+        -2j * np.pi * cast(counts * transposed, dtypes.complex64) / cast(rows, dtypes.complex64)
     )
-    ones = tf.ones([tf.rank(first) - 2], tf.int32)
-    expanded = tf.reshape(waves, tf.concat([ones, tf.shape(waves)], 0))
-    tiled = tf.tile(expanded, tf.concat([tf.shape(first)[:-2], [1, 1]], 0))
-    total = tf.matmul(tiled, tf.conj(first))
-    term = tf.matmul(tiled, tf.conj(grad[..., -1:]))
+    ones = fill.ones([rank_of(first) - 2], dtypes.int32)
+    expanded = reshape(waves, concat([ones, shape(waves)], 0))
+    tiled = tile(expanded, concat([shape(first)[:-2], [1, 1]], 0))
+    total = matmul(tiled, conj(first))
+    term = matmul(tiled, conj(grad[..., -1:]))
     columns = x_shape[-1]
-    multiples = tf.concat([tf.ones([tf.rank(grad) - 1], tf.int32), [columns]], 0)
-    term = tf.tile(term, multiples) * _alternating(columns)
+    multiples = concat([fill.ones([rank_of(grad) - 1], dtypes.int32), [columns]], 0)
+    term = tile(term, multiples) * _alternating(columns)
     return total + is_even * term
 
 
 def _rfft_gradient(node: Node, grad: Any, rank: int) -> list[Tensor | None]:
     x, length = node.inputs
-    x_shape = tf.shape(x)
-    is_even = tf.cast(1 - (length[-1] % 2), tf.complex64)
+    x_shape = shape(x)
+    is_even = cast(1 - (length[-1] % 2), dtypes.complex64)
     terms = (_extra_terms if rank == 1 else _extra_terms_2d)(x_shape, grad, is_even)
-    size = tf.cast(fourier.transform_size(x, rank), tf.float32)
+    size = cast(fourier.transform_size(x, rank), dtypes.float32)
     inverse: Any = (irfft if rank == 1 else irfft2d)(grad, length)
-    return [0.5 * (inverse * size + tf.real(terms)), None]
+    return [0.5 * (inverse * size + real(terms)), None]
 
 
 def _irfft_gradient(node: Node, grad: Any, rank: int) -> list[Any]:
     x, length = node.inputs
-    is_odd = tf.mod(length[-1], 2)
-    columns = tf.shape(x)[-1]
-    inner = 2.0 * tf.ones([columns - 2 + is_odd])
-    mask = tf.concat([[1.0], inner, tf.ones([1 - is_odd])], 0)
-    share = tf.reciprocal(tf.cast(fourier.transform_size(grad, rank), tf.float32))
+    is_odd = floormod(length[-1], 2)
+    columns = shape(x)[-1]
+    inner = 2.0 * fill.ones([columns - 2 + is_odd])
+    mask = concat([[1.0], inner, fill.ones([1 - is_odd])], 0)
+    share = reciprocal(cast(fourier.transform_size(grad, rank), dtypes.float32))
     spectrum: Any = (rfft if rank == 1 else rfft2d)(grad, length)
-    return [spectrum * tf.cast(share * mask, tf.complex64), None]
+    return [spectrum * cast(share * mask, dtypes.complex64), None]
 
 
 fourier.rfft_op.gradient(partial(_rfft_gradient, rank=1))
@@ -162,7 +180,7 @@ fourier.irfft2d_op.gradient(partial(_irfft_gradient, rank=2))
 
 
 def _shift(x: Any, axes: Any, name: str | None, default_name: str, sign: int) -> Tensor:
-    with tf.name_scope(name, default_name) as scope:
+    with name_scope(name, default_name) as scope:
         x = convert_to_tensor(x)
         shift: Any
         if axes is None:
@@ -171,7 +189,7 @@ def _shift(x: Any, axes: Any, name: str | None, default_name: str, sign: int) ->
             shift = sign * int(x.shape[axes] // 2)
         else:
             shift = [sign * int(x.shape[axis] // 2) for axis in axes]
-        return tf.roll(x, shift, axes, scope)
+        return roll(x, shift, axes, scope)
 
 
 @export("signal.fftshift")

@@ -8,11 +8,24 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.pad import pad
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.tile import tile
+from stillflow.ops.constants import constant
+from stillflow.ops.math.binary import maximum
+from stillflow.ops.math.binary import pow as pow_
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.math.unary import ceil, log, square
 from stillflow.signal.arguments import scalar
 from stillflow.signal.frames import frame, overlap_and_add
 from stillflow.signal.real_fourier import irfft, rfft
@@ -22,9 +35,9 @@ from stillflow.signal.windows import hann_window
 def _enclosing_power_of_two(value: Any) -> Tensor:
     known = static_value(value)
     if known is not None:
-        return tf.constant(int(2 ** np.ceil(np.log(known) / np.log(2.0))), value.dtype)
-    exponent = tf.ceil(tf.log(tf.cast(value, tf.float32)) / tf.log(2.0))
-    return tf.cast(tf.pow(2.0, exponent), value.dtype)
+        return constant(int(2 ** np.ceil(np.log(known) / np.log(2.0))), value.dtype)
+    exponent = ceil(log(cast(value, dtypes.float32)) / log(2.0))
+    return cast(pow_(2.0, exponent), value.dtype)
 
 
 @export("signal.stft", "contrib.signal.stft")
@@ -50,7 +63,7 @@ def stft(
     Returns:
       complex64, `[..., frames, fft_length // 2 + 1]`.
     """
-    with tf.name_scope(name, "stft", [signals, frame_length, frame_step]):
+    with name_scope(name, "stft", [signals, frame_length, frame_step]):
         signals = convert_to_tensor(signals, name="signals")
         signals.shape.with_rank_at_least(1)
         frame_length = scalar(frame_length, "frame_length")
@@ -67,11 +80,11 @@ def stft(
 
 def _energy(window: Any, length: Any, step: Any) -> Tensor:
     """Return the sum of the squares of all the windows that overlap at each sample."""
-    squares = tf.square(window)
+    squares = square(window)
     hops = -(-length // step)
-    by_hop = tf.reshape(tf.pad(squares, [(0, hops * step - length)]), [hops, step])
-    total = tf.reduce_sum(by_hop, 0, keepdims=True)
-    return tf.reshape(tf.tile(total, [hops, 1]), [hops * step])[:length]
+    by_hop = reshape(pad(squares, [(0, hops * step - length)]), [hops, step])
+    total = reduce_sum(by_hop, 0, keepdims=True)
+    return reshape(tile(total, [hops, 1]), [hops * step])[:length]
 
 
 @export("signal.inverse_stft_window_fn", "contrib.signal.inverse_stft_window_fn")
@@ -84,7 +97,7 @@ def inverse_stft_window_fn(
       frame_step: samples from frame to frame.
       forward_window_fn: the window function of the forward transform.
     """
-    scope = partial(tf.name_scope, name, "inverse_stft_window_fn", [forward_window_fn])
+    scope = partial(name_scope, name, "inverse_stft_window_fn", [forward_window_fn])
     with scope():
         step = scalar(frame_step, "frame_step")
 
@@ -102,14 +115,14 @@ def _to_frame_length(frames: Any, length: Any) -> Tensor:
     known, dims = static_value(length), frames._dims
     if known is None or dims is None or dims[-1] is None:
         frames = frames[..., :length]
-        rank, sizes = tf.rank(frames), tf.shape(frames)
-        before = tf.zeros([rank - 1, 2], dtype=length.dtype)
-        missing = tf.maximum(0, length - sizes[-1])
-        frames = tf.pad(frames, tf.concat([before, [[0, missing]]], 0))
+        rank, sizes = rank_of(frames), shape(frames)
+        before = zeros([rank - 1, 2], dtype=length.dtype)
+        missing = maximum(0, length - sizes[-1])
+        frames = pad(frames, concat([before, [[0, missing]]], 0))
     elif dims[-1] > known:
         frames = frames[..., :known]
     elif dims[-1] < known:
-        frames = tf.pad(frames, [[0, 0]] * (len(dims) - 1) + [[0, int(known) - dims[-1]]])
+        frames = pad(frames, [[0, 0]] * (len(dims) - 1) + [[0, int(known) - dims[-1]]])
     if known is not None and frames.shape.ndims is not None:
         frames.set_shape([None] * (frames.shape.ndims - 1) + [int(known)])
     return frames
@@ -136,7 +149,7 @@ def inverse_stft(
     Returns:
       float32, `[..., samples]`.
     """
-    with tf.name_scope(name, "inverse_stft", [stfts]):
+    with name_scope(name, "inverse_stft", [stfts]):
         stfts = convert_to_tensor(stfts, name="stfts")
         stfts.shape.with_rank_at_least(2)
         frame_length = scalar(frame_length, "frame_length")

@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.dtypes import float32
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.fill import ones
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal
+from stillflow.ops.math.division import floormod
+from stillflow.ops.math.trigonometry import cos
 from stillflow.signal.arguments import scalar
 
 
@@ -33,10 +42,10 @@ def hamming_window(
 
 def _phase(length: Any, periodic: Any, dtype: Any) -> Tensor:
     """Return the angles of the samples, from 0 to 2 pi; a periodic window leaves the last out."""
-    left_out = tf.cast(periodic, tf.int32) * (1 - tf.mod(length, 2))
-    intervals = tf.cast(length + left_out - 1, dtype=dtype)
-    samples = tf.cast(tf.range(length), dtype)
-    return tf.constant(2 * np.pi, dtype=dtype) * samples / intervals
+    left_out = cast(periodic, dtypes.int32) * (1 - floormod(length, 2))
+    intervals = cast(length + left_out - 1, dtype=dtype)
+    samples = cast(range_(length), dtype)
+    return constant(2 * np.pi, dtype=dtype) * samples / intervals
 
 
 def _raised_cosine(
@@ -44,15 +53,15 @@ def _raised_cosine(
 ) -> Tensor:
     if not dtype.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {dtype}")
-    with tf.name_scope(name, default_name, [length, periodic]):
-        samples = scalar(length, "window_length", tf.int32)
-        single = partial(tf.ones, [1], dtype=dtype)
+    with name_scope(name, default_name, [length, periodic]):
+        samples = scalar(length, "window_length", dtypes.int32)
+        single = partial(ones, [1], dtype=dtype)
         known = static_value(samples)
         if known == 1:
             return single()
-        phase = _phase(samples, scalar(periodic, "periodic", tf.bool), dtype)
+        phase = _phase(samples, scalar(periodic, "periodic", dtypes.bool), dtype)
 
         def window() -> Tensor:
-            return tf.cast(mean - swing * tf.cos(phase), dtype=dtype)
+            return cast(mean - swing * cos(phase), dtype=dtype)
 
-        return window() if known is not None else tf.cond(tf.equal(samples, 1), single, window)
+        return window() if known is not None else cond(equal(samples, 1), single, window)
