@@ -4,17 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.functional.map_fn import map_fn
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.nn.ctc_alignments import loss_and_gradient, size
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.fill import ones_like
+from stillflow.ops.arrays.masks import boolean_mask, sequence_mask
+from stillflow.ops.arrays.pad import pad
+from stillflow.ops.arrays.scatter import scatter_nd
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import expand_dims, reshape
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.arrays.unique import unique as unique_
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import logical_and, not_equal
+from stillflow.ops.math.reductions import reduce_max, reduce_sum
 from stillflow.ops.recurrent.ctc import (
     ctc_beam_search_decoder_op,
     ctc_greedy_decoder_op,
     ctc_loss_op,
 )
+from stillflow.ops.sparse.rearranging import sparse_reshape
 from stillflow.util.renamed import renamed_argument
+from stillflow.variables.custom_gradient import custom_gradient
 
 
 @export("nn.ctc_loss")
@@ -51,7 +70,7 @@ def ctc_loss(
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
     inputs = renamed_argument("logits", logits, "inputs", inputs)
     if not time_major:
-        inputs = tf.transpose(inputs, [1, 0, 2])
+        inputs = transpose(inputs, [1, 0, 2])
     return ctc_loss_op(
         inputs, labels.indices, labels.values, sequence_length,
         preprocess_collapse_repeated=preprocess_collapse_repeated,
@@ -100,8 +119,8 @@ def ctc_loss_v2(
         before = logits[:, :, :blank_index]
         after = logits[:, :, blank_index + 1 :]
         blank = logits[:, :, blank_index : blank_index + 1]
-        logits = tf.concat([before, after, blank], axis=2)
-        values = tf.where(labels.values < blank_index, labels.values, labels.values - 1)
+        logits = concat([before, after, blank], axis=2)
+        values = where(labels.values < blank_index, labels.values, labels.values - 1)
         labels = SparseTensor(labels.indices, values, labels.dense_shape)
     return ctc_loss(labels, logits, logit_length, time_major=logits_time_major)
 
@@ -117,23 +136,23 @@ def ctc_loss_dense(
     name: str | None = None,
 ) -> Tensor:
     """See `ctc_loss_v2`, for dense labels."""
-    with tf.name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
-        logits = tf.convert_to_tensor(logits, name="logits")
-        labels = tf.convert_to_tensor(labels, name="labels")
-        label_length = tf.convert_to_tensor(label_length, name="label_length")
-        logit_length = tf.convert_to_tensor(logit_length, name="logit_length")
+    with name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        label_length = convert_to_tensor(label_length, name="label_length")
+        logit_length = convert_to_tensor(logit_length, name="logit_length")
         if not logits_time_major:
-            logits = tf.transpose(logits, perm=[1, 0, 2])
+            logits = transpose(logits, perm=[1, 0, 2])
         if blank_index != 0:
             if blank_index < 0:
                 blank_index += size(logits, 2)
             blank = logits[:, :, blank_index : blank_index + 1]
             before, after = logits[:, :, :blank_index], logits[:, :, blank_index + 1 :]
-            logits = tf.concat([blank, before, after], axis=2)
-            labels = tf.where(labels < blank_index, labels + 1, labels)
+            logits = concat([blank, before, after], axis=2)
+            labels = where(labels < blank_index, labels + 1, labels)
         given = [logits, labels, label_length, logit_length, *(unique or ())]
 
-        @tf.custom_gradient
+        @custom_gradient
         def loss(*args: Any) -> tuple[Any, Any]:
             for tensor, original in zip(args[:4], given[:4], strict=True):
                 tensor.set_shape(original.shape)
@@ -143,7 +162,7 @@ def ctc_loss_dense(
             )
 
             def backward(grad: Any) -> list[Any]:
-                return [tf.reshape(grad, [1, -1, 1]) * gradient] + [None] * (len(given) - 1)
+                return [reshape(grad, [1, -1, 1]) * gradient] + [None] * (len(given) - 1)
 
             return losses, backward
 
@@ -155,18 +174,18 @@ def dense_labels_to_sparse(dense: Any, length: Any) -> SparseTensor:
 
     `length`, int [batch], says how many labels each row has.
     """
-    values = tf.reshape(dense, [-1])
-    positions = tf.range(tf.shape(values, out_type=tf.int64)[0])
-    within = tf.reshape(tf.sequence_mask(length, maxlen=tf.shape(dense)[1]), [-1])
+    values = reshape(dense, [-1])
+    positions = range_(shape_of(values, out_type=dtypes.int64)[0])
+    within = reshape(sequence_mask(length, maxlen=shape_of(dense)[1]), [-1])
     flat = SparseTensor(
-        indices=tf.expand_dims(tf.boolean_mask(positions, within), 1),
-        values=tf.cast(tf.boolean_mask(values, within), tf.int32),
-        dense_shape=tf.shape(values, out_type=tf.int64),
+        indices=expand_dims(boolean_mask(positions, within), 1),
+        values=cast(boolean_mask(values, within), dtypes.int32),
+        dense_shape=shape_of(values, out_type=dtypes.int64),
     )
-    sparse = tf.sparse_reshape(flat, tf.shape(dense))
-    longest = tf.reduce_max(length)
-    rows = tf.cast(sparse.dense_shape[0], tf.int64)
-    return SparseTensor(sparse.indices, sparse.values, [rows, tf.cast(longest, tf.int64)])
+    sparse = sparse_reshape(flat, shape_of(dense))
+    longest = reduce_max(length)
+    rows = cast(sparse.dense_shape[0], dtypes.int64)
+    return SparseTensor(sparse.indices, sparse.values, [rows, cast(longest, dtypes.int64)])
 
 
 @export("nn.ctc_greedy_decoder")
@@ -241,30 +260,30 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
     Returns:
       The labels, moved to the front, and the new lengths.
     """
-    with tf.name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
-        labels = tf.convert_to_tensor(labels, name="labels")
-        seq_length = tf.convert_to_tensor(seq_length, name="seq_length")
+    with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
+        labels = convert_to_tensor(labels, name="labels")
+        seq_length = convert_to_tensor(seq_length, name="seq_length")
         collapsed, lengths = _moved_to_front(labels, _begins_run(labels, seq_length))
-        return collapsed, tf.cast(lengths, seq_length.dtype)
+        return collapsed, cast(lengths, seq_length.dtype)
 
 
 def _begins_run(labels: Any, lengths: Any) -> Tensor:
     """Return True for labels within the lengths that differ from the one before."""
-    differs = [tf.ones_like(labels[:, :1], tf.bool), tf.not_equal(labels[:, 1:], labels[:, :-1])]
-    begins = tf.concat(differs, axis=1)
-    return tf.logical_and(begins, tf.sequence_mask(lengths, maxlen=size(labels, 1)))
+    differs = [ones_like(labels[:, :1], dtypes.bool), not_equal(labels[:, 1:], labels[:, :-1])]
+    begins = concat(differs, axis=1)
+    return logical_and(begins, sequence_mask(lengths, maxlen=size(labels, 1)))
 
 
 def _moved_to_front(labels: Any, kept: Any) -> tuple[Any, Any]:
     """Return the kept labels at the beginnings of their rows, and how many each row has."""
-    lengths = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
-    longest = tf.reduce_max(lengths)
-    filled = tf.sequence_mask(lengths, maxlen=longest)
-    values, is_kept, is_filled = (tf.reshape(each, [-1]) for each in (labels, kept, filled))
-    places = tf.boolean_mask(tf.range(size(is_filled, 0)), is_filled)
-    places = tf.expand_dims(places, axis=1)
-    flat = tf.scatter_nd(places, tf.boolean_mask(values, is_kept), tf.shape(is_filled))
-    return tf.reshape(flat, [size(labels, 0), longest]), lengths
+    lengths = reduce_sum(cast(kept, dtypes.int32), axis=1)
+    longest = reduce_max(lengths)
+    filled = sequence_mask(lengths, maxlen=longest)
+    values, is_kept, is_filled = (reshape(each, [-1]) for each in (labels, kept, filled))
+    places = boolean_mask(range_(size(is_filled, 0)), is_filled)
+    places = expand_dims(places, axis=1)
+    flat = scatter_nd(places, boolean_mask(values, is_kept), shape_of(is_filled))
+    return reshape(flat, [size(labels, 0), longest]), lengths
 
 
 @export("nn.ctc_unique_labels")
@@ -278,12 +297,12 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Tensor]:
     Returns:
       int64 [batch, labels], behind the last zeros; and int32 [batch, labels].
     """
-    with tf.name_scope(name, "ctc_unique_labels", [labels]):
-        labels = tf.convert_to_tensor(labels, name="labels")
+    with name_scope(name, "ctc_unique_labels", [labels]):
+        labels = convert_to_tensor(labels, name="labels")
 
         def unique(x: Any) -> list[Any]:
-            found = tf.unique(x)
-            y = tf.pad(found.y, [[0, size(found.idx, 0) - size(found.y, 0)]])
-            return [tf.cast(y, tf.int64), found.idx]
+            found = unique_(x)
+            y = pad(found.y, [[0, size(found.idx, 0) - size(found.y, 0)]])
+            return [cast(y, dtypes.int64), found.idx]
 
-        return tf.map_fn(unique, labels, dtype=[tf.int64, tf.int32])
+        return map_fn(unique, labels, dtype=[dtypes.int64, dtypes.int32])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import stillflow as tf
 from stillflow import nest
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
@@ -22,7 +25,22 @@ from stillflow.nn.recurrent.steps import (
 )
 from stillflow.nn.rnn_cell import sizes
 from stillflow.nn.rnn_cell.base import assert_like_rnncell
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.reverse import reverse as reverse_
+from stillflow.ops.arrays.reverse import reverse_sequence
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.control_flow.while_loop import while_loop
+from stillflow.ops.debugging.asserts import Assert
+from stillflow.ops.math.binary import maximum, minimum
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal
+from stillflow.ops.math.reductions import reduce_all
+from stillflow.ops.tensor_array import tensor_array
 from stillflow.util.deprecation import deprecated
+from stillflow.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
     from stillflow.ops.tensor_array.tensor_array import TensorArray
@@ -72,22 +90,22 @@ def dynamic_rnn(
     with recurrent_scope(scope):
         flat = nest.flatten(inputs)
         if not time_major:
-            flat = [tf.convert_to_tensor(value) for value in flat]
+            flat = [convert_to_tensor(value) for value in flat]
             flat = [transpose_batch_time(value) for value in flat]
         if sequence_length is not None:
-            sequence_length = tf.cast(sequence_length, tf.int32)
+            sequence_length = cast(sequence_length, dtypes.int32)
             if sequence_length.get_shape().ndims not in (None, 1):
                 raise ValueError(
                     "sequence_length must be a vector of length batch_size, but saw shape: "
                     f"{sequence_length.get_shape()}"
                 )
-            sequence_length = tf.identity(sequence_length, name="sequence_length")
+            sequence_length = identity(sequence_length, name="sequence_length")
         batch_size = best_effort_input_batch_size(flat)
         message = "If there is no initial_state, you must give a dtype."
         state = first_state(cell, initial_state, batch_size, dtype, message)
-        if sequence_length is not None and not tf.executing_eagerly():
-            with tf.control_dependencies([_has_shape(sequence_length, [batch_size])]):
-                sequence_length = tf.identity(sequence_length, name="CheckSeqLen")
+        if sequence_length is not None and not executing_eagerly():
+            with control_dependencies([_has_shape(sequence_length, [batch_size])]):
+                sequence_length = identity(sequence_length, name="CheckSeqLen")
         loop = _Loop(cell, nest.pack_sequence_as(inputs, flat), state, sequence_length, dtype)
         outputs, final_state = loop.run(parallel_iterations or 32, swap_memory)
         if not time_major:
@@ -95,10 +113,10 @@ def dynamic_rnn(
         return outputs, final_state
 
 
-def _has_shape(x: Any, expected: list[Any]) -> Operation:
-    shape, packed = tf.shape(x), tf.stack(expected)
-    return tf.Assert(
-        tf.reduce_all(tf.equal(shape, packed)),
+def _has_shape(x: Any, expected: list[Any]) -> Operation | None:
+    shape, packed = shape_of(x), stack(expected)
+    return Assert(
+        reduce_all(equal(shape, packed)),
         [f"Expected shape for Tensor {x.name} is ", packed, " but saw shape: ", shape],
     )
 
@@ -112,26 +130,26 @@ class _Loop:
         self.cell, self.inputs, self.state = cell, inputs, state
         self.flat_input = nest.flatten(inputs)
         self.output_sizes = nest.flatten(cell.output_size)
-        self.time_steps = tf.shape(self.flat_input[0])[0]
+        self.time_steps = shape_of(self.flat_input[0])[0]
         batch_size = best_effort_input_batch_size(self.flat_input)
         self.shapes, self.static = _static_sizes(self.flat_input)
         self.dtype = dtype
         zeros = [
-            tf.zeros(tf.stack(sizes.concat(batch_size, size)), state_dtype(dtype, state))
+            fill.zeros(stack(sizes.concat(batch_size, size)), state_dtype(dtype, state))
             for size in self.output_sizes
         ]
         self.zero_output = nest.pack_sequence_as(cell.output_size, zeros)
         self.lengths = None if sequence_length is None else Lengths(sequence_length)
 
     def run(self, parallel_iterations: int, swap_memory: bool) -> tuple[Any, Any]:
-        time = tf.constant(0, dtype=tf.int32, name="time")
-        with tf.name_scope("dynamic_rnn") as base_name:
+        time = constant(0, dtype=dtypes.int32, name="time")
+        with name_scope("dynamic_rnn") as base_name:
             pass
         outputs = self._output_arrays(base_name)
         self.arrays = self._input_arrays(base_name)
         longest = self.time_steps if self.lengths is None else self.lengths.most
-        bound = tf.minimum(self.time_steps, tf.maximum(1, longest))
-        _, outputs, state = tf.while_loop(
+        bound = minimum(self.time_steps, maximum(1, longest))
+        _, outputs, state = while_loop(
             cond=lambda time, *_: time < bound,
             body=self._step,
             loop_vars=(time, outputs, self.state),
@@ -145,7 +163,7 @@ class _Loop:
         return nest.pack_sequence_as(self.cell.output_size, stacked), state
 
     def _array(self, name: str, element_shape: Any, dtype: Any) -> TensorArray:
-        return tf.TensorArray(
+        return tensor_array.TensorArray(
             dtype=dtype,
             size=self.time_steps,
             element_shape=element_shape,
@@ -263,17 +281,17 @@ def bidirectional_dynamic_rnn(
 
     def reverse(value: Any) -> Any:
         if sequence_length is None:
-            return tf.reverse(value, axis=[time_axis])
-        return tf.reverse_sequence(
+            return reverse_(value, axis=[time_axis])
+        return reverse_sequence(
             value, seq_lengths=sequence_length, seq_axis=time_axis, batch_axis=batch_axis
         )
 
-    with tf.variable_scope(scope or "bidirectional_rnn"):
-        with tf.variable_scope("fw") as forward:
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
             output_fw, state_fw = dynamic_rnn(
                 cell_fw, inputs, initial_state=initial_state_fw, scope=forward, **options
             )
-        with tf.variable_scope("bw") as backward:
+        with variable_scope("bw") as backward:
             reversed_inputs = nest.map_structure(reverse, inputs)
             output_bw, state_bw = dynamic_rnn(
                 cell_bw, reversed_inputs, initial_state=initial_state_bw, scope=backward, **options

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import stillflow as tf
 from stillflow import nest
+from stillflow.graph import dtypes
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape, dimension_at_index, dimension_value
 from stillflow.nn.recurrent.steps import keep_where, recurrent_scope, static_shape
 from stillflow.nn.rnn_cell import sizes
 from stillflow.nn.rnn_cell.base import assert_like_rnncell
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.while_loop import while_loop
+from stillflow.ops.math.comparison import logical_not, logical_or
+from stillflow.ops.math.reductions import reduce_all
+from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 @export("nn.raw_rnn")
@@ -45,18 +53,18 @@ def raw_rnn(
     if not callable(loop_fn):
         raise TypeError("loop_fn must be a callable")
     with recurrent_scope(scope):
-        time = tf.constant(0, dtype=tf.int32)
+        time = constant(0, dtype=dtypes.int32)
         finished, first_input, state, emitted, loop_state = loop_fn(time, None, None, None)
         has_loop_state = loop_state is not None
         if not has_loop_state:
-            loop_state = tf.constant(0, dtype=tf.int32)
+            loop_state = constant(0, dtype=dtypes.int32)
         batch_size, known_batch_size = _batch_size(nest.flatten(first_input))
         nest.assert_same_structure(state, cell.state_size)
-        flat_state = [tf.convert_to_tensor(part) for part in nest.flatten(state)]
+        flat_state = [convert_to_tensor(part) for part in nest.flatten(state)]
         state = nest.pack_sequence_as(state, flat_state)
         structure, kinds = _emitted(cell, emitted, flat_state[0].dtype)
         arrays = [
-            tf.TensorArray(
+            TensorArray(
                 dtype=dtype,
                 dynamic_size=True,
                 element_shape=TensorShape([known_batch_size]).concatenate(static_shape(size)),
@@ -65,10 +73,10 @@ def raw_rnn(
             )
             for i, (size, dtype) in enumerate(kinds)
         ]
-        zeros = [tf.zeros(sizes.concat(batch_size, size), dtype) for size, dtype in kinds]
+        zeros = [fill.zeros(sizes.concat(batch_size, size), dtype) for size, dtype in kinds]
         body = _Body(cell, loop_fn, nest.pack_sequence_as(structure, zeros))
-        returned = tf.while_loop(
-            lambda time, finished, *_: tf.logical_not(tf.reduce_all(finished)),
+        returned = while_loop(
+            lambda time, finished, *_: logical_not(reduce_all(finished)),
             body,
             loop_vars=[
                 time, finished, first_input, nest.pack_sequence_as(structure, arrays), state,
@@ -87,7 +95,7 @@ def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
     for other in others:
         first.merge_with(other)
     known = dimension_value(first)
-    return (tf.shape(flat_input[0])[0] if known is None else known), known
+    return (shape(flat_input[0])[0] if known is None else known), known
 
 
 def _emitted(cell: Any, emitted: Any, dtype: Any) -> tuple[Any, list[tuple[Any, Any]]]:
@@ -95,7 +103,7 @@ def _emitted(cell: Any, emitted: Any, dtype: Any) -> tuple[Any, list[tuple[Any, 
     if emitted is None:
         return cell.output_size, [(size, dtype) for size in nest.flatten(cell.output_size)]
     flat = nest.flatten(emitted)
-    sizes_ = [part.shape if part.shape.is_fully_defined() else tf.shape(part) for part in flat]
+    sizes_ = [part.shape if part.shape.is_fully_defined() else shape(part) for part in flat]
     return emitted, list(zip(sizes_, [part.dtype for part in flat], strict=True))
 
 
@@ -127,5 +135,5 @@ class _Body:
         arrays = nest.map_structure(lambda array, value: array.write(time, value), arrays, emitted)
         if next_loop_state is not None:
             loop_state = next_loop_state
-        finished = tf.logical_or(finished, next_finished)
+        finished = logical_or(finished, next_finished)
         return next_time, finished, next_input, arrays, next_state, loop_state

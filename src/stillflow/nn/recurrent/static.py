@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow import nest
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import (
@@ -25,7 +27,16 @@ from stillflow.nn.recurrent.steps import (
 )
 from stillflow.nn.rnn_cell import sizes
 from stillflow.nn.rnn_cell.base import assert_like_rnncell
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.reverse import reverse_sequence
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.math.cast import cast
 from stillflow.util.deprecation import deprecated
+from stillflow.variables.variable_scope import variable_scope
 
 
 def _check_inputs(inputs: Any) -> None:
@@ -90,7 +101,7 @@ def static_rnn(
         while nest.is_sequence(first):
             first = first[0]
         static = _static_batch_size(inputs, first)
-        batch_size = dimension_value(static) or tf.shape(first)[0]
+        batch_size = dimension_value(static) or shape_of(first)[0]
         message = "If no initial_state is provided, dtype must be specified"
         state = first_state(cell, initial_state, batch_size, dtype, message)
         lengths = zero_output = None
@@ -123,17 +134,17 @@ def _masking(
     cell: Any, sequence_length: Any, batch_size: Any, static: Any, dtype: Any
 ) -> tuple[Lengths, Any]:
     """Return the lengths, and the output behind the end of a sequence."""
-    sequence_length = tf.convert_to_tensor(sequence_length, name="sequence_length")
+    sequence_length = convert_to_tensor(sequence_length, name="sequence_length")
     if sequence_length.get_shape().ndims not in (None, 1):
         raise ValueError("sequence_length must be a vector of length batch_size")
 
     def zeros(size: Any) -> Tensor:
-        value = tf.zeros(tf.stack(sizes.concat(batch_size, size)), dtype)
+        value = fill.zeros(stack(sizes.concat(batch_size, size)), dtype)
         value.set_shape(TensorShape(sizes.concat(dimension_value(static), size, static=True)))
         return value
 
     zero_output = nest.map_structure(zeros, cell.output_size)
-    return Lengths(tf.cast(sequence_length, tf.int32)), zero_output
+    return Lengths(cast(sequence_length, dtypes.int32)), zero_output
 
 
 @export("nn.static_state_saving_rnn", "contrib.rnn.static_state_saving_rnn")
@@ -179,9 +190,9 @@ def static_state_saving_rnn(
     )
     parts = nest.flatten(state) if nested else [state]
     saving = [state_saver.save_state(name, part) for name, part in zip(names, parts, strict=False)]
-    with tf.control_dependencies(saving):
-        outputs[-1] = nest.map_structure(tf.identity, outputs[-1])
-        state = nest.map_structure(tf.identity, state)
+    with control_dependencies(saving):
+        outputs[-1] = nest.map_structure(identity, outputs[-1])
+        state = nest.map_structure(identity, state)
     return outputs, state
 
 
@@ -216,12 +227,12 @@ def static_bidirectional_rnn(
     assert_like_rnncell("cell_fw", cell_fw)
     assert_like_rnncell("cell_bw", cell_bw)
     _check_inputs(inputs)
-    with tf.variable_scope(scope or "bidirectional_rnn"):
-        with tf.variable_scope("fw") as forward:
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
             output_fw, state_fw = static_rnn(
                 cell_fw, inputs, initial_state_fw, dtype, sequence_length, scope=forward
             )
-        with tf.variable_scope("bw") as backward:
+        with variable_scope("bw") as backward:
             output_bw, state_bw = static_rnn(
                 cell_bw,
                 reversed_sequence(inputs, sequence_length),
@@ -229,7 +240,7 @@ def static_bidirectional_rnn(
             )  # fmt: skip
     output_bw = reversed_sequence(output_bw, sequence_length)
     flat_bw = nest.flatten(output_bw)
-    joined = [tf.concat([fw, bw], 1) for fw, bw in zip(nest.flatten(output_fw), flat_bw)]
+    joined = [concat([fw, bw], 1) for fw, bw in zip(nest.flatten(output_fw), flat_bw)]
     return nest.pack_sequence_as(output_fw, joined), state_fw, state_bw
 
 
@@ -243,7 +254,7 @@ def reversed_sequence(values: Any, lengths: Any) -> list[Any]:
         for value in sequence:
             shape.merge_with(value.get_shape())
             value.set_shape(shape)
-        backwards = tf.unstack(tf.reverse_sequence(tf.stack(sequence), lengths, 0, 1))
+        backwards = unstack(reverse_sequence(stack(sequence), lengths, 0, 1))
         for value, result in zip(backwards, results, strict=True):
             value.set_shape(shape)
             result.append(value)

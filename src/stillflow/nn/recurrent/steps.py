@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import stillflow as tf
 from stillflow import nest
+from stillflow.graph.api import colocate_with
 from stillflow.graph.dtypes import DType
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
@@ -16,7 +17,16 @@ from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.layers.base_layer import Layer
 from stillflow.nn.rnn_cell.base import RNNCell
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import rank
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.math.reductions import reduce_max, reduce_min
+from stillflow.ops.tensor_array.tensor_array import TensorArray
+from stillflow.variables.variable_scope import variable_scope
 
 
 @contextmanager
@@ -25,10 +35,10 @@ def recurrent_scope(scope: Any, default: str = "rnn", unique: bool = False) -> I
 
     It may be given by name, `default` if not; that is made unique if so asked.
     """
-    with tf.variable_scope(*((scope, default) if unique else (scope or default,))) as opened:
+    with variable_scope(*((scope, default) if unique else (scope or default,))) as opened:
         context = get_default_graph()._get_control_flow_context()
         in_loop = context is not None and context.GetWhileContext() is not None
-        cached = not in_loop and not tf.executing_eagerly()
+        cached = not in_loop and not executing_eagerly()
         if cached and opened.caching_device is None:
             opened.set_caching_device(lambda op: op.device)
         yield opened
@@ -44,8 +54,8 @@ def transpose_batch_time(x: Any) -> Tensor:
     static = x.get_shape()
     if static.ndims is not None and static.ndims < 2:
         return x
-    rest = tf.range(2, tf.rank(x))
-    result = tf.transpose(x, tf.concat(([1, 0], rest), axis=0))
+    rest = range_(2, rank(x))
+    result = transpose(x, concat(([1, 0], rest), axis=0))
     dims = [static.dims[1].value, static.dims[0].value] if static.dims is not None else [None] * 2
     result.set_shape(TensorShape(dims).concatenate(static[2:]))
     return result
@@ -66,7 +76,7 @@ def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Tensor | int:
             raise ValueError(f"Expected input tensor {value} to have rank at least 2")
         if shape.dims[1].value is not None:
             return shape.dims[1].value
-    return tf.shape(flat_input[0])[1]
+    return shape_of(flat_input[0])[1]
 
 
 def state_dtype(explicit: Any, state: Any) -> DType:
@@ -116,10 +126,10 @@ def keep_where(finished: Any, old: Any, new: Any) -> Tensor:
 
     Scalars and arrays are new.
     """
-    if isinstance(old, tf.TensorArray) or old.shape.ndims == 0:
+    if isinstance(old, TensorArray) or old.shape.ndims == 0:
         return new
-    with tf.colocate_with(new):
-        return tf.where(finished, old, new)
+    with colocate_with(new):
+        return where(finished, old, new)
 
 
 class Lengths:
@@ -127,8 +137,8 @@ class Lengths:
 
     def __init__(self, lengths: Any) -> None:
         self.each = lengths
-        self.least = tf.reduce_min(lengths)
-        self.most = tf.reduce_max(lengths)
+        self.least = reduce_min(lengths)
+        self.most = reduce_max(lengths)
 
 
 def masked_step(
@@ -169,7 +179,7 @@ def masked_step(
     if len(values) != len(before):
         raise ValueError("Internal error: state and output were not concatenated correctly.")
     for value, old in zip(values, before, strict=True):
-        if not isinstance(value, tf.TensorArray):
+        if not isinstance(value, TensorArray):
             value.set_shape(old.get_shape())
     return (
         nest.pack_sequence_as(structure=zero_output, flat_sequence=values[:count]),

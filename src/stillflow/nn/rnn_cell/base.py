@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.sizes import zero_state_tensors
+from stillflow.ops.arrays.shape import shape
 from stillflow.platform import tf_logging
+from stillflow.variables.collections import trainable_variables
 from stillflow.variables.partitioned import PartitionedVariable
+from stillflow.variables.variable_scope import get_variable_scope, variable_scope
 
 ASSERT_LIKE_RNNCELL_ERROR_REGEXP = "is not an RNNCell"
 KERNEL, BIAS = "kernel", "bias"
@@ -92,11 +95,11 @@ class RNNCell(Layer):
           scope: the variable scope, or its name.
         """
         if scope is not None:
-            with tf.variable_scope(scope, custom_getter=self._rnn_get_variable) as scope:
+            with variable_scope(scope, custom_getter=self._rnn_get_variable) as scope:
                 return super().__call__(inputs, state, scope=scope)
         if not hasattr(self, "rnncell_scope"):
-            self.rnncell_scope = tf.variable_scope(
-                tf.get_variable_scope(), custom_getter=self._rnn_get_variable
+            self.rnncell_scope = variable_scope(
+                get_variable_scope(), custom_getter=self._rnn_get_variable
             )
         with self.rnncell_scope:
             return super().__call__(inputs, state)
@@ -105,7 +108,7 @@ class RNNCell(Layer):
         """Record the variables that `call` makes in scopes inside the cell's."""
         variable = getter(*args, **kwargs)
         first = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
-        trainable = any(first is other for other in tf.trainable_variables())
+        trainable = any(first is other for other in trainable_variables())
         known = self._trainable_weights if trainable else self._non_trainable_weights
         if all(variable is not other for other in known):
             known.append(variable)
@@ -142,7 +145,7 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
     def _of_inputs(self, inputs: Any, batch_size: Any, dtype: Any) -> tuple[Any, Any]:
-        inputs = tf.convert_to_tensor(inputs, name="inputs")
+        inputs = convert_to_tensor(inputs, name="inputs")
         rows = inputs.shape.dims[0].value
         if batch_size is not None:
             given = static_value(batch_size, partial=True)
@@ -156,7 +159,7 @@ class RNNCell(Layer):
                 "dtype from input tensor is different from the input param. Input tensor dtype: "
                 f"{inputs.dtype}, dtype: {dtype}"
             )
-        return rows or tf.shape(inputs)[0], inputs.dtype
+        return rows or shape(inputs)[0], inputs.dtype
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Return a state of zeros.
@@ -169,7 +172,7 @@ class RNNCell(Layer):
             return zero_state_tensors(self.state_size, batch_size, dtype)
 
     def _zero_state_scope(self, batch_size: Any) -> name_scope:
-        return tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
+        return name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
 
     def _config(self, **own: Any) -> dict[str, Any]:
         """Return the configuration of every cell, and a cell's own."""

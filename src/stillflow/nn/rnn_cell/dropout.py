@@ -8,8 +8,9 @@ import numbers
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import stillflow as tf
 from stillflow import nest
+from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
@@ -22,6 +23,11 @@ from stillflow.nn.rnn_cell.wrappers import (
     function_from_config,
     function_to_config,
 )
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.math.division import div
+from stillflow.ops.math.unary import floor
+from stillflow.ops.random.basic import random_uniform
+from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -68,7 +74,7 @@ class Dropping(Wrapping):
         if visitor is not None and not callable(visitor):
             raise TypeError("dropout_state_filter_visitor must be callable")
         self._dropout_state_filter = visitor or _default_filter
-        with tf.name_scope("DropoutWrapperInit"):
+        with name_scope("DropoutWrapperInit"):
             self._input_keep_prob = _probability("input_keep_prob", input_keep_prob)
             self._state_keep_prob = _probability("state_keep_prob", state_keep_prob)
             self._output_keep_prob = _probability("output_keep_prob", output_keep_prob)
@@ -85,8 +91,8 @@ class Dropping(Wrapping):
 
         def noise(where: str, sizes: Any) -> Any:
             def of_size(index: int, size: Any) -> Tensor:
-                shape = tf.concat(([1], TensorShape(size).as_list()), 0)
-                return tf.random_uniform(shape, seed=self._gen_seed(where, index), dtype=dtype)
+                shape = concat(([1], TensorShape(size).as_list()), 0)
+                return random_uniform(shape, seed=self._gen_seed(where, index), dtype=dtype)
 
             return _enumerated(sizes, of_size, sizes)
 
@@ -175,9 +181,9 @@ class DropoutWrapper(Dropping, CellWrapper):
     """
 
 
-def _probability(name: str, value: Any) -> float:
+def _probability(name: str, value: Any) -> float | Tensor:
     """Return a float if it is known, else a tensor."""
-    tensor = tf.convert_to_tensor(value)
+    tensor = convert_to_tensor(value)
     known = static_value(tensor)
     if known is None:
         return tensor
@@ -191,8 +197,8 @@ def _drops(keep_prob: Any) -> bool:
 
 
 def _drop_by(noise: Any, value: Any, keep_prob: Any) -> Tensor:
-    kept = tf.floor(keep_prob + noise)
-    result = tf.div(value, keep_prob) * kept
+    kept = floor(keep_prob + noise)
+    result = div(value, keep_prob) * kept
     result.set_shape(value.get_shape())
     return result
 
@@ -200,7 +206,7 @@ def _drop_by(noise: Any, value: Any, keep_prob: Any) -> Tensor:
 def _default_filter(substate: Any) -> Any:
     if isinstance(substate, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
-    return not isinstance(substate, tf.TensorArray)
+    return not isinstance(substate, TensorArray)
 
 
 def _enumerated(shallow: Any, function: Callable[..., Any], *structures: Any) -> Any:

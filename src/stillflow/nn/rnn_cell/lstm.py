@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import stillflow as tf
+from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.layers.identifiers import initializer_of, serialized
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, check_dtypes, warn_of_joined_state
 from stillflow.nn.rnn_cell.simple import UnitsCell
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.splitting import split
+from stillflow.ops.constants import constant
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.math.binary import add, multiply
+from stillflow.ops.math.clip import clip_by_value
+from stillflow.ops.math.unary import sigmoid
+from stillflow.ops.nn.bias import bias_add
 from stillflow.platform import tf_logging
 from stillflow.util.deprecation import deprecated
+from stillflow.variables.initializers import Zeros
+from stillflow.variables.partitioned import fixed_size_partitioner
 
 _REPLACED = (
     "This class is equivalent as tf.keras.layers.LSTMCell, and will be replaced by that in "
@@ -52,10 +63,10 @@ def basic_lstm_step(
     of the graph.
     """
     # input gate, new memory, forget gate, output gate
-    i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=axis)
-    kept = tf.multiply(c, tf.sigmoid(tf.add(f, tf.constant(forget_bias, dtype=f.dtype))))
-    new_c = tf.add(kept, tf.multiply(tf.sigmoid(i), activation(j)))
-    return new_c, tf.multiply(activation(new_c), tf.sigmoid(o))
+    i, j, f, o = split(value=gates, num_or_size_splits=4, axis=axis)
+    kept = multiply(c, sigmoid(add(f, constant(forget_bias, dtype=f.dtype))))
+    new_c = add(kept, multiply(sigmoid(i), activation(j)))
+    return new_c, multiply(activation(new_c), sigmoid(o))
 
 
 class _KernelCell(UnitsCell):
@@ -116,20 +127,20 @@ class BasicLSTMCell(_KernelCell):
         units = self._num_units
         rows = self._checked_depth(inputs_shape) + units
         self._kernel = self.add_weight(KERNEL, shape=[rows, 4 * units])
-        zeros = tf.zeros_initializer(dtype=self.dtype)
+        zeros = Zeros(dtype=self.dtype)
         self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=zeros)
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         check_dtypes(inputs, state)
-        axis = tf.constant(1, dtype=tf.int32)
+        axis = constant(1, dtype=dtypes.int32)
         joined = not self._state_is_tuple
-        c, h = tf.split(value=state, num_or_size_splits=2, axis=axis) if joined else state
-        gates = tf.matmul(tf.concat([inputs, h], 1), self._used_kernel)
-        gates = tf.nn.bias_add(gates, self._bias)
+        c, h = split(value=state, num_or_size_splits=2, axis=axis) if joined else state
+        gates = matmul(concat([inputs, h], 1), self._used_kernel)
+        gates = bias_add(gates, self._bias)
         new_c, new_h = basic_lstm_step(gates, c, axis, self._forget_bias, self._activation)
         if joined:
-            return new_h, tf.concat([new_c, new_h], 1)
+            return new_h, concat([new_c, new_h], 1)
         return new_h, LSTMStateTuple(new_c, new_h)
 
     def get_config(self) -> dict[str, Any]:
@@ -211,7 +222,7 @@ class LSTMCell(_KernelCell):
         units, projected = self._num_units, self._num_proj
         rows = self._checked_depth(inputs_shape) + (units if projected is None else projected)
         self._kernel = self._matrix(KERNEL, [rows, 4 * units], self._num_unit_shards)
-        zeros = tf.zeros_initializer
+        zeros = Zeros
         bias = zeros if self.dtype is None else zeros(dtype=self.dtype)
         self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=bias)
         if self._use_peepholes:
@@ -226,7 +237,7 @@ class LSTMCell(_KernelCell):
         self.built = True
 
     def _matrix(self, name: str, shape: list[int], shards: int | None) -> Any:
-        partitioner = None if shards is None else tf.fixed_size_partitioner(shards)
+        partitioner = None if shards is None else fixed_size_partitioner(shards)
         return self.add_weight(
             name, shape=shape, initializer=self._initializer, partitioner=partitioner
         )
@@ -236,21 +247,21 @@ class LSTMCell(_KernelCell):
         c_prev, m_prev = state if self._state_is_tuple else self._split_state(state)
         if inputs.get_shape().with_rank(2).dims[1].value is None:
             raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
-        gates = tf.matmul(tf.concat([inputs, m_prev], 1), self._used_kernel)
-        gates = tf.nn.bias_add(gates, self._bias)
-        i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=1)
+        gates = matmul(concat([inputs, m_prev], 1), self._used_kernel)
+        gates = bias_add(gates, self._bias)
+        i, j, f, o = split(value=gates, num_or_size_splits=4, axis=1)
         peep = self._peep
-        forget = tf.sigmoid(peep(f + self._forget_bias, "f", c_prev))
+        forget = sigmoid(peep(f + self._forget_bias, "f", c_prev))
         kept = forget * c_prev
-        c = kept + tf.sigmoid(peep(i, "i", c_prev)) * self._activation(j)
+        c = kept + sigmoid(peep(i, "i", c_prev)) * self._activation(j)
         if self._cell_clip is not None:
-            c = tf.clip_by_value(c, -self._cell_clip, self._cell_clip)
-        m = tf.sigmoid(peep(o, "o", c)) * self._activation(c)
+            c = clip_by_value(c, -self._cell_clip, self._cell_clip)
+        m = sigmoid(peep(o, "o", c)) * self._activation(c)
         if self._num_proj is not None:
-            m = tf.matmul(m, self._proj_kernel)
+            m = matmul(m, self._proj_kernel)
             if self._proj_clip is not None:
-                m = tf.clip_by_value(m, -self._proj_clip, self._proj_clip)
-        return m, LSTMStateTuple(c, m) if self._state_is_tuple else tf.concat([c, m], 1)
+                m = clip_by_value(m, -self._proj_clip, self._proj_clip)
+        return m, LSTMStateTuple(c, m) if self._state_is_tuple else concat([c, m], 1)
 
     def _peep(self, gate: Any, which: str, memory: Any) -> Tensor:
         """Return the gate as it sees the memory."""
@@ -259,8 +270,8 @@ class LSTMCell(_KernelCell):
     def _split_state(self, state: Any) -> tuple[Any, Any]:
         units = self._num_units
         return (
-            tf.slice(state, [0, 0], [-1, units]),
-            tf.slice(state, [0, units], [-1, self._output_size]),
+            slice_(state, [0, 0], [-1, units]),
+            slice_(state, [0, units], [-1, self._output_size]),
         )
 
     def get_config(self) -> dict[str, Any]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.base import RNNCell
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.slicing import slice_
 from stillflow.platform import tf_logging
 from stillflow.train.tracking.base import Trackable
 from stillflow.util.deprecation import deprecated
+from stillflow.variables.variable_scope import variable_scope
 
 
 @export("nn.rnn_cell.MultiRNNCell", "contrib.rnn.MultiRNNCell")
@@ -96,9 +98,9 @@ class MultiRNNCell(RNNCell):
         new_states: list[Any] = []
         output, start = inputs, 0
         for i, cell in enumerate(self._cells):
-            with tf.variable_scope(f"cell_{i}"):
+            with variable_scope(f"cell_{i}"):
                 if not self._state_is_tuple:
-                    own = tf.slice(state, [0, start], [-1, cell.state_size])
+                    own = slice_(state, [0, start], [-1, cell.state_size])
                     start += cell.state_size
                 elif nest.is_sequence(state):
                     own = state[i]
@@ -109,4 +111,4 @@ class MultiRNNCell(RNNCell):
                     )
                 output, new_state = cell(output, own)
                 new_states.append(new_state)
-        return output, tuple(new_states) if self._state_is_tuple else tf.concat(new_states, 1)
+        return output, tuple(new_states) if self._state_is_tuple else concat(new_states, 1)

@@ -5,14 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.layers.identifiers import activation_of, initializer_of, serialized
 from stillflow.layers.input_spec import InputSpec
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, LayerRNNCell, check_dtypes
 from stillflow.nn.rnn_cell.sizes import known_depth
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.splitting import split
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.math.trigonometry import tanh
+from stillflow.ops.math.unary import sigmoid
+from stillflow.ops.nn.bias import bias_add
 from stillflow.util.deprecation import deprecated
+from stillflow.variables.initializers import Constant, Zeros
 
 
 class UnitsCell(LayerRNNCell):
@@ -23,7 +29,7 @@ class UnitsCell(LayerRNNCell):
         check_dtypes(self.dtype)
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
-        self._activation = activation_of(activation) if activation else tf.tanh
+        self._activation = activation_of(activation) if activation else tanh
 
     @property
     def state_size(self) -> int:
@@ -79,14 +85,14 @@ class BasicRNNCell(UnitsCell):
         units = self._num_units
         rows = self._checked_depth(inputs_shape) + units
         self._kernel = self.add_weight(KERNEL, shape=[rows, units])
-        zeros = tf.zeros_initializer(dtype=self.dtype)
+        zeros = Zeros(dtype=self.dtype)
         self._bias = self.add_weight(BIAS, shape=[units], initializer=zeros)
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         check_dtypes(inputs, state)
-        product = tf.matmul(tf.concat([inputs, state], 1), self._kernel)
-        output = self._activation(tf.nn.bias_add(product, self._bias))
+        product = matmul(concat([inputs, state], 1), self._kernel)
+        output = self._activation(bias_add(product, self._bias))
         return output, output
 
     def get_config(self) -> dict[str, Any]:
@@ -135,7 +141,7 @@ class GRUCell(UnitsCell):
 
     def build(self, inputs_shape: Any) -> None:
         rows = self._checked_depth(inputs_shape) + self._num_units
-        ones, zeros = partial(tf.constant_initializer, 1.0), tf.zeros_initializer
+        ones, zeros = partial(Constant, 1.0), Zeros
         self._gate_kernel, self._gate_bias = self._affine("gates", rows, 2, ones)
         self._candidate_kernel, self._candidate_bias = self._affine("candidate", rows, 1, zeros)
         self.built = True
@@ -151,11 +157,11 @@ class GRUCell(UnitsCell):
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         check_dtypes(inputs, state)
-        gates = tf.matmul(tf.concat([inputs, state], 1), self._gate_kernel)
-        gates = tf.sigmoid(tf.nn.bias_add(gates, self._gate_bias))
-        reset, update = tf.split(value=gates, num_or_size_splits=2, axis=1)
-        candidate = tf.matmul(tf.concat([inputs, reset * state], 1), self._candidate_kernel)
-        candidate = self._activation(tf.nn.bias_add(candidate, self._candidate_bias))
+        gates = matmul(concat([inputs, state], 1), self._gate_kernel)
+        gates = sigmoid(bias_add(gates, self._gate_bias))
+        reset, update = split(value=gates, num_or_size_splits=2, axis=1)
+        candidate = matmul(concat([inputs, reset * state], 1), self._candidate_kernel)
+        candidate = self._activation(bias_add(candidate, self._candidate_bias))
         new_state = update * state + (1 - update) * candidate
         return new_state, new_state
 

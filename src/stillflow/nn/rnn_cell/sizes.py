@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow import nest
+from stillflow.graph import dtypes
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.concat import concat as concat_
+from stillflow.ops.arrays.shape import expand_dims
+from stillflow.ops.constants import constant
 
 
 def _part(which: str, value: Any) -> tuple[Any, Any]:
@@ -16,7 +20,7 @@ def _part(which: str, value: Any) -> tuple[Any, Any]:
     if isinstance(value, Tensor):
         known = static_value(value)
         if value.shape.ndims == 0:
-            return tf.expand_dims(value, 0), known
+            return expand_dims(value, 0), known
         if value.shape.ndims != 1:
             raise ValueError(
                 f"{which} tensor must be either a scalar or vector, but saw tensor: {value}"
@@ -24,7 +28,7 @@ def _part(which: str, value: Any) -> tuple[Any, Any]:
         return value, known
     shape = as_shape(value)
     known = shape.as_list() if shape.ndims is not None else None
-    return tf.constant(known, dtype=tf.int32) if shape.is_fully_defined() else None, known
+    return constant(known, dtype=dtypes.int32) if shape.is_fully_defined() else None, known
 
 
 def concat(prefix: Any, suffix: Any, static: bool = False) -> Tensor | list[int | None] | None:
@@ -39,14 +43,14 @@ def concat(prefix: Any, suffix: Any, static: bool = False) -> Tensor | list[int 
         return shape.as_list() if shape.ndims is not None else None
     if first is None or second is None:
         raise ValueError(f"Provided a prefix or suffix of None: {prefix} and {suffix}")
-    return tf.concat((first, second), 0)
+    return concat_((first, second), 0)
 
 
 def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     """Zeros for every size in the structure `state_size`."""
 
     def zeros(size: Any) -> Tensor:
-        value = tf.zeros(concat(batch_size, size), dtype=dtype)
+        value = fill.zeros(concat(batch_size, size), dtype=dtype)
         value.set_shape(concat(batch_size, size, static=True))
         return value
 

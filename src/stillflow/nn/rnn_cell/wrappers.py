@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import stillflow as tf
 from stillflow import nest
+from stillflow.graph.api import device as device_
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
@@ -62,7 +62,7 @@ class Wrapping(_Base):
             return self.cell.zero_state(batch_size, dtype)
 
     def _zero_state_scope(self, batch_size: Any) -> name_scope:
-        return tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
+        return name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
 
     def _config(self, **own: Any) -> dict[str, Any]:
         inside = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
@@ -164,13 +164,13 @@ class OnDevice(Wrapping):
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Tensor:
         """Return the zero state of the cell inside, on the device."""
-        with self._zero_state_scope(batch_size), tf.device(self._device):
+        with self._zero_state_scope(batch_size), device_(self._device):
             return self.cell.zero_state(batch_size, dtype)
 
     def _call_wrapped_cell(
         self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> Any:
-        with tf.device(self._device):
+        with device_(self._device):
             return cell_call_fn(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
