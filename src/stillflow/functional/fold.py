@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import stillflow as tf
 from stillflow import nest
 from stillflow.functional.elements import as_tensors, size_of, variables_cached_once
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.while_loop import while_loop
+from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 @export("foldl")
@@ -43,16 +45,16 @@ def foldl(
     with name_scope(name, "foldl", [elems]), variables_cached_once():
         n, arrays = _unstacked(elems)
         if initializer is None:
-            start, first = nest.map_structure(lambda array: array.read(0), arrays), tf.constant(1)
+            start, first = nest.map_structure(lambda array: array.read(0), arrays), constant(1)
         else:
-            start, first = initializer, tf.constant(0)
+            start, first = initializer, constant(0)
 
         def step(i: Any, value: Any) -> list[Any]:
             element = nest.map_structure(lambda array: array.read(i), arrays)
             value = fn(value, element)
             return [i + 1, value]
 
-        return tf.while_loop(
+        return while_loop(
             lambda i, value: i < n,
             step,
             [first, start],
@@ -93,7 +95,7 @@ def foldr(
             element = nest.map_structure(lambda array: array.read(i), arrays)
             return [i, fn(value, element)]
 
-        return tf.while_loop(
+        return while_loop(
             lambda i, value: i > 0,
             step,
             [last, start],
@@ -109,7 +111,7 @@ def _unstacked(elems: Any) -> tuple[Any, Any]:
     n = size_of(as_tensors(nest.flatten(elems))[0])
 
     def unstack(elem: Any) -> Any:
-        array = tf.TensorArray(dtype=elem.dtype, size=n, dynamic_size=False, infer_shape=True)
+        array = TensorArray(dtype=elem.dtype, size=n, dynamic_size=False, infer_shape=True)
         return array.unstack(elem)
 
     return n, nest.map_structure(unstack, elems)

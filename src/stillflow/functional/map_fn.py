@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import stillflow as tf
 from stillflow import nest
 from stillflow.functional.elements import (
     Structure,
@@ -19,6 +18,9 @@ from stillflow.functional.elements import (
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.while_loop import while_loop
+from stillflow.ops.tensor_array import tensor_array
 
 if TYPE_CHECKING:
     from stillflow.ops.tensor_array.tensor_array import TensorArray
@@ -69,7 +71,7 @@ def map_fn(
         n = size_of(tensors[0])
         arrays = [_array(tensor.dtype, n, True) for tensor in tensors]
         arrays = [array.unstack(tensor) for array, tensor in zip(arrays, tensors, strict=True)]
-        start = tf.constant(0)
+        start = constant(0)
         results = [_array(kind, n, infer_shape) for kind in outputs.flatten(dtype)]
 
         def step(i: Any, results: Any) -> tuple[Tensor, list[TensorArray]]:
@@ -81,7 +83,7 @@ def map_fn(
             ]
             return i + 1, written
 
-        _, arrays_out = tf.while_loop(
+        _, arrays_out = while_loop(
             lambda i, _: i < n,
             step,
             (start, results),
@@ -96,4 +98,6 @@ def map_fn(
 
 
 def _array(dtype: Any, size: Any, infer_shape: bool) -> TensorArray:
-    return tf.TensorArray(dtype=dtype, size=size, dynamic_size=False, infer_shape=infer_shape)
+    return tensor_array.TensorArray(
+        dtype=dtype, size=size, dynamic_size=False, infer_shape=infer_shape
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import stillflow as tf
 from stillflow import nest
 from stillflow.functional.elements import (
     Structure,
@@ -14,9 +13,13 @@ from stillflow.functional.elements import (
     variables_cached_once,
 )
 from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.control_flow.while_loop import while_loop
+from stillflow.ops.tensor_array import tensor_array
 
 if TYPE_CHECKING:
     from stillflow.ops.tensor_array.tensor_array import TensorArray
@@ -61,12 +64,12 @@ def scan(
         tensors = as_tensors(flat)
         n = dimension_value(tensors[0].shape[0])
         if n is None:
-            n = tf.shape(tensors[0])[0]
+            n = shape(tensors[0])[0]
         arrays = _unstacked(tensors, n)
         if initializer is None:
             start, done = [array.read(n - 1 if reverse else 0) for array in arrays], 1
         else:
-            start, done = [tf.convert_to_tensor(v) for v in values.flatten(initializer)], 0
+            start, done = [convert_to_tensor(v) for v in values.flatten(initializer)], 0
         results = _result_arrays(start, n, infer_shape)
         if initializer is None:
             written = zip(results, start, strict=True)
@@ -84,7 +87,7 @@ def scan(
             ]
             return (i - 1 if reverse else i + 1), flat_value, results
 
-        _, _, results = tf.while_loop(
+        _, _, results = while_loop(
             (lambda i, _, results: i >= 0) if reverse else (lambda i, _, results: i < n),
             step,
             (n - 1 - done if reverse else done, start, results),
@@ -100,7 +103,7 @@ def scan(
 
 def _unstacked(tensors: list[Any], n: Any) -> list[Any]:
     arrays = [
-        tf.TensorArray(
+        tensor_array.TensorArray(
             dtype=tensor.dtype,
             size=n,
             dynamic_size=False,
@@ -114,7 +117,7 @@ def _unstacked(tensors: list[Any], n: Any) -> list[Any]:
 
 def _result_arrays(values: list[Any], n: Any, infer_shape: bool) -> list[Any]:
     return [
-        tf.TensorArray(
+        tensor_array.TensorArray(
             dtype=value.dtype,
             size=n,
             element_shape=value.shape if infer_shape else None,
