@@ -181,9 +181,8 @@ def _stream_name(stream: Any) -> str:
         return stream
     if stream is sys.stdout or stream is sys.stderr:
         return "stdout" if stream is sys.stdout else "stderr"
-    import stillflow
+    from stillflow.platform import tf_logging as ours
 
-    ours: Any = stillflow.logging
     for level, functions in (
         ("info", (logging.INFO, logging.info, ours.INFO, ours.info)),
         ("warning", (logging.WARNING, logging.warning, ours.WARN, ours.warning, ours.warn)),
@@ -226,14 +225,14 @@ def _formatted(inputs: Any, sep: str, summarize: int, name: str | None) -> Tenso
         only = inputs[0]
         if only.shape.ndims == 0 and only.dtype == dtypes.string:
             return only
-    import stillflow
+    from stillflow.ops.strings.joining import string_format
 
     bare = nest.map_structure(lambda x: "" if is_tensor(x) else x, inputs)
     placeholder = _placeholder(" ".join(pprint.pformat(x) for x in bare))
     tensors: list[Any] = []
     text = sep.join(_template(item, placeholder, tensors) for item in inputs)
     text = text.replace(f"'{placeholder}'", placeholder)
-    return stillflow.strings.format(
+    return string_format(
         inputs=tensors, template=text, placeholder=placeholder, summarize=summarize, name=name
     )
 

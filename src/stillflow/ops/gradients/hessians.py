@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.shape import size as size_of
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.identity_and_group import stop_gradient
+from stillflow.ops.control_flow.while_loop import while_loop
 from stillflow.ops.gradients.gradients import gradients
+from stillflow.ops.math.binary import multiply
+from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 @export("hessians")
@@ -47,16 +54,16 @@ def hessians(
 
 
 def _hessian(gradient: Any, x: Any) -> Tensor:
-    gradient = tf.reshape(gradient, [-1])
-    n = tf.size(x)
-    start = [tf.constant(0, dtypes.int32), tf.TensorArray(x.dtype, n)]
+    gradient = reshape(gradient, [-1])
+    n = size_of(x)
+    start = [constant(0, dtypes.int32), TensorArray(x.dtype, n)]
 
     def row(j: Any, rows: Any) -> tuple[Any, Any]:
         return j + 1, rows.write(j, gradients(gradient[j], x)[0])
 
-    _, rows = tf.while_loop(lambda j, _: j < n, row, start)
-    size = tf.shape(x)
-    result: Tensor = tf.reshape(rows.stack(), tf.concat((size, size), 0))
+    _, rows = while_loop(lambda j, _: j < n, row, start)
+    size = shape(x)
+    result: Tensor = reshape(rows.stack(), concat((size, size), 0))
     return result
 
 
@@ -66,7 +73,7 @@ def hessian_vector_product(ys: Any, xs: list[Any], v: list[Any]) -> list[Any]:
         raise ValueError("xs and v must have the same length.")
     first = gradients(ys, xs)
     products = [
-        tf.multiply(gradient, tf.stop_gradient(factor))
+        multiply(gradient, stop_gradient(factor))
         for gradient, factor in zip(first, v, strict=True)
         if gradient is not None
     ]

@@ -30,6 +30,8 @@ from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample, Samples
+from stillflow.ops.sparse.dense import sparse_tensor_dense_matmul
+from stillflow.ops.sparse.rearranging import sparse_slice
 from stillflow.util.renamed import renamed_argument
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -176,16 +178,14 @@ def _jacobian_product(
     dims: Sequence[Any],
 ) -> Tensor:  # fmt: skip
     """Return the gradient of the input, whose dimensions are `dims`."""
-    import stillflow
-
     batch, *extents, channels = dims
     whole = SparseTensor(pairs, ones([totals[1]], dtype=grad.dtype), totals)
-    matrix = stillflow.sparse.slice(whole, (1, 0), (totals[0] - 1, totals[1]))
+    matrix = sparse_slice(whole, (1, 0), (totals[0] - 1, totals[1]))
     split = reshape_quietly(grad, (batch, *out, *ksizes[1:-1], channels))
     count = 2 * len(extents)
     order = (*range(1, count + 1), 0, count + 1)
     flat = reshape(transpose(split, order), (-1, batch * channels))
-    product = reshape(stillflow.sparse.matmul(matrix, flat), (*extents, batch, channels))
+    product = reshape(sparse_tensor_dense_matmul(matrix, flat), (*extents, batch, channels))
     spatial = len(extents)
     return transpose(product, (spatial, *range(spatial), spatial + 1))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -13,8 +14,27 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.shape import reshape, size
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.slicing import newaxis, slice_
+from stillflow.ops.arrays.tile import tile
+from stillflow.ops.arrays.transpose import matrix_transpose
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.while_loop import while_loop
 from stillflow.ops.linalg.decompositions import in_float32, square_shape
+from stillflow.ops.linalg.diagonal import eye
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.linalg.operands import square_matrix
+from stillflow.ops.linalg.solvers import matrix_solve
+from stillflow.ops.math.binary import add, maximum, subtract
+from stillflow.ops.math.binary import pow as pow_
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import less
+from stillflow.ops.math.reductions import reduce_max, reduce_prod, reduce_sum
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import floor, log
 
 _FIELD = "T: {double, float, half, complex64, complex128}"
 
@@ -149,34 +169,34 @@ def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
 
 def _kronecker(a: Any, b: Any) -> Any:
     """Return the Kronecker products of square matrices of one batch."""
-    a_shape, b_shape = tf.shape(a), tf.shape(b)
+    a_shape, b_shape = shape_of(a), shape_of(b)
     rows_a, rows_b = a_shape[-1], b_shape[-1]
-    batch = tf.slice(a_shape, [0], [tf.subtract(tf.size(a_shape), 2)])
-    wide_a = tf.concat([batch, [rows_a], [1], [rows_a], [1]], 0)
-    wide_b = tf.concat([batch, [1], [rows_b], [1], [rows_b]], 0)
-    a, b = tf.reshape(a, wide_a), tf.reshape(b, wide_b)
+    batch = slice_(a_shape, [0], [subtract(size(a_shape), 2)])
+    wide_a = concat([batch, [rows_a], [1], [rows_a], [1]], 0)
+    wide_b = concat([batch, [1], [rows_b], [1], [rows_b]], 0)
+    a, b = reshape(a, wide_a), reshape(b, wide_b)
     rows = rows_a * rows_b
-    return tf.reshape(a * b, tf.concat([batch, [rows], [rows]], 0))
+    return reshape(a * b, concat([batch, [rows], [rows]], 0))
 
 
 @matrix_square_root_op.gradient
 def matrix_square_root_gradient(node: Node, grad: Any) -> Gradients:
     # With S the root, dA = dS S + S dS: a Sylvester equation, solved as a linear system.
     root: Any = node.outputs[0]
-    shape = tf.shape(root)
+    shape = shape_of(root)
     rows = shape[-1]
-    count = tf.reduce_prod(shape[0:-2])
-    identity = tf.reshape(tf.eye(rows, dtype=root.dtype), [-1])
-    identity = tf.reshape(tf.tile(identity, [count]), shape)
-    transposed = tf.linalg.matrix_transpose(root)
+    count = reduce_prod(shape[0:-2])
+    identity = reshape(eye(rows, dtype=root.dtype), [-1])
+    identity = reshape(tile(identity, [count]), shape)
+    transposed = matrix_transpose(root)
     first = _kronecker(identity, transposed)
     second = _kronecker(root, identity)
-    system = tf.add(first, second)
-    batch = tf.slice(shape, [0], [tf.subtract(tf.size(shape), 2)])
-    column = tf.concat([batch, [rows * rows], [1]], 0)
-    rhs = tf.reshape(tf.linalg.matrix_transpose(grad), column)
-    solution = tf.reshape(tf.linalg.solve(system, rhs), shape)
-    return tf.linalg.matrix_transpose(solution)
+    system = add(first, second)
+    batch = slice_(shape, [0], [subtract(size(shape), 2)])
+    column = concat([batch, [rows * rows], [1]], 0)
+    rhs = reshape(matrix_transpose(grad), column)
+    solution = reshape(matrix_solve(system, rhs), shape)
+    return matrix_transpose(solution)
 
 
 # ---- the exponential
@@ -226,18 +246,18 @@ _DOUBLE = (
 
 def _pade(matrix: Any, order: int) -> tuple[Any, Any]:
     """Return the odd and the even part of the numerator of order below 13."""
-    b = [tf.constant(number, matrix.dtype) for number in _PADE[order]]
+    b = [constant(number, matrix.dtype) for number in _PADE[order]]
     identity = _identity(matrix)
-    powers = [tf.matmul(matrix, matrix)]
+    powers = [matmul(matrix, matrix)]
     while 2 * len(powers) < order - 1:
         # A^4 is the square of A^2; higher ones are multiplied by A^2.
-        powers.append(tf.matmul(powers[-1], powers[0]))
+        powers.append(matmul(powers[-1], powers[0]))
     top = len(powers)
     odd = powers[-1]
     for i in range(top - 1, 0, -1):
         odd = odd + b[2 * i + 1] * powers[i - 1]
     odd = odd + b[1] * identity
-    odd = tf.matmul(matrix, odd)
+    odd = matmul(matrix, odd)
     even = b[2 * top] * powers[-1]
     for i in range(top - 1, 0, -1):
         even = even + b[2 * i] * powers[i - 1]
@@ -245,11 +265,11 @@ def _pade(matrix: Any, order: int) -> tuple[Any, Any]:
 
 
 def _pade13(matrix: Any) -> tuple[Any, Any]:
-    b = [tf.constant(number, matrix.dtype) for number in _PADE[13]]
+    b = [constant(number, matrix.dtype) for number in _PADE[13]]
     identity = _identity(matrix)
-    a2 = tf.matmul(matrix, matrix)
-    a4 = tf.matmul(a2, a2)
-    a6 = tf.matmul(a4, a2)
+    a2 = matmul(matrix, matrix)
+    a4 = matmul(a2, a2)
+    a6 = matmul(a4, a2)
 
     def plus(total: Any, degree: int, *powers: Any) -> Any:
         """`total`, and the powers times every second coefficient from `degree` down."""
@@ -258,28 +278,28 @@ def _pade13(matrix: Any) -> tuple[Any, Any]:
         return total
 
     high = plus(a6, 11, a4, a2)
-    odd = tf.matmul(matrix, plus(tf.matmul(a6, high), 7, a6, a4, a2, identity))
+    odd = matmul(matrix, plus(matmul(a6, high), 7, a6, a4, a2, identity))
     high = plus(b[12] * a6, 10, a4, a2)
-    return odd, plus(tf.matmul(a6, high), 6, a6, a4, a2, identity)
+    return odd, plus(matmul(a6, high), 6, a6, a4, a2, identity)
 
 
 def _identity(matrix: Any) -> Tensor:
-    rows = tf.shape(matrix)[-2]
-    return tf.eye(rows, batch_shape=tf.shape(matrix)[:-2], dtype=matrix.dtype)
+    rows = shape_of(matrix)[-2]
+    return eye(rows, batch_shape=shape_of(matrix)[:-2], dtype=matrix.dtype)
 
 
 def _by_norm(norm: Any, limits: tuple[float, ...], cases: list[Any]) -> Tensor:
     """Select for each matrix the first case whose limit is above its norm, else the last."""
-    limit = tf.constant(limits[0], norm.dtype)
-    below = tf.less(norm, limit)
+    limit = constant(limits[0], norm.dtype)
+    below = less(norm, limit)
     rest = cases[1] if len(limits) == 1 else _by_norm(norm, limits[1:], cases[1:])
-    return tf.where(below, cases[0], rest)
+    return where(below, cases[0], rest)
 
 
 def _precision(dtype: Any) -> Any:
-    if dtype in (tf.float16, tf.float32, tf.complex64):
+    if dtype in (dtypes.float16, dtypes.float32, dtypes.complex64):
         return _SINGLE
-    if dtype in (tf.float64, tf.complex128):
+    if dtype in (dtypes.float64, dtypes.complex128):
         return _DOUBLE
     raise ValueError(f"tf.linalg.expm does not support matrices of type {dtype}")
 
@@ -294,40 +314,40 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: for other types.
     """
-    with tf.name_scope(name, "matrix_exponential", [input]):
+    with name_scope(name, "matrix_exponential", [input]):
         given: Any = convert_to_tensor(input, name="input")
         if given.shape[-2:] == [0, 0]:
             return given
         batch = given.shape[:-2]
         if not batch.is_fully_defined():
-            batch = tf.shape(given)[:-2]
-        matrices = tf.reshape(given, tf.concat(([-1], tf.shape(given)[-2:]), axis=0))
+            batch = shape_of(given)[:-2]
+        matrices = reshape(given, concat(([-1], shape_of(given)[-2:]), axis=0))
         norm = _one_norm(matrices)
         numerator, denominator, squarings = _approximant(matrices, norm)
-        quotient = tf.linalg.solve(denominator, numerator)
+        quotient = matrix_solve(denominator, numerator)
         result = _square_repeatedly(quotient, squarings, norm.dtype)
         if matrices.shape.is_fully_defined():
             sizes = batch.concatenate(result.shape[-2:])
         else:
-            sizes = tf.concat((batch, tf.shape(result)[-2:]), axis=0)
-        return tf.reshape(result, sizes)
+            sizes = concat((batch, shape_of(result)[-2:]), axis=0)
+        return reshape(result, sizes)
 
 
 def _one_norm(matrices: Any) -> Tensor:
     """Return the largest sum of the absolute values of a column."""
-    columns = tf.reduce_sum(tf.abs(matrices), axis=tf.size(tf.shape(matrices)) - 2)
-    return tf.reduce_max(columns, axis=-1)
+    columns = reduce_sum(abs_(matrices), axis=size(shape_of(matrices)) - 2)
+    return reduce_max(columns, axis=-1)
 
 
 def _approximant(matrix: Any, norm: Any) -> tuple[Any, Any, Any]:
     """Numerator and denominator, and how often each result is to be squared."""
     orders, limits, largest = _precision(matrix.dtype)
-    most = tf.constant(largest, norm.dtype)
-    halvings_needed = tf.log(norm / most) / tf.log(tf.constant(2.0, norm.dtype))
-    squarings = tf.maximum(tf.floor(halvings_needed), 0)
+    most = constant(largest, norm.dtype)
+    halvings_needed = log(norm / most) / log(constant(2.0, norm.dtype))
+    squarings = maximum(floor(halvings_needed), 0)
     parts = [_pade(matrix, order) for order in orders[:-1]]
-    halvings = tf.pow(tf.constant(2.0, dtype=matrix.dtype), tf.cast(squarings, matrix.dtype))
-    scaled = matrix / halvings[..., tf.newaxis, tf.newaxis]
+    halvings = pow_(constant(2.0, dtype=matrix.dtype), cast(squarings, matrix.dtype))
+    scaled = matrix / halvings[..., newaxis, newaxis]
     parts.append(_pade13(scaled) if orders[-1] == 13 else _pade(scaled, orders[-1]))
     odd = _by_norm(norm, limits, [part[0] for part in parts])
     even = _by_norm(norm, limits, [part[1] for part in parts])
@@ -335,10 +355,10 @@ def _approximant(matrix: Any, norm: Any) -> tuple[Any, Any, Any]:
 
 
 def _square_repeatedly(result: Any, squarings: Any, dtype: Any) -> Tensor:
-    most = tf.reduce_max(squarings)
+    most = reduce_max(squarings)
 
     def squared(i: Any, r: Any) -> tuple[Any, Any]:
-        return i + 1, tf.where(tf.less(i, squarings), tf.matmul(r, r), r)
+        return i + 1, where(less(i, squarings), matmul(r, r), r)
 
-    count = tf.constant(0.0, dtype)
-    return tf.while_loop(lambda i, r: tf.less(i, most), squared, [count, result])[1]
+    count = constant(0.0, dtype)
+    return while_loop(lambda i, r: less(i, most), squared, [count, result])[1]

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-import stillflow as tf
 from stillflow import errors
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
@@ -17,7 +16,19 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.arrays import fill
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.gather_nd import gather_nd
+from stillflow.ops.arrays.pad import pad
+from stillflow.ops.arrays.shape import expand_dims, squeeze
+from stillflow.ops.arrays.shape import rank as rank_of
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.arrays.transpose import matrix_transpose, transpose
+from stillflow.ops.constants import constant
+from stillflow.ops.linalg.diagonal import matrix_diag_part
 from stillflow.ops.linalg.operands import diagonals_product, diagonals_system
+from stillflow.ops.math.complex import conj
+from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.samples import Bad, Sample, Samples
 
 _RHS = np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 1.5]])
@@ -115,7 +126,7 @@ def _transposed(diagonals: Any) -> Any:
     main, filled = diagonals[..., 1, :], _zero_filler(diagonals, [])
     upper = filled(lambda: diagonals[..., 2, 1:], 1)
     lower = filled(lambda: diagonals[..., 0, :-1], -1)
-    return tf.stack([upper, main, lower], axis=-2)
+    return stack([upper, main, lower], axis=-2)
 
 
 def _zero_filler(like: Any, behind: list[Any]) -> Callable[[Callable[[], Any], int], Any]:
@@ -126,24 +137,24 @@ def _zero_filler(like: Any, behind: list[Any]) -> Callable[[Callable[[], Any], i
       behind: the sizes of their axes behind the one that is meant.
     """
     if like.shape.is_fully_defined():
-        zeros = tf.zeros([*like.shape[:-2], 1, *behind], dtype=like.dtype)
-        return lambda part, end: tf.concat((part(), zeros)[::end], axis=-1 - len(behind))
-    of_batch = tf.zeros((tf.rank(like) - 2, 2), dtype=tf.int32)
+        zeros = fill.zeros([*like.shape[:-2], 1, *behind], dtype=like.dtype)
+        return lambda part, end: concat((part(), zeros)[::end], axis=-1 - len(behind))
+    of_batch = fill.zeros((rank_of(like) - 2, 2), dtype=dtypes.int32)
 
     def padded(part: Callable[[], Any], end: int) -> Any:
         others = [[0, 1][::end], *([0, 0] for _ in behind)]
-        padding = tf.concat((of_batch, tf.constant(others)), axis=0)
-        return tf.pad(part(), padding)
+        padding = concat((of_batch, constant(others)), axis=0)
+        return pad(part(), padding)
 
     return padded
 
 
 def _three_diagonals_of_product(x: Any, y: Any) -> Any:
     """Return the diagonals of `x @ y^T`."""
-    main, filled = tf.reduce_sum(x * y, axis=-1), _zero_filler(y, [y.shape[-1]])
-    upper = tf.reduce_sum(x * filled(lambda: y[..., 1:, :], 1), axis=-1)
-    lower = tf.reduce_sum(x * filled(lambda: y[..., :-1, :], -1), axis=-1)
-    return tf.stack([upper, main, lower], axis=-2)
+    main, filled = reduce_sum(x * y, axis=-1), _zero_filler(y, [y.shape[-1]])
+    upper = reduce_sum(x * filled(lambda: y[..., 1:, :], 1), axis=-1)
+    lower = reduce_sum(x * filled(lambda: y[..., :-1, :], -1), axis=-1)
+    return stack([upper, main, lower], axis=-2)
 
 
 @tridiagonal_solve_op.samples
@@ -196,25 +207,25 @@ def tridiagonal_mat_mul_kernel(node: Node) -> Kernel:
 
 def _shift(x: Any, left: bool) -> Any:
     """Rows moved by one, zeros coming in."""
-    zeros = tf.zeros((tf.rank(x) - 2, 2), dtype=tf.int32)
-    ends = tf.constant([[0, 1] if left else [1, 0], [0, 0]])
-    padding = tf.concat([zeros, ends], axis=0)
-    return tf.pad(x[..., 1:, :] if left else x[..., :-1, :], padding)
+    zeros = fill.zeros((rank_of(x) - 2, 2), dtype=dtypes.int32)
+    ends = constant([[0, 1] if left else [1, 0], [0, 0]])
+    padding = concat([zeros, ends], axis=0)
+    return pad(x[..., 1:, :] if left else x[..., :-1, :], padding)
 
 
 @tridiagonal_mat_mul_op.gradient
 def tridiagonal_mat_mul_gradient(node: Node, grad: Any) -> Gradients:
     upper, main, lower = [
-        tf.linalg.matrix_transpose(diagonal, conjugate=True) for diagonal in node.inputs[:3]
+        matrix_transpose(diagonal, conjugate=True) for diagonal in node.inputs[:3]
     ]
-    rhs = tf.conj(node.inputs[3])
+    rhs = conj(node.inputs[3])
     grads = [
-        tf.reduce_sum(_shift(rhs, left=True) * grad, axis=-1),
-        tf.reduce_sum(rhs * grad, axis=-1),
-        tf.reduce_sum(_shift(rhs, left=False) * grad, axis=-1),
+        reduce_sum(_shift(rhs, left=True) * grad, axis=-1),
+        reduce_sum(rhs * grad, axis=-1),
+        reduce_sum(_shift(rhs, left=False) * grad, axis=-1),
     ]
     grad_rhs = _shift(upper * grad, left=False) + main * grad + _shift(lower * grad, left=True)
-    return [*[tf.expand_dims(diagonal, -2) for diagonal in grads], grad_rhs]
+    return [*[expand_dims(diagonal, -2) for diagonal in grads], grad_rhs]
 
 
 @tridiagonal_mat_mul_op.samples
@@ -254,12 +265,12 @@ def _stacked(diagonals: Any) -> Any:
         if not length or length == size:
             return diagonal
         if length == size - 1:
-            return tf.pad(diagonal, [[0, 0]] * (len(diagonal.shape) - 1) + [padding])
+            return pad(diagonal, [[0, 0]] * (len(diagonal.shape) - 1) + [padding])
         raise ValueError(f"Expected {name} to be have length {size} or {size - 1}, got {length}.")
 
     lower = padded(lower, "subdiagonal", [1, 0])
     upper = padded(upper, "superdiagonal", [0, 1])
-    return tf.stack((upper, main, lower), axis=-2)
+    return stack((upper, main, lower), axis=-2)
 
 
 def _gathered(diagonals: Any) -> Any:
@@ -271,7 +282,7 @@ def _gathered(diagonals: Any) -> Any:
     indices = [[[1, 0], [0, 0], unused]]
     indices += [[[i + 1, i], [i, i], [i - 1, i]] for i in range(1, last)]
     indices += [[unused, [last, last], [last - 1, last]]]
-    return tf.transpose(tf.gather_nd(tf.transpose(diagonals), indices))
+    return transpose(gather_nd(transpose(diagonals), indices))
 
 
 @export("linalg.tridiagonal_solve")
@@ -317,12 +328,12 @@ def tridiagonal_solve(
         return tridiagonal_solve_op(diagonals, right, partial_pivoting=partial_pivoting, name=name)
 
     if len(rhs.shape) == len(diagonals.shape) - 1:
-        rhs = tf.conj(rhs) if conjugate_rhs else rhs
-        return tf.squeeze(solve(tf.expand_dims(rhs, -1)), -1)
+        rhs = conj(rhs) if conjugate_rhs else rhs
+        return squeeze(solve(expand_dims(rhs, -1)), -1)
     if transpose_rhs:
-        right = tf.linalg.matrix_transpose(rhs, conjugate=conjugate_rhs)
-        return tf.linalg.matrix_transpose(solve(right))
-    return solve(tf.conj(rhs) if conjugate_rhs else rhs)
+        right = matrix_transpose(rhs, conjugate=conjugate_rhs)
+        return matrix_transpose(solve(right))
+    return solve(conj(rhs) if conjugate_rhs else rhs)
 
 
 def _check_shapes(diagonals: Any, rhs: Any) -> None:
@@ -355,7 +366,7 @@ def tridiagonal_matmul(
         three = _diagonals_of(diagonals)
     else:
         raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
-    upper, main, lower = [tf.expand_dims(diagonal, -2) for diagonal in three]
+    upper, main, lower = [expand_dims(diagonal, -2) for diagonal in three]
     return tridiagonal_mat_mul_op(upper, main, lower, rhs, name=name)
 
 
@@ -365,10 +376,10 @@ def _diagonals_of(matrix: Any) -> list[Any]:
         raise ValueError('The size of the matrix needs to be known for diagonals_format="matrix"')
     size = _side(matrix)
     assert size is not None
-    main = tf.matrix_diag_part(matrix)
-    transposed = tf.transpose(matrix)
+    main = matrix_diag_part(matrix)
+    transposed = transpose(matrix)
     above = [[i + 1, i] for i in range(size - 1)] + [[0, 0]]
     below = [[0, 0]] + [[i - 1, i] for i in range(1, size)]
-    upper = tf.transpose(tf.gather_nd(transposed, above))
-    lower = tf.transpose(tf.gather_nd(transposed, below))
+    upper = transpose(gather_nd(transposed, above))
+    lower = transpose(gather_nd(transposed, below))
     return [upper, main, lower]

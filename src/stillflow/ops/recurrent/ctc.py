@@ -13,6 +13,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays.shape import expand_dims
+from stillflow.ops.control_flow.identity_and_group import prevent_gradient
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.recurrent import ctc_beams, native_kernels
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, read_labels, without_blanks
@@ -132,14 +134,12 @@ def _losses(
 
 @ctc_loss_op.gradient
 def ctc_loss_gradient(node: Node, grad_loss: Any, _: Any) -> Gradients:
-    import stillflow as tf
-
-    gradient = tf.raw_ops.PreventGradient(
-        input=node.outputs[1],
+    gradient = prevent_gradient(
+        node.outputs[1],
         message="Currently there is no way to take the second  derivative of ctc_loss due to the "
         "fused implementation's interaction  with tf.gradients()",
     )
-    return [tf.expand_dims(grad_loss, -1) * gradient, None, None, None]
+    return [expand_dims(grad_loss, -1) * gradient, None, None, None]
 
 
 @ctc_loss_op.samples

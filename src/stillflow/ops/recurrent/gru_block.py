@@ -12,6 +12,9 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.nn.bias import bias_add_grad_op
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample, Samples
 
@@ -58,15 +61,13 @@ def gru_block_cell_kernel(node: Node) -> Kernel:
 
 @gru_block_cell_op.gradient
 def gru_block_cell_gradient(node: Node, *grads: Any) -> Gradients:
-    import stillflow as tf
-
     x, h_prev, *_ = node.inputs
     r, u, c, _ = node.outputs
     d_x, d_h_prev, d_c, d_ru = gru_block_cell_grad_op(*node.inputs, r, u, c, grads[3])
-    w_ru_grad = tf.matmul(tf.concat([x, h_prev], 1), d_ru, transpose_a=True)
-    b_ru_grad = tf.raw_ops.BiasAddGrad(out_backprop=d_ru)
-    w_c_grad = tf.matmul(tf.concat([x, h_prev * r], 1), d_c, transpose_a=True)
-    b_c_grad = tf.raw_ops.BiasAddGrad(out_backprop=d_c)
+    w_ru_grad = matmul(concat([x, h_prev], 1), d_ru, transpose_a=True)
+    b_ru_grad = bias_add_grad_op(d_ru)
+    w_c_grad = matmul(concat([x, h_prev * r], 1), d_c, transpose_a=True)
+    b_c_grad = bias_add_grad_op(d_c)
     return [d_x, d_h_prev, w_ru_grad, w_c_grad, b_ru_grad, b_c_grad]
 
 

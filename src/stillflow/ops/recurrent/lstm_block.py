@@ -16,6 +16,10 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.linalg.matmul import matmul
+from stillflow.ops.nn.bias import bias_add_grad_op
 from stillflow.ops.recurrent.native_kernels import LstmLoop, takes_lstm
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample, Samples
@@ -235,8 +239,6 @@ def lstm_block_cell_kernel(node: Node) -> Kernel:
 
 @lstm_block_cell_op.gradient
 def lstm_block_cell_gradient(node: Node, *grads: Any) -> Gradients:
-    import stillflow as tf
-
     x, c_prev, h_prev, w, *_ = node.inputs
     batch, inputs = x.get_shape().with_rank(2).as_list()
     cells = c_prev.get_shape().with_rank(2).as_list()[1]
@@ -248,12 +250,11 @@ def lstm_block_cell_gradient(node: Node, *grads: Any) -> Gradients:
         *node.inputs, *node.outputs[:6], grads[1], grads[6], use_peephole=node.use_peephole
     )
     rows = -1 if batch is None else batch
-    xh_grad = tf.matmul(dgates, w, transpose_b=True)
-    x_grad = tf.slice(xh_grad, (0, 0), (rows, inputs))
-    h_prev_grad = tf.slice(xh_grad, (0, inputs), (rows, cells))
-    w_grad = tf.matmul(tf.concat([x, h_prev], 1), dgates, transpose_a=True)
-    return [x_grad, c_prev_grad, h_prev_grad, w_grad, *peepholes, tf.raw_ops.BiasAddGrad(
-        out_backprop=dgates)]  # fmt: skip
+    xh_grad = matmul(dgates, w, transpose_b=True)
+    x_grad = slice_(xh_grad, (0, 0), (rows, inputs))
+    h_prev_grad = slice_(xh_grad, (0, inputs), (rows, cells))
+    w_grad = matmul(concat([x, h_prev], 1), dgates, transpose_a=True)
+    return [x_grad, c_prev_grad, h_prev_grad, w_grad, *peepholes, bias_add_grad_op(dgates)]
 
 
 lstm_block_cell_grad_op = op(
