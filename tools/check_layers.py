@@ -42,7 +42,8 @@ LAYERS = (
     (
         "distributions image linalg lookup losses metrics nn ragged random signal strings"
         " summary variables xla train.saveables"
-        " train.tracking.base train.tracking.captured_variables train.tracking.resources"
+        " train.global_step train.tracking.base train.tracking.captured_variables"
+        " train.tracking.resources"
     ),
     (
         "autograph data debug distribute graph_util layers nn.recurrent nn.rnn_cell platform"

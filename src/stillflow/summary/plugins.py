@@ -9,9 +9,37 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import stillflow as tf
+from stillflow.functional.map_fn import map_fn
+from stillflow.graph import dtypes
+from stillflow.graph.compat_v2 import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.image.types import convert_image_dtype
+from stillflow.ops.arrays.compat_v2 import shape as shape_of
+from stillflow.ops.arrays.compat_v2 import size as size_of
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.one_hot import one_hot
+from stillflow.ops.arrays.sequences import linspace
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.arrays.tile import tile
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.audio.wav import encode_wav
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.debugging.compat_v2 import (
+    assert_non_negative,
+    assert_rank,
+    assert_scalar,
+    assert_type,
+)
+from stillflow.ops.image.png_gif_bmp import encode_png
+from stillflow.ops.math.binary import minimum
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal
+from stillflow.ops.math.reductions import reduce_max, reduce_min, reduce_sum
+from stillflow.ops.math.unary import floor
+from stillflow.ops.strings.numbers import as_string
 from stillflow.protos import SummaryMetadata
 from stillflow.summary.writing import summary_scope, write
 
@@ -43,10 +71,9 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
     Raises:
       ValueError: if `data` is no scalar, or there is a writer but no step.
     """
-    v2 = tf.compat.v2
     with summary_scope(name, "scalar_summary", values=[data, step]) as (tag, _):
-        v2.debugging.assert_scalar(data)
-        number = tf.cast(data, tf.float32)
+        assert_scalar(data)
+        number = cast(data, dtypes.float32)
         return write(tag, number, step, metadata=_metadata("scalars", description))
 
 
@@ -77,37 +104,36 @@ def histogram(
 
 def _count(data: Any, buckets: Any) -> Tensor:
     """Rows (lower edge, upper edge, count), float64 [buckets, 3]."""
-    v2 = tf.compat.v2
-    with v2.name_scope("buckets"):
-        v2.debugging.assert_scalar(buckets)
-        v2.debugging.assert_type(buckets, tf.int32)
-        values = tf.cast(tf.reshape(data, [-1]), tf.float64)
-        return tf.cond(
-            tf.equal(v2.size(values), 0),
-            lambda: tf.constant([], tf.float64, (0, 3)),
+    with name_scope("buckets"):
+        assert_scalar(buckets)
+        assert_type(buckets, dtypes.int32)
+        values = cast(reshape(data, [-1]), dtypes.float64)
+        return cond(
+            equal(size_of(values), 0),
+            lambda: constant([], dtypes.float64, (0, 3)),
             lambda: _count_some(values, buckets),
         )
 
 
 def _count_some(values: Any, buckets: Any) -> Tensor:
-    low, high = tf.reduce_min(values), tf.reduce_max(values)
+    low, high = reduce_min(values), reduce_max(values)
     width = high - low
 
     def in_ranges() -> Tensor:
-        step = width / tf.cast(buckets, tf.float64)
-        places = tf.cast(tf.floor((values - low) / step), tf.int32)
-        hits = tf.one_hot(tf.minimum(places, buckets - 1), depth=buckets)
-        counts = tf.cast(tf.reduce_sum(hits, axis=0), tf.float64)
-        edges = tf.linspace(low, high, buckets + 1)
-        edges = tf.concat([edges[:-1], [high]], 0)  # the sum may miss the last one
-        return tf.transpose(tf.stack([edges[:-1], edges[1:], counts]))
+        step = width / cast(buckets, dtypes.float64)
+        places = cast(floor((values - low) / step), dtypes.int32)
+        hits = one_hot(minimum(places, buckets - 1), depth=buckets)
+        counts = cast(reduce_sum(hits, axis=0), dtypes.float64)
+        edges = linspace(low, high, buckets + 1)
+        edges = concat([edges[:-1], [high]], 0)  # the sum may miss the last one
+        return transpose(stack([edges[:-1], edges[1:], counts]))
 
     def in_one() -> Tensor:
-        lower, upper = tf.stack([low - 0.5]), tf.stack([low + 0.5])
-        count = tf.stack([tf.cast(tf.compat.v2.size(values), tf.float64)])
-        return tf.transpose(tf.stack([lower, upper, count]))
+        lower, upper = stack([low - 0.5]), stack([low + 0.5])
+        count = stack([cast(size_of(values), dtypes.float64)])
+        return transpose(stack([lower, upper, count]))
 
-    return tf.cond(tf.equal(width, 0), in_one, in_ranges)
+    return cond(equal(width, 0), in_one, in_ranges)
 
 
 @export("compat.v2.summary.image")
@@ -129,18 +155,17 @@ def image(
     Raises:
       ValueError: if `data` has another rank, or there is a writer but no step.
     """
-    v2 = tf.compat.v2
     with summary_scope(name, "image_summary", values=[data, max_outputs, step]) as (tag, _):
-        v2.debugging.assert_rank(data, 4)
-        v2.debugging.assert_non_negative(max_outputs)
-        pictures = tf.image.convert_image_dtype(data, tf.uint8, saturate=True)
-        coded = _coded(tf.image.encode_png, pictures[:max_outputs], "encode_each_image")
-        shape = v2.shape(pictures)
+        assert_rank(data, 4)
+        assert_non_negative(max_outputs)
+        pictures = convert_image_dtype(data, dtypes.uint8, saturate=True)
+        coded = _coded(encode_png, pictures[:max_outputs], "encode_each_image")
+        shape = shape_of(pictures)
         size = [
-            tf.as_string(shape[2], name="width"),
-            tf.as_string(shape[1], name="height"),
+            as_string(shape[2], name="width"),
+            as_string(shape[1], name="height"),
         ]
-        content = tf.concat([tf.stack(size, name="dimensions"), coded], axis=0)
+        content = concat([stack(size, name="dimensions"), coded], axis=0)
         return write(tag, content, step, metadata=_metadata("images", description))
 
 
@@ -168,24 +193,23 @@ def audio(
     """
     if encoding not in (None, "wav"):
         raise ValueError(f"Unknown encoding: {encoding!r}")
-    v2 = tf.compat.v2
     inputs = [data, sample_rate, max_outputs, step]
     with summary_scope(name, "audio_summary", values=inputs) as (tag, _):
-        v2.debugging.assert_rank(data, 3)
-        v2.debugging.assert_non_negative(max_outputs)
+        assert_rank(data, 3)
+        assert_non_negative(max_outputs)
         sounds = data[:max_outputs]
-        encode = functools.partial(tf.audio.encode_wav, sample_rate=sample_rate)
+        encode = functools.partial(encode_wav, sample_rate=sample_rate)
         coded = _coded(encode, sounds, "encode_each_audio")
-        labels = tf.tile([""], v2.shape(sounds)[:1])
-        content = tf.transpose(tf.stack([coded, labels]))
+        labels = tile([""], shape_of(sounds)[:1])
+        content = transpose(stack([coded, labels]))
         return write(tag, content, step, metadata=_metadata("audio", description, _WAV))
 
 
 def _coded(encode: Any, parts: Any, name: str) -> Tensor:
     """Each part as a string; a vector even if there is none."""
-    coded = tf.map_fn(encode, parts, dtype=tf.string, name=name)
-    some = tf.compat.v2.shape(coded)[0] > 0
-    return tf.cond(some, lambda: coded, lambda: tf.constant([], tf.string))
+    coded = map_fn(encode, parts, dtype=dtypes.string, name=name)
+    some = shape_of(coded)[0] > 0
+    return cond(some, lambda: coded, lambda: constant([], dtypes.string))
 
 
 @export("compat.v2.summary.text")
@@ -206,5 +230,5 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
       TypeError: if `data` are no strings.
     """
     with summary_scope(name, "text_summary", values=[data, step]) as (tag, _):
-        tf.compat.v2.debugging.assert_type(data, tf.string)
+        assert_type(data, dtypes.string)
         return write(tag, data, step, metadata=_metadata("text", description))

@@ -7,9 +7,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph.api import device
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.math.comparison import equal, logical_and
+from stillflow.train.global_step import get_or_create_global_step
 
 
 class _State(threading.local):
@@ -24,7 +27,7 @@ state = _State()
 def wanted(default: bool) -> Any:
     """Return a bool tensor: whether to record; `default` where nothing was said."""
     condition = state.condition() if callable(state.condition) else state.condition
-    return tf.logical_and(True, default if condition is None else condition)
+    return logical_and(True, default if condition is None else condition)
 
 
 @export("contrib.summary.should_record_summaries")
@@ -57,14 +60,14 @@ def record_summaries_every_n_global_steps(n: Any, global_step: Any = None) -> An
       global_step: the step, by default the graph's, which is made if there is none; read again by
         each summary in eager execution.
     """
-    step = tf.train.get_or_create_global_step() if global_step is None else global_step
+    step = get_or_create_global_step() if global_step is None else global_step
 
     def is_due() -> Tensor:
-        return tf.equal(step % n, 0)
+        return equal(step % n, 0)
 
-    if tf.executing_eagerly():
+    if executing_eagerly():
         return record_if(is_due)
-    with tf.device("cpu:0"):
+    with device("cpu:0"):
         return record_if(is_due())
 
 

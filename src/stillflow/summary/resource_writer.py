@@ -14,9 +14,23 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import (
+    add_to_collection,
+    control_dependencies,
+    device,
+    get_collection,
+    init_scope,
+    name_scope,
+)
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.default_session import get_default_session
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
-from stillflow.graph.operation import Operation
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.constants import constant, placeholder
+from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.summary import writer_cards as cards
 from stillflow.platform import tf_logging as logging
 from stillflow.summary.recording import state
@@ -76,13 +90,13 @@ class ResourceSummaryWriter(SummaryWriter):
         self._make = functools.partial(init_op_fn, self._resource)
         self._init_op = self._make()
         self._v2, self._closed = v2, False
-        if tf.executing_eagerly():  # the resource goes with the first writer that has its name
+        if executing_eagerly():  # the resource goes with the first writer that has its name
             weakref.finalize(self, self._resource._held.close_session)
         else:
-            tf.add_to_collection(_INITIALIZERS, self._init_op)
+            add_to_collection(_INITIALIZERS, self._init_op)
 
     def _is_closed(self) -> bool:
-        return self._closed and tf.executing_eagerly()
+        return self._closed and executing_eagerly()
 
     def _check_not_closed(self) -> None:
         if self._is_closed():
@@ -113,10 +127,10 @@ class ResourceSummaryWriter(SummaryWriter):
         if self._is_closed():
             return None
         try:
-            with tf.control_dependencies([self.flush()]), tf.device("cpu:0"):
+            with control_dependencies([self.flush()]), device("cpu:0"):
                 return cards.close_summary_writer_op(self._resource)
         finally:
-            self._closed = self._v2 and tf.executing_eagerly()
+            self._closed = self._v2 and executing_eagerly()
 
 
 class NoopSummaryWriter(SummaryWriter):
@@ -155,8 +169,8 @@ def _file_writer(
 
 
 def _limits(queue: Any, millis: Any) -> tuple[Any, Any]:
-    queue = tf.constant(_MAX_QUEUE) if queue is None else queue
-    return queue, tf.constant(_FLUSH_MILLIS) if millis is None else millis
+    queue = constant(_MAX_QUEUE) if queue is None else queue
+    return queue, constant(_FLUSH_MILLIS) if millis is None else millis
 
 
 @export("contrib.summary.create_file_writer")
@@ -177,9 +191,9 @@ def create_file_writer(
     if logdir is None:
         return NoopSummaryWriter()
     logdir = str(logdir)
-    with tf.device("cpu:0"):
+    with device("cpu:0"):
         limits = _limits(max_queue, flush_millis)
-        suffix = tf.constant(_SUFFIX) if filename_suffix is None else filename_suffix
+        suffix = constant(_SUFFIX) if filename_suffix is None else filename_suffix
         return _file_writer(name or "logdir:" + logdir, logdir, *limits, suffix)
 
 
@@ -198,7 +212,7 @@ def _check_not_of_a_graph(given: dict[str, Any], in_function: bool) -> None:
     from stillflow.eager.eager_tensor import EagerTensor  # which brings torch along
 
     for name, value in given.items():
-        if not isinstance(value, tf.Tensor) or isinstance(value, EagerTensor):
+        if not isinstance(value, Tensor) or isinstance(value, EagerTensor):
             continue
         shown = f'Invalid graph Tensor argument "{name}={value}" to '
         if not in_function:
@@ -233,16 +247,16 @@ def create_file_writer_v2(
         "logdir": logdir, "max_queue": max_queue, "flush_millis": flush_millis,
         "filename_suffix": filename_suffix,
     }  # fmt: skip
-    in_function = tf.get_default_graph().building_function
-    with tf.name_scope(name, "create_file_writer") as scope, tf.device("cpu:0"), tf.init_scope():
-        if tf.executing_eagerly():
+    in_function = get_default_graph().building_function
+    with name_scope(name, "create_file_writer") as scope, device("cpu:0"), init_scope():
+        if executing_eagerly():
             _check_not_of_a_graph(given, in_function)
-        logdir = tf.convert_to_tensor(logdir, dtype=tf.string)
+        logdir = convert_to_tensor(logdir, dtype=dtypes.string)
         limits = _limits(max_queue, flush_millis)
-        suffix = tf.constant(_SUFFIX) if filename_suffix is None else filename_suffix
-        unique = tf.constant(f".{os.getpid()}.{next(_numbers)}")
+        suffix = constant(_SUFFIX) if filename_suffix is None else filename_suffix
+        unique = constant(f".{os.getpid()}.{next(_numbers)}")
         # An eager writer is never shared, even with one of the same name.
-        shared = "" if tf.executing_eagerly() else scope.rstrip("/")
+        shared = "" if executing_eagerly() else scope.rstrip("/")
         return _file_writer(shared, logdir, *limits, unique + suffix, name=name, v2=True)
 
 
@@ -269,13 +283,13 @@ def create_db_writer(
         "run_name": (_RUN, run_name, lambda: time.strftime("%H:%M:%S", now)),
         "user_name": (_USER, user_name, getpass.getuser),
     }
-    with tf.device("cpu:0"):
+    with device("cpu:0"):
         given = [db_uri]
         for label, (pattern, value, default) in names.items():
             value = default() if value is None else value
             if isinstance(value, str) and pattern.search(value) is None:
                 raise ValueError(f"{label} ({value}) must match {pattern.pattern}")
-            given.append(tf.convert_to_tensor(value, tf.string))
+            given.append(convert_to_tensor(value, dtypes.string))
         return ResourceSummaryWriter(
             name or "", lambda resource: cards.create_summary_db_writer_op(resource, *given)
         )
@@ -288,17 +302,17 @@ def summary_writer_initializer_op() -> list[Any]:
     Raises:
       RuntimeError: in eager execution.
     """
-    if tf.executing_eagerly():
+    if executing_eagerly():
         raise RuntimeError(
             "tf.contrib.summary.summary_writer_initializer_op is only supported in graph mode."
         )
-    return list(tf.get_collection(_INITIALIZERS))
+    return list(get_collection(_INITIALIZERS))
 
 
 @export("summary.all_v2_summary_ops", "contrib.summary.all_summary_ops")
 def all_v2_summary_ops() -> list[Any] | None:
     """Return all operations of the graph that write summaries; None in eager execution."""
-    return None if tf.executing_eagerly() else list(tf.get_collection(SUMMARIES))
+    return None if executing_eagerly() else list(get_collection(SUMMARIES))
 
 
 @export("summary.initialize", "contrib.summary.initialize")
@@ -313,11 +327,11 @@ def initialize(graph: Any = None, session: Any = None) -> None:
       RuntimeError: if this thread has no writer.
       ValueError: if there is no session.
     """
-    if tf.executing_eagerly():
+    if executing_eagerly():
         return
     if state.writer is None:
         raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
-    sess = session or tf.get_default_session()
+    sess = session or get_default_session()
     if sess is None:
         raise ValueError("session must be passed if no default session exists")
     sess.run(summary_writer_initializer_op())
@@ -326,13 +340,13 @@ def initialize(graph: Any = None, session: Any = None) -> None:
     from stillflow.summary.writing import graph as write_graph
 
     content = serialized(graph)  # before the operations that write it are in it
-    fed = tf.placeholder(tf.string)
+    fed = placeholder(dtypes.string)
     sess.run(write_graph(fed, 0), {fed: content})
 
 
 def serialized(graph: Any) -> bytes:
     """Return a `Graph` or `GraphDef` as bytes."""
-    if isinstance(graph, tf.Graph):
+    if isinstance(graph, Graph):
         graph = graph.as_graph_def(add_shapes=True)
     content: bytes = graph.SerializeToString()
     return content
@@ -348,9 +362,9 @@ def flush(writer: Any = None, name: str | None = None) -> Operation | None:
     """
     writer = writer if writer is not None else state.writer
     if writer is None:
-        return tf.no_op()
+        return no_op()
     resource = writer._resource if isinstance(writer, ResourceSummaryWriter) else writer
-    with tf.device("cpu:0"):
+    with device("cpu:0"):
         return cards.flush_summary_writer_op(resource, name=name)
 
 

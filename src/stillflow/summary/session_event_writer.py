@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
 from stillflow.files import gfile
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.ops.constants import constant, placeholder_with_default
 from stillflow.summary.recording import always_record_summaries
 from stillflow.summary.resource_writer import create_file_writer
 from stillflow.summary.writing import import_event
@@ -32,11 +34,11 @@ class EventFileWriterV2:
         if not gfile.is_directory(logdir):
             gfile.recursive_create_dir(logdir)
         with session.graph.as_default():
-            with tf.name_scope("filewriter"):
+            with name_scope("filewriter"):
                 writer = create_file_writer(logdir, max_queue, flush_secs * 1000, filename_suffix)
                 with always_record_summaries(), writer.as_default():
-                    unused = tf.constant("unused", tf.string)
-                    self._event = tf.placeholder_with_default(unused, shape=[])
+                    unused = constant("unused", dtypes.string)
+                    self._event = placeholder_with_default(unused, shape=[])
                     self._add = import_event(self._event)
                 self._init_op, self._flush = writer.init(), writer.flush()
                 self._close = writer.close()

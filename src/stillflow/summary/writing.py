@@ -7,31 +7,39 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import add_to_collection, control_dependencies, device, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.cond import smart_cond
+from stillflow.ops.control_flow.identity_and_group import identity, no_op
 from stillflow.ops.summary import writer_cards as cards
 from stillflow.ops.summary.names import summary_scope as unique_scope
+from stillflow.protos import GraphDef
 from stillflow.summary import recording
 from stillflow.summary.recording import state
 from stillflow.summary.resource_writer import SUMMARIES, serialized
+from stillflow.train.global_step import get_or_create_global_step
 
 _ILLEGAL = re.compile(r"[^-_/.A-Za-z0-9]")
 
 
 def _if_wanted(condition: Any, record: Callable[[], Any], name: str) -> Tensor:
     """Add a recording operation under a condition; return a bool tensor."""
-    with tf.device("cpu:0"):
-        written = smart_cond(condition, record, lambda: tf.constant(False), name=name)
-        if not tf.executing_eagerly():
-            tf.add_to_collection(SUMMARIES, written)
+    with device("cpu:0"):
+        written = smart_cond(condition, record, lambda: constant(False), name=name)
+        if not executing_eagerly():
+            add_to_collection(SUMMARIES, written)
     return written
 
 
 def _true_after(written: Any) -> Tensor:
-    with tf.control_dependencies([written]):
-        return tf.constant(True)
+    with control_dependencies([written]):
+        return constant(True)
 
 
 def _write(name: str, tensor: Any, family: str | None, operation: Callable[..., Any]) -> Any:
@@ -39,25 +47,25 @@ def _write(name: str, tensor: Any, family: str | None, operation: Callable[..., 
 
     `operation` makes it, of the handle, the tag and the name scope.
     """
-    outer = tf.get_default_graph().get_name_scope()
+    outer = get_default_graph().get_name_scope()
 
     def record() -> Tensor:
-        with tf.name_scope(f"{outer}/" if outer else outer):
+        with name_scope(f"{outer}/" if outer else outer):
             with unique_scope(name, family, values=[tensor]) as (tag, scope):
                 made = operation(state.writer._resource, tag, scope)
                 return _true_after(made)
 
     if state.writer is None:
-        return tf.no_op()
-    with tf.device("cpu:0"):
+        return no_op()
+    with device("cpu:0"):
         condition = recording.should_record_summaries()
     return _if_wanted(condition, record, "")
 
 
 def _chosen(step: Any) -> Any:
     if step is None:
-        return tf.train.get_or_create_global_step()
-    return step if isinstance(step, tf.Tensor) else tf.convert_to_tensor(step, tf.int64)
+        return get_or_create_global_step()
+    return step if isinstance(step, Tensor) else convert_to_tensor(step, dtypes.int64)
 
 
 @export("contrib.summary.generic")
@@ -80,11 +88,11 @@ def generic(
     def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         content = metadata
         if metadata is None:
-            content = tf.constant("")
+            content = constant("")
         elif hasattr(metadata, "SerializeToString"):
-            content = tf.constant(metadata.SerializeToString())
+            content = constant(metadata.SerializeToString())
         at = _chosen(step)
-        return cards.write_summary_op(writer, at, tf.identity(tensor), tag, content, name=scope)
+        return cards.write_summary_op(writer, at, identity(tensor), tag, content, name=scope)
 
     return _write(name, tensor, family, operation)
 
@@ -107,7 +115,7 @@ def scalar(
 
     def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         at = _chosen(step)
-        return cards.write_scalar_summary_op(writer, at, tag, tf.identity(tensor), name=scope)
+        return cards.write_scalar_summary_op(writer, at, tag, identity(tensor), name=scope)
 
     return _write(name, tensor, family, operation)
 
@@ -128,7 +136,7 @@ def histogram(name: str, tensor: Any, family: str | None = None, step: Any = Non
 
     def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         at = _chosen(step)
-        return cards.write_histogram_summary_op(writer, at, tag, tf.identity(tensor), name=scope)
+        return cards.write_histogram_summary_op(writer, at, tag, identity(tensor), name=scope)
 
     return _write(name, tensor, family, operation)
 
@@ -155,10 +163,10 @@ def image(
     def operation(writer: Any, tag: str, scope: str) -> Operation | None:
         color = bad_color
         if color is None:
-            color = tf.constant([255, 0, 0, 255], dtype=tf.uint8)
+            color = constant([255, 0, 0, 255], dtype=dtypes.uint8)
         at = _chosen(step)
         return cards.write_image_summary_op(
-            writer, at, tag, tf.identity(tensor), color, max_images=max_images, name=scope
+            writer, at, tag, identity(tensor), color, max_images=max_images, name=scope
         )
 
     return _write(name, tensor, family, operation)
@@ -184,7 +192,7 @@ def audio(
     """
 
     def operation(writer: Any, tag: str, scope: str) -> Operation | None:
-        at, clips = _chosen(step), tf.identity(tensor)
+        at, clips = _chosen(step), identity(tensor)
         return cards.write_audio_summary_op(
             writer, at, tag, clips, sample_rate, max_outputs=max_outputs, name=scope
         )
@@ -208,16 +216,16 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Operation | 
     Raises:
       TypeError: if `param` is no tensor.
     """
-    if not isinstance(param, tf.Tensor) and not tf.executing_eagerly():
+    if not isinstance(param, Tensor) and not executing_eagerly():
         raise TypeError(
             f"graph() needs a tf.Tensor (e.g. tf.placeholder) in graph mode, but was: {type(param)}"
         )
     writer = state.writer
     if writer is None:
-        return tf.no_op()
-    with tf.device("cpu:0"):
-        is_object = isinstance(param, (tf.Graph, tf.GraphDef))
-        content = tf.constant(serialized(param)) if is_object else tf.identity(param)
+        return no_op()
+    with device("cpu:0"):
+        is_object = isinstance(param, (Graph, GraphDef))
+        content = constant(serialized(param)) if is_object else identity(param)
         return cards.write_graph_summary_op(writer._resource, _chosen(step), content, name=name)
 
 
@@ -251,8 +259,8 @@ def summary_scope(
       The tag, which need not be unique, and the scope, which is.
     """
     name = name or default_name
-    outer = tf.get_default_graph().get_name_scope()
-    with tf.name_scope(_ILLEGAL.sub("", name) or None, default_name, values) as scope:
+    outer = get_default_graph().get_name_scope()
+    with name_scope(_ILLEGAL.sub("", name) or None, default_name, values) as scope:
         yield f"{outer}/{name}" if outer else name, scope
 
 
@@ -266,17 +274,17 @@ def _required_step(step: Any) -> Tensor | int:
 def _write_v2(
     default_name: str, name: str | None, step: Any, operation: Callable[..., Any]
 ) -> Tensor:
-    with tf.name_scope(name, default_name) as scope:
+    with name_scope(name, default_name) as scope:
         writer = state.writer
         if writer is None:
-            return tf.constant(False)
+            return constant(False)
         step = _required_step(step)
 
         def record() -> Tensor:
-            with tf.device("cpu:0"):
+            with device("cpu:0"):
                 return _true_after(operation(state.writer._resource, step, scope))
 
-        with tf.device("cpu:0"):
+        with device("cpu:0"):
             condition = recording.wanted(default=True)
         return _if_wanted(condition, record, "summary_cond")
 
@@ -307,7 +315,7 @@ def write(
         content = metadata.SerializeToString()
 
     def operation(writer: Any, step: Any, scope: str) -> Operation | None:
-        return cards.write_summary_op(writer, step, tf.identity(tensor), tag, content, name=scope)
+        return cards.write_summary_op(writer, step, identity(tensor), tag, content, name=scope)
 
     return _write_v2("write_summary", name, step, operation)
 
@@ -329,6 +337,6 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tens
     """
 
     def operation(writer: Any, step: Any, scope: str) -> Operation:
-        return cards.write_raw_proto_summary_op(writer, step, tf.identity(tensor), name=scope)
+        return cards.write_raw_proto_summary_op(writer, step, identity(tensor), name=scope)
 
     return _write_v2("write_raw_pb", name, step, operation)
