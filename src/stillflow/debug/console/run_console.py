@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from stillflow.debug.console.tensor_commands import (
     tensor_commands,
 )
 from stillflow.debug.dump_dir import DebugDumpDir
+from stillflow.version import VERSION
 
 Filters = dict[str, Callable[..., bool]]
 
@@ -172,12 +174,11 @@ def _versions(arguments: Any) -> list[str]:
     import numpy as np
     import torch
 
-    import stillflow
-
     del arguments
+    package: Any = sys.modules["stillflow"]  # which holds its version, not its public names
     return [
-        f"TensorFlow version: {stillflow.__version__}",
-        f"Stillflow version: {stillflow.__stillflow_version__}", "",
+        f"TensorFlow version: {VERSION}",
+        f"Stillflow version: {package.__stillflow_version__}", "",
         f"  numpy: {np.__version__}", f"  torch: {torch.__version__}", "",
     ]  # fmt: skip
 
