@@ -3,7 +3,7 @@
 An import counts wherever it stands: at the top of a module, inside a function, or as the name of a
 module in a string (`import_module("stillflow.ops")`, `LazyModule`). Imports for type checkers alone
 do not. `tools/layers_allowed.txt` lists the edges that still point upward and the size of the
-largest cycle; neither may grow.
+largest cycle; neither may grow. The public API, `import stillflow as tf`, is an error below keras.
 
     python tools/check_layers.py            # what remains, by package; exit status 1 if it grew
     python tools/check_layers.py --shrink   # drop removed imports from the list
@@ -59,7 +59,8 @@ LAYERS = (
     "stillflow_contrib",
     "facade cli __main__ _providers .",
 )
-# The public API (`import stillflow as tf`) reaches every layer; from this one on it may be used.
+# The public API (`import stillflow as tf`) reaches every layer. From this one on it may be used;
+# modules below name the modules that define what they call.
 API_FROM = "keras"
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 GENERATED = {f"{package}._api" for package in PACKAGES}
@@ -119,6 +120,8 @@ class _Imports:
             kind = "function"
         for name in self._imported(node):
             self._add(name, kind)
+        if _loads_package(node):
+            self._add(PACKAGE, "string")
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             self._add_text(node.value)
         for child in children:
@@ -150,6 +153,16 @@ class _Imports:
             self.found.setdefault(name, kind)
 
 
+def _loads_package(node: ast.AST) -> bool:
+    """Return True for `import_module("stillflow")` and its like."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    loader = ast.unparse(node.func).rpartition(".")[2]
+    argument = node.args[0]
+    named = isinstance(argument, ast.Constant) and argument.value == PACKAGE
+    return named and loader in ("import_module", "LazyModule", "__import__")
+
+
 def imports(source: Path = SOURCE) -> Graph:
     """Return the imports of each module, and their kinds: module -> {module: kind}."""
     known = modules(source)
@@ -160,12 +173,18 @@ def imports(source: Path = SOURCE) -> Graph:
 
 
 def upward(graph: Graph) -> Iterator[Edge]:
-    """Yield the imports of modules of a higher layer, and of the public API below `API_FROM`."""
+    """Yield the imports of modules of a higher layer, other than the public API."""
     for source, targets in graph.items():
         for target, kind in targets.items():
-            allowed_from = RANKS[API_FROM] if target == PACKAGE else layer(target)
-            if layer(source) < allowed_from:
+            if target != PACKAGE and layer(source) < layer(target):
                 yield Edge(source, target, kind)
+
+
+def api_imports(graph: Graph) -> Iterator[Edge]:
+    """Yield the imports of the public API below `API_FROM`."""
+    for source, targets in graph.items():
+        if PACKAGE in targets and layer(source) < RANKS[API_FROM]:
+            yield Edge(source, PACKAGE, targets[PACKAGE])
 
 
 def largest_cycle(graph: Graph) -> list[str]:
@@ -260,6 +279,11 @@ def main(arguments: list[str] | None = None) -> int:
     print(*by_package(edges), sep="\n")
     new = [edge for edge in edges if str(edge) not in allowed]
     faults = [f"new upward import: {edge} ({edge.kind})" for edge in new]
+    faults += [
+        f"{edge.source} imports the public API ({edge.kind}), which is for {API_FROM} and above:"
+        " import the modules that define the names (python -m stillflow where tf.nn.relu)"
+        for edge in api_imports(graph)
+    ]
     faults += [f"gone, so drop it (--shrink): {edge}" for edge in sorted(allowed - now)]
     if len(cycle) != most:
         verb = "grew" if len(cycle) > most else "is smaller (--shrink)"

@@ -58,11 +58,39 @@ def test_imports_of_lower_layers_and_for_type_checkers_do_not_count(check_layers
     assert list(check_layers.upward(check_layers.imports(source))) == []
 
 
-def test_the_public_api_is_used_from_keras_on(check_layers, tmp_path):
-    text = "import stillflow as tf"
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("import stillflow as tf", "top"),
+        ("from stillflow import __version__", "top"),
+        ("from .. import concat", "top"),
+        ("def f():\n    import stillflow", "function"),
+        ("tf = importlib.import_module('stillflow')", "string"),
+        ("tf: Any = LazyModule('stillflow')", "string"),
+    ],
+)
+def test_the_public_api_is_used_from_keras_on(check_layers, tmp_path, text, kind):
     source = _package(tmp_path, nn__losses=text, keras__losses=text)
-    edges = check_layers.upward(check_layers.imports(source))
-    assert [str(edge) for edge in edges] == ["stillflow.nn.losses -> stillflow"]
+    graph = check_layers.imports(source)
+    assert list(check_layers.api_imports(graph)) == [("stillflow.nn.losses", "stillflow", kind)]
+    assert list(check_layers.upward(graph)) == []
+
+
+def test_a_module_below_keras_is_no_public_api(check_layers, tmp_path):
+    text = "from stillflow import nest, nn\nimport stillflow.nest"
+    source = _package(tmp_path, image__sizes=text, nn__losses="", nest__flat="")
+    assert list(check_layers.api_imports(check_layers.imports(source))) == []
+
+
+def test_an_import_of_the_public_api_below_keras_fails_and_cannot_be_listed(
+    check_layers, tmp_path, monkeypatch, capsys
+):
+    source = _package(tmp_path, nn__losses="def f():\n    import stillflow as tf", nest__flat="")
+    (tmp_path / "allowed.txt").write_text("largest cycle: 0\nstillflow.nn.losses -> stillflow\n")
+    monkeypatch.setattr(check_layers, "ALLOWED", tmp_path / "allowed.txt")
+    monkeypatch.setattr(check_layers, "imports", lambda read=check_layers.imports: read(source))
+    assert check_layers.main(["--shrink"]) == 1
+    assert "stillflow.nn.losses imports the public API (function)" in capsys.readouterr().out
 
 
 def test_a_cycle_through_functions_and_strings_is_found(check_layers, tmp_path):
