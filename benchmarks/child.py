@@ -28,11 +28,17 @@ def import_implementation(name: str) -> Any:
     if name == "jax":
         importlib.import_module("jax.numpy")
         importlib.import_module("jax").config.update("jax_default_matmul_precision", "float32")
-    module = importlib.import_module({"tf115": "tensorflow"}.get(name, name))
-    if name == "torch" and module.cuda.is_available():
+    module = importlib.import_module({"tf115": "tensorflow", "compile": "torch"}.get(name, name))
+    if module.__name__ == "torch" and module.cuda.is_available():
         module.set_default_device("cuda")
         module.backends.cudnn.allow_tf32 = False  # all of them compute in float32
     return module
+
+
+def module_of(program: str, implementation: str) -> str:
+    """Return the name of the module that has a program for an implementation."""
+    suffix = {"torch": "_torch", "compile": "_torch", "jax": "_jax"}.get(implementation, "")
+    return program + suffix
 
 
 def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
@@ -40,12 +46,13 @@ def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
     started = time.perf_counter()
     module = import_implementation(implementation)
     imported = time.perf_counter()
-    suffix = "_" + implementation if implementation in ("torch", "jax") else ""
     described = importlib.import_module("benchmarks.programs." + program)
-    source = importlib.import_module("benchmarks.programs." + program + suffix)
+    source = importlib.import_module("benchmarks.programs." + module_of(program, implementation))
     result: dict[str, Any] = {"import": imported - started, "version": version_of(module)}
     start = time.perf_counter()
     built = source.build(module)
+    if implementation == "compile":
+        built = module.compile(built)
     result["build"] = time.perf_counter() - start
     start = time.perf_counter()
     steps = [built] if callable(built) else open_session(module, built)

@@ -23,17 +23,18 @@ if __package__ in (None, ""):  # started as a script
     sys.path.insert(0, str(ROOT))
 
 from benchmarks import report  # noqa: E402
-from benchmarks.child import MARK  # noqa: E402
+from benchmarks.child import MARK, module_of  # noqa: E402
 
 PROGRAMS = [
     "scalar_add",
     *report.STEP_PROGRAMS,
+    *report.NETWORK_PROGRAMS,
     *report.LOOP_PROGRAMS,
     *report.INPUT_PROGRAMS,
     *report.FILE_PROGRAMS,
     *report.COSTS,
 ]
-IMPLEMENTATIONS = ["tf115", "stillflow", "tf2", "torch", "jax"]
+IMPLEMENTATIONS = ["tf115", "stillflow", "tf2", "torch", "compile", "jax"]
 REFERENCE = "tf115"
 
 
@@ -95,7 +96,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 def interpreter(name: str) -> str:
     """Return the Python that runs an implementation: ours, or the peer's own environment."""
-    if name in ("stillflow", "torch"):
+    if name in ("stillflow", "torch", "compile"):
         return sys.executable
     root = os.environ.get("STILLFLOW_ENVS") or Path.home() / ".cache" / "stillflow-envs"
     return str(Path(root) / name / "bin" / "python")
@@ -111,8 +112,7 @@ def usable(name: str) -> bool:
 
 def has_program(program: str, name: str) -> bool:
     """PyTorch and JAX have versions of the training programs only."""
-    suffix = f"_{name}" if name in ("torch", "jax") else ""
-    return (ROOT / "benchmarks" / "programs" / f"{program}{suffix}.py").exists()
+    return (ROOT / "benchmarks" / "programs" / f"{module_of(program, name)}.py").exists()
 
 
 def rotated(names: list[str], turn: int) -> list[str]:

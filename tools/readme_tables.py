@@ -33,7 +33,10 @@ from speed_chart import chart
 ROOT = Path(__file__).resolve().parent.parent
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 REFERENCE, OURS = "tf115", "stillflow"
-NAMES = {"stillflow": "Stillflow", "tf2": "TF 2 `compat.v1`", "torch": "PyTorch", "jax": "JAX"}
+NAMES = {
+    "stillflow": "Stillflow", "tf2": "TF 2 `compat.v1`", "torch": "PyTorch",
+    "compile": "`torch.compile`", "jax": "JAX",
+}  # fmt: skip
 RUNTIMES = {
     "tf115": "TF 1.15.5", "stillflow": "Stillflow", "onnxruntime": "ONNX Runtime",
     "openvino": "OpenVINO", "torch": "PyTorch", "compile": "`torch.compile`",

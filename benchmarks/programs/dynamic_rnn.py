@@ -12,11 +12,17 @@ STEPS = 40
 BATCH, ROWS, UNITS, CLASSES = 128, 28, 128, 10
 
 
-def build(tf: Any) -> Job:
-    """tf.nn.dynamic_rnn: a loop forth, a loop back, trained by gradient descent."""
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Pixels and class numbers."""
     rng = np.random.RandomState(0)
     pixels = rng.rand(BATCH, ROWS, 28).astype(np.float32)
-    labels = rng.randint(0, CLASSES, BATCH)
+    return pixels, rng.randint(0, CLASSES, BATCH)
+
+
+def build(tf: Any) -> Job:
+    """tf.nn.dynamic_rnn: a loop forth, a loop back, trained by gradient descent."""
+    rng = np.random.RandomState(1)
+    pixels, labels = data()
     x = tf.placeholder(tf.float32, [None, ROWS, 28], name="x")
     y = tf.placeholder(tf.int64, [None], name="y")
     tf.set_random_seed(1)

@@ -12,9 +12,16 @@ STEPS = 30
 BATCH, LENGTH, VOCABULARY, UNITS, FILTERS = 64, 56, 20000, 128, 128
 
 
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Sentences, and their classes one-hot."""
+    rng = np.random.RandomState(0)
+    words = rng.randint(0, VOCABULARY, [BATCH, LENGTH]).astype(np.int32)
+    return words, np.eye(2, dtype=np.float32)[rng.randint(0, 2, BATCH)]
+
+
 def build(tf: Any) -> Job:
     """Windows of three, four and five words, the largest answer of each, dropout and Adam."""
-    rng = np.random.RandomState(0)
+    sentences, classes = data()
     tf.set_random_seed(1)
     words = tf.placeholder(tf.int32, [None, LENGTH], name="words")
     labels = tf.placeholder(tf.float32, [None, 2], name="labels")
@@ -34,6 +41,5 @@ def build(tf: Any) -> Job:
     loss = tf.reduce_mean(
         tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=labels))
     train = tf.train.AdamOptimizer(1e-3).minimize(loss)
-    feed = {words: rng.randint(0, VOCABULARY, [BATCH, LENGTH]).astype(np.int32),
-            labels: np.eye(2, dtype=np.float32)[rng.randint(0, 2, BATCH)]}
+    feed = {words: sentences, labels: classes}
     return Job([train, loss], feed, [tf.global_variables_initializer()])

@@ -12,9 +12,16 @@ STEPS = 200
 BATCH, VOCABULARY, UNITS, SAMPLED = 128, 50000, 128, 64
 
 
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Words, and one near each."""
+    rng = np.random.RandomState(0)
+    inputs = rng.zipf(1.3, BATCH) % VOCABULARY
+    return inputs, rng.zipf(1.3, [BATCH, 1]) % VOCABULARY
+
+
 def build(tf: Any) -> Job:
     """Embeddings trained by noise-contrastive estimation and gradient descent."""
-    rng = np.random.RandomState(0)
+    words, near = data()
     tf.set_random_seed(1)
     inputs = tf.placeholder(tf.int32, [BATCH], name="inputs")
     labels = tf.placeholder(tf.int32, [BATCH, 1], name="labels")
@@ -24,6 +31,4 @@ def build(tf: Any) -> Job:
     loss = tf.reduce_mean(tf.nn.nce_loss(
         weights, biases, labels, tf.nn.embedding_lookup(table, inputs), SAMPLED, VOCABULARY))
     train = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
-    feed = {inputs: rng.zipf(1.3, BATCH) % VOCABULARY,
-            labels: rng.zipf(1.3, [BATCH, 1]) % VOCABULARY}
-    return Job([train, loss], feed, [tf.global_variables_initializer()])
+    return Job([train, loss], {inputs: words, labels: near}, [tf.global_variables_initializer()])

@@ -59,3 +59,8 @@ def test_every_feed_has_its_step() -> None:
         assert [step() for step in job.session_steps(tf, changing)] == [6.0, 8.0]
         steady = job.Job([x * 2.0], {x: 1.0}, [])
         assert [step() for step in job.session_steps(tf, steady)] == [2.0]
+
+
+def test_torch_compile_runs_the_step_of_pytorch() -> None:
+    names = [child.module_of("mlp_adam", name) for name in ("tf115", "torch", "compile", "jax")]
+    assert names == ["mlp_adam", "mlp_adam_torch", "mlp_adam_torch", "mlp_adam_jax"]

@@ -109,4 +109,6 @@ def test_every_training_program_has_its_peers() -> None:
     for program in report.STEP_PROGRAMS:
         for name in run.IMPLEMENTATIONS:
             assert run.has_program(program, name), (program, name)
+    for program in report.NETWORK_PROGRAMS:
+        assert run.has_program(program, "torch") and run.has_program(program, "compile")
     assert run.has_program("scalar_add", "tf2") and not run.has_program("scalar_add", "torch")
