@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import unittest
+import weakref
 
 import numpy as np
 import pytest
@@ -201,3 +203,30 @@ def test_what_has_no_gradient_is_not_compared():
     with tf.Graph().as_default(), tf.Session(), pytest.raises(AssertionError, match="dx = None"):
         x = tf.constant([1.0])
         tf.test.compute_gradient(x, [1], tf.stop_gradient(x), [1])
+
+
+def test_a_match_of_an_error_keeps_nothing_of_the_test():
+    class Thing:
+        pass
+
+    case = test_util.TensorFlowTestCase("run")
+
+    def matched():
+        thing = Thing()
+        with case.assertRaisesWithPredicateMatch(ValueError, "no"):
+            raise ValueError("no")
+        return weakref.ref(thing)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert matched()() is None
+    finally:
+        gc.enable()
+    for kind, text in [(KeyError, "no"), (ValueError, "yes")]:
+        with pytest.raises(AssertionError, match="Exception of type"):
+            with case.assertRaisesWithPredicateMatch(kind, text):
+                raise ValueError("no")
+    with pytest.raises(AssertionError, match="ValueError not raised"):
+        with case.assertRaisesWithPredicateMatch(ValueError, "no"):
+            pass

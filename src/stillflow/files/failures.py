@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from stillflow import errors
 from stillflow.files import sniff
@@ -44,15 +43,26 @@ def from_os(error: OSError, path: str) -> errors.OpError:
     return kind(None, None, text)
 
 
-@contextmanager
-def os_errors(path: str) -> Iterator[None]:
-    """Inside it, errors of the operating system become those of `tf.errors`, naming `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise from_os(error, path) from None
-    except (ValueError, UnicodeError) as error:  # a zero byte or a surrogate in the path
-        raise errors.invalid_argument(f"{path!r}; {error}") from None
+class os_errors:
+    """Inside it, errors of the operating system become those of `tf.errors`, naming `path`.
+
+    A class, as the frame of a generator that an exception has left keeps the frames of all callers,
+    and what they hold, until the garbage collector comes (since Python 3.12).
+    """
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            raise from_os(error, self._path) from None
+        if isinstance(error, ValueError):  # a zero byte or a surrogate in the path
+            raise errors.invalid_argument(f"{self._path!r}; {error}") from None
 
 
 def data_loss(what: str, path: str, offset: int | None = None) -> errors.DataLossError:

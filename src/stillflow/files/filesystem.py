@@ -6,8 +6,6 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from stillflow import errors
@@ -182,17 +180,17 @@ _NUMBERS: tuple[tuple[type[OSError], int], ...] = (
 )
 
 
-@contextmanager
-def remote_errors(name: str) -> Iterator[None]:
+class remote_errors(os_errors):
     """Inside it, errors that fsspec's file systems raise become those of `tf.errors`."""
-    with os_errors(name):
-        try:
-            yield
-        except OSError as error:
+
+    __slots__ = ()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError) and error.errno is None:
             number = next((number for kind, number in _NUMBERS if isinstance(error, kind)), None)
-            if error.errno is not None or number is None:
-                raise
-            raise OSError(number, os.strerror(number)) from error
+            if number is not None:
+                error = OSError(number, os.strerror(number))
+        super().__exit__(kind, error, traceback)
 
 
 FileSystem: TypeAlias = LocalFileSystem | RemoteFileSystem

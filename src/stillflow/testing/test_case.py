@@ -8,6 +8,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -232,29 +233,44 @@ class TestCase(Comparisons, absltest.TestCase):
         self._threads.append(thread)
         return thread
 
-    @contextlib.contextmanager
     def assertRaisesWithPredicateMatch(
         self, exception_type: Any, expected_err_re_or_predicate: Any
-    ) -> Iterator[None]:
+    ) -> contextlib.AbstractContextManager[None]:
         """Assert an exception whose text matches a regular expression or a function."""
         if callable(expected_err_re_or_predicate):
-            predicate = expected_err_re_or_predicate
-        else:
-
-            def predicate(error: Any) -> Any:
-                return re.search(expected_err_re_or_predicate, _text(error))
-
-        try:
-            yield
-        except Exception as error:
-            if not isinstance(error, exception_type) or not predicate(error):
-                raise AssertionError(f"Exception of type {type(error)}: {error}") from error
-        else:
-            self.fail(exception_type.__name__ + " not raised")
+            return _Raises(self, exception_type, expected_err_re_or_predicate)
+        return _Raises(
+            self,
+            exception_type,
+            lambda error: re.search(expected_err_re_or_predicate, _text(error)),
+        )
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
         """Assert a `tf.errors.OpError` with a matching text."""
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
+
+
+class _Raises(contextlib.AbstractContextManager[None]):
+    """Inside it, an exception that a predicate accepts must be raised.
+
+    A class, as a generator that swallows an exception makes it a part of a cycle with its frames.
+    """
+
+    def __init__(
+        self, case: absltest.TestCase, kind: Any, predicate: Callable[[Exception], Any]
+    ) -> None:
+        self._case, self._kind, self._predicate = case, kind, predicate
+
+    def __exit__(
+        self, kind: Any, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if error is None:
+            self._case.fail(self._kind.__name__ + " not raised")
+        if not isinstance(error, Exception):
+            return False
+        if not isinstance(error, self._kind) or not self._predicate(error):
+            raise AssertionError(f"Exception of type {type(error)}: {error}") from error
+        return True
 
 
 def _text(error: Exception) -> str:
