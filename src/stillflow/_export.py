@@ -8,9 +8,10 @@ the marks below, which do next to nothing when the program runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _Obj = TypeVar("_Obj")
+_Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
 
@@ -39,8 +40,13 @@ def export_value(*names_and_value: Any) -> Any:
     return names_and_value[-1]
 
 
-def redefinable(method: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Mark a method that TensorFlow's subclasses define with other arguments, for type checkers."""
+def redefinable(
+    method: Callable[_Params, _Result],
+) -> Callable[..., Any] | Callable[_Params, _Result]:
+    """Mark a method that TensorFlow's subclasses define with other arguments or results.
+
+    Type checkers hold calls to the arguments that are written, but not the methods of subclasses.
+    """
     return method
 
 

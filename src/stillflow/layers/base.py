@@ -142,7 +142,7 @@ class Layer(base_layer.Layer):
         with opened as self._scope:
             pass
 
-    def add_weight(  # type: ignore[override]  # TensorFlow's, with the name and shape required
+    def add_weight(
         self,
         name: str,
         shape: Any,

@@ -18,7 +18,7 @@ from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly, executing_eagerly_outside_functions
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
@@ -183,6 +183,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
             lambda shape: TensorSpec(dtype=dtype, shape=shape), self.compute_output_shape(shapes)
         )
 
+    @redefinable
     def compute_mask(self, inputs: Any, mask: Any = None) -> Tensor | None:
         """Return the mask of the outputs.
 
@@ -321,7 +322,8 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
             return True, args[names.index(argument)]
         return False, None
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    @redefinable
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         """Build the layer if this is its first call, and return the result of `call`.
 
         Args:

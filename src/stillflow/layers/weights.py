@@ -11,6 +11,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
+from stillflow.graph.export import redefinable
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.config import floatx
@@ -95,6 +96,7 @@ class Weights:
     add_loss: Any  # of Contributions
     _track_trackable: Any  # of Attributes
 
+    @redefinable
     def add_weight(
         self,
         name: str | None = None,

@@ -78,6 +78,7 @@ class Optimizer(Slots):
     def get_name(self) -> str:
         return self._name
 
+    @redefinable
     def minimize(
         self,
         loss: Any,
@@ -120,6 +121,7 @@ class Optimizer(Slots):
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
+    @redefinable
     def compute_gradients(
         self,
         loss: Any,
@@ -187,6 +189,7 @@ class Optimizer(Slots):
         )
         return grads_and_vars
 
+    @redefinable
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:

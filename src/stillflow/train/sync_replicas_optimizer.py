@@ -97,7 +97,7 @@ class SyncReplicasOptimizer(Optimizer):
         """Return the gradients of this replica; see `compute_gradients` of the optimizer inside."""
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def apply_gradients(  # type: ignore[override]
+    def apply_gradients(
         self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
     ) -> Tensor:
         """Hand in this replica's gradients, and wait for the step to be over.

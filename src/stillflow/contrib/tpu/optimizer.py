@@ -50,7 +50,7 @@ class CrossShardOptimizer(WrappingOptimizer):
         self._reduction = reduction
         self._group_assignment = group_assignment
 
-    def compute_gradients(  # type: ignore[override]  # options of the optimizer inside, by name
+    def compute_gradients(
         self, loss: Any, var_list: Any = None, **kwargs: Any
     ) -> list[tuple[Tensor | IndexedSlices, ScatterMethods]]:
         """Return the gradients of this shard, of its part of the loss.

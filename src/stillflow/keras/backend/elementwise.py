@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
@@ -17,6 +18,8 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.clip import clip_by_value
 from stillflow.ops.math.comparison import greater
 from stillflow.ops.nn import activations as nn
+
+Number: TypeAlias = float | Array
 
 
 def _like(value: Any, x: Tensor) -> Tensor:
@@ -41,7 +44,7 @@ def sqrt(x: Tensor) -> Tensor:
 
 @export("keras.backend.relu")
 def relu(
-    x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0
+    x: Any, alpha: Number = 0.0, max_value: Number | None = None, threshold: Number = 0
 ) -> Tensor:
     """`x` where it is above the threshold, `alpha * (x - threshold)` elsewhere.
 

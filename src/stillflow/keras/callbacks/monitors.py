@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.keras.backend.session import get_value, set_value
 from stillflow.keras.callbacks.base import Callback
 from stillflow.platform import tf_logging as logging
+from stillflow.platform.compat import path_to_str
 from stillflow.train.checkpoint_management import checkpoint_exists, latest_checkpoint
 
 
@@ -279,7 +280,7 @@ class ModelCheckpoint(Callback):
     ) -> None:
         super().__init__()
         self.monitor, self.verbose = monitor, verbose
-        self.filepath = filepath if filepath is None else os.fspath(filepath)
+        self.filepath = path_to_str(filepath)
         self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
         self.save_freq = save_freq
         self.epochs_since_last_save = self._samples_since_save = self._current_epoch = 0

@@ -10,7 +10,6 @@ import numpy as np
 import stillflow as tf
 from stillflow.contrib.tensorboard.plugins.projector import visualize_embeddings
 from stillflow.keras.layers.embeddings import Embedding
-from stillflow.layers.node import int_shape
 from stillflow.protos import ProjectorConfig
 from stillflow.train.saver import Saver
 
@@ -40,14 +39,14 @@ class Projections:
         last = self._first + self._count
         self._assigns = []
         for name, kept in self._kept.items():
-            rows = tf.reshape(model.get_layer(name).output, (self._count, int_shape(kept)[1]))
+            rows = tf.reshape(model.get_layer(name).output, (self._count, kept.shape.as_list()[1]))
             self._assigns.append(tf.assign(kept[self._first : last], rows))
         self._saver = Saver(list(self._kept.values()))
         self._metadata = metadata
         tf.keras.backend.get_session().run(tf.variables_initializer(list(self._kept.values())))
 
     def _variable(self, layer: Any) -> Any:
-        size = int(np.prod(int_shape(layer.output)[1:]))
+        size = int(np.prod(layer.output.shape.as_list()[1:]))
         return tf.Variable(tf.zeros((len(self._data[0]), size)), name=layer.name + "_embedding")
 
     def describe(self, writer: Any) -> None:

@@ -119,8 +119,8 @@ class TensorBoard(Callback):
 
     @property
     def _is_profiling(self) -> bool:
-        running = TensorBoard._profile and TensorBoard._profile.peek()
-        return bool(running) and running[0] is self
+        running = TensorBoard._profile.peek() if TensorBoard._profile is not None else None
+        return running is not None and running[0] is self
 
     def _end_profile(self) -> None:
         assert TensorBoard._profile is not None

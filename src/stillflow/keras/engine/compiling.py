@@ -54,7 +54,7 @@ class Compiling:
     inputs: Any
     outputs: Any
     output_names: list[str]
-    layers: list[Any]
+    layers: Any
     losses: list[Any]
     built: bool
     optimizer: Any
@@ -64,7 +64,7 @@ class Compiling:
     _immediate_strategy: Any = None  # whose only replica does, where operations run when called
     _compile_distribution = False  # whether they run copies
     _callback_model: Any = None  # the callbacks' model
-    dynamic: bool
+    dynamic: Any
     state_updates: list[Any]
     _layers: list[Any]
     _metrics: list[Any]

@@ -34,9 +34,9 @@ class Feeding:
 
     inputs: Any
     outputs: Any
-    layers: list[Any]
+    layers: Any
     optimizer: Any
-    stateful: bool
+    stateful: Any
     sample_weight_mode: Any
     _is_compiled: bool
     _is_graph_network: bool
@@ -91,9 +91,9 @@ class Feeding:
             shapes = self._feed_input_shapes
         x = standardize(x, names, shapes, "input")
         fed = [_as_expected(a, b) for a, b in zip(x, composites.flatten(self.inputs), strict=False)]
-        if y is None:
-            targets, weights = [], None
-        else:
+        targets: list[Any] = []
+        weights = None
+        if y is not None:
             targets, weights = self._standardize_targets(fed, y, sample_weight, class_weight)
         if self.stateful and batch_size and not is_dataset and fed[0].shape[0] % batch_size != 0:
             raise ValueError(

@@ -23,6 +23,7 @@ from stillflow.layers.attributes import has_weights, layers_in
 from stillflow.layers.base_layer import Layer, only_for_users
 from stillflow.layers.call_context import call_context
 from stillflow.layers.history import create_history
+from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.learning_phase import phases
 from stillflow.layers.node import Node
 from stillflow.layers.policy import Policy, global_policy, policy_defaults_to_floatx, v2_dtypes
@@ -242,7 +243,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return inside or (not self._is_graph_network and self._dynamic)
 
     @property
-    def stateful(self) -> bool:
+    def stateful(self) -> bool:  # type: ignore[override]  # if a layer is
         return any(getattr(layer, "stateful", False) for layer in self.layers)
 
     def reset_states(self) -> None:
@@ -257,8 +258,8 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         stateful = [layer for layer in self.layers if getattr(layer, "stateful", False)]
         return [update for layer in stateful for update in getattr(layer, "updates", ())]
 
-    @property
-    def input_spec(self) -> list[None] | None:
+    @property  # type: ignore[misc]  # those of the first layers
+    def input_spec(self) -> InputSpec | list[InputSpec | None] | None:
         if not self._is_graph_network:
             return None
         specs: list[Any] = []

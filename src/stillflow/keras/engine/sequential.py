@@ -50,7 +50,7 @@ class Sequential(Model):
     def dynamic(self) -> bool:
         return any(layer.dynamic for layer in self.layers)
 
-    @property
+    @property  # type: ignore[misc]  # that of the first layer
     def input_spec(self) -> InputSpec | None:
         return getattr(self.layers[0], "input_spec", None) if self.layers else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,7 +121,7 @@ class ArraySource(Source):
         for start in starts:
             end = min(start + size, count)
             fed = self._feeds if len(starts) == 1 else self._rows(order[start:end])
-            yield Batch(end - start, start, end, lambda fed=fed: self._run(fed))
+            yield Batch(end - start, start, end, partial(self._run, fed))
 
     def _rows(self, places: Any) -> list[Any]:
         """Return the rows of all arrays at places."""
@@ -208,7 +209,7 @@ class GeneratorSource(Source):
         """Yield the next batches."""
         while (batch := self._batches.next()) is not None:
             size = self.last_size = _size_of(batch)
-            yield Batch(size, 0, size, lambda batch=batch: self._run(*batch))
+            yield Batch(size, 0, size, partial(self._run, *batch))
 
     def close(self) -> None:
         """Stop the threads or processes."""

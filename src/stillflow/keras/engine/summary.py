@@ -52,10 +52,10 @@ def print_summary(
     """
     show = print if print_fn is None else print_fn
     connected = not _is_sequence(model)
-    length, ends, header = _CONNECTED if connected else _PLAIN
-    length, ends = line_length or length, positions or ends
-    if ends[-1] <= 1:
-        ends = [int(length * end) for end in ends]
+    length, parts, header = _CONNECTED if connected else _PLAIN
+    length, parts = line_length or length, positions or parts
+    scale = length if parts[-1] <= 1 else 1
+    ends = [int(scale * end) for end in parts]
     show(f'Model: "{model.name}"')
     show("_" * length)
     show(_row(header, ends))

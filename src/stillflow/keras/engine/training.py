@@ -39,7 +39,7 @@ class Training:
     _distribution_strategy: Any
     _check_call_arguments: Any
     _feed_inputs: list[Any]
-    _feed_targets: list[Any]
+    _feed_targets: Any
     train_on_batch: Any
     test_on_batch: Any
     predict_on_batch: Any
@@ -135,7 +135,7 @@ class Training:
                 )
             validation = self._validation(validation_data, batch_size, validation_steps, reading)
         source = self._source(data, batch_size, steps_per_epoch, TRAIN, shuffle, epochs)
-        if datasets.is_dataset(validation_data) and not tf.executing_eagerly():
+        if validation and datasets.is_dataset(validation_data) and not tf.executing_eagerly():
             validation = self._validation_by_one_iterator(validation)
         if verbose:
             _print_counts(source, validation, datasets.is_dataset(x), self._runs_at_once())
@@ -344,7 +344,7 @@ class Training:
 
     def _validation(
         self, data: Any, batch_size: Any, steps: Any, reading: Any
-    ) -> Callable[..., Any] | None:
+    ) -> functools.partial[Any] | None:
         """`f(callbacks)` that gives the results over validation data; None for none."""
         if data is None or (isinstance(data, (list, tuple)) and not data):
             return None
@@ -373,7 +373,9 @@ class Training:
             return functools.partial(self._validate_generator, data, steps, reading, verbose)
         return validation
 
-    def _validation_by_one_iterator(self, validation: functools.partial[Any]) -> Callable[..., Any]:
+    def _validation_by_one_iterator(
+        self, validation: functools.partial[Any]
+    ) -> functools.partial[Any]:
         """Return the same over a dataset, whose nodes are added once and not after every epoch."""
         data, batch_size, steps = validation.args
         source = self._source(data, batch_size, steps, TEST, steps_name="validation_steps")
@@ -451,7 +453,7 @@ def _split(data: Any, part: float) -> tuple[Any, Any]:
         )
     at = int(x[0].shape[0] * (1.0 - part))
 
-    def cut(arrays: Any, places: slice) -> list[Array] | None:
+    def cut(arrays: Any, places: slice) -> list[Array | None] | None:
         if not arrays:
             return arrays
         return [None if value is None else value[places] for value in arrays]

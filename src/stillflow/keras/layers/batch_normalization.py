@@ -151,7 +151,7 @@ class BatchNormalization(Layer):
                 scope.set_partitioner(None)
             self._add_averages()
         finally:
-            if partitioner:
+            if scope and partitioner:
                 scope.set_partitioner(partitioner)
         self.built = True
 

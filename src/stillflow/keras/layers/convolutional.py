@@ -117,11 +117,11 @@ class Conv(Layer):
         channels = self._take_channels(input_shape)
         self.kernel = self._add_kernel((*self.kernel_size, channels, self.filters))
         self._add_bias()
-        padding = "valid" if self.padding == "causal" else self.padding
+        padding: Any = "valid" if self.padding == "causal" else self.padding
         self._convolution_op = Convolution(
             input_shape, filter_shape=self.kernel.shape, dilation_rate=self.dilation_rate,
             strides=self.strides,
-            padding=padding if isinstance(padding, (list, tuple)) else padding.upper(),
+            padding=padding.upper() if isinstance(padding, str) else padding,
             data_format=utils.convert_data_format(self.data_format, self.rank + 2),
         )  # fmt: skip
         self.built = True

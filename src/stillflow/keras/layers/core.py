@@ -12,6 +12,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import is_known
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
@@ -174,7 +175,7 @@ class Dropout(Layer):
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
         self.supports_masking = True
 
-    def _get_noise_shape(self, inputs: Any) -> Tensor | None:
+    def _get_noise_shape(self, inputs: Any) -> Tensor | tuple[Any, ...] | None:
         if self.noise_shape is None:
             return None
         sizes = shape(inputs)
@@ -229,9 +230,10 @@ class Flatten(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """[batch, features], None where unknown."""
-        dims = TensorShape(input_shape).as_list()
-        features = int(np.prod(dims[1:], dtype=np.int64)) if all(dims[1:]) else None
-        return TensorShape([dims[0], features])
+        batch, *rest = TensorShape(input_shape).as_list()
+        sizes = tuple(rest)
+        features = int(np.prod(sizes, dtype=np.int64)) if is_known(sizes) else None
+        return TensorShape([batch, features or None])
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -375,12 +377,13 @@ class Reshape(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """[batch, *target_shape]."""
-        batch, *sizes = TensorShape(input_shape).as_list()
-        if None in sizes:
+        batch, *rest = TensorShape(input_shape).as_list()
+        sizes = tuple(rest)
+        if not is_known(sizes):
             return TensorShape([batch, *(s if s != -1 else None for s in self.target_shape)])
         return TensorShape([batch, *self._complete(sizes)])
 
-    def _complete(self, sizes: list[int]) -> list[int]:
+    def _complete(self, sizes: tuple[int, ...]) -> list[int]:
         target = list(self.target_shape)
         if sum(size < 0 for size in target) > 1:
             raise ValueError("Can only specify one unknown dimension.")

@@ -105,7 +105,7 @@ class DepthwiseConv2D(Conv2D):
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return the input's shape with the lengths of the outputs and their channels."""
-        sizes = TensorShape(input_shape).as_list()
+        sizes: list[Any] = TensorShape(input_shape).as_list()
         channels = sizes[self._channel_axis] * self.depth_multiplier
         first = 2 if self._channels_first else 1
         space = [

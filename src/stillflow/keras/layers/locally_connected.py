@@ -84,7 +84,8 @@ class LocallyConnected(Conv):
             utils.conv_output_length(length, kernel, self.padding, stride)
             for length, kernel, stride in zip(sizes, self.kernel_size, self.strides, strict=True)
         )
-        self._sizes, self._output_sizes = sizes, outputs
+        self._sizes: tuple[Any, ...] = sizes
+        self._output_sizes: tuple[Any, ...] = outputs
         if self.implementation not in (1, 2, 3):
             raise ValueError(f"Unrecognized implementation mode: {self.implementation}.")
         weights = getattr(self, f"_shape_{self.implementation}")(channels)

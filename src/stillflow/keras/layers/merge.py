@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
+from stillflow.graph.dims import is_known
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
@@ -16,7 +17,7 @@ from stillflow.layers.base_layer import Layer
 Shape = tuple[Any, ...] | None
 
 
-def _tuples(shapes: Any) -> list[tuple[int | None, ...]]:
+def _tuples(shapes: Any) -> list[Shape]:
     """Shapes as tuples, None for unknown ones."""
     if not isinstance(shapes, list):
         return shapes
@@ -74,7 +75,8 @@ class _Merge(Layer):
                 f"{shapes}"
             )
         self._merged_shape(shapes)
-        self._reshape_required = None in shapes or len({len(shape) for shape in shapes}) > 1
+        ranks = {None if shape is None else len(shape) for shape in shapes}
+        self._reshape_required = None in ranks or len(ranks) > 1
         self.built = True
 
     def _merged_shape(self, shapes: list[Shape]) -> Shape:
@@ -241,7 +243,7 @@ class Concatenate(_Merge):
                 "A `Concatenate` layer should be called on a list of at least 2 inputs"
             )
         if not all(shape is None for shape in shapes):
-            others = [list(shape) for shape in shapes]
+            others = [TensorShape(shape).as_list() for shape in shapes]
             for sizes in others:
                 del sizes[self.axis]
             if len({tuple(sizes) for sizes in others}) > 1:
@@ -258,11 +260,10 @@ class Concatenate(_Merge):
         """Return the shape of an input with the sum of the sizes along the axis."""
         if not isinstance(input_shape, list):
             raise ValueError("A `Concatenate` layer should be called on a list of inputs.")
-        shapes = _tuples(input_shape)
-        sizes = [shape[self.axis] for shape in shapes]
-        output = list(shapes[0])
-        output[self.axis] = None if None in sizes else sum(sizes)
-        return TensorShape(output)
+        shapes = [TensorShape(shape).as_list() for shape in input_shape]
+        sizes = tuple(shape[self.axis] for shape in shapes)
+        shapes[0][self.axis] = sum(sizes) if is_known(sizes) else None
+        return TensorShape(shapes[0])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Return the masks after each other."""
@@ -317,13 +318,14 @@ class Dot(_Merge):
         shapes = _tuples(input_shape)
         if not isinstance(shapes, list) or len(shapes) != 2:
             raise ValueError("A `Dot` layer should be called on a list of 2 inputs.")
-        if None not in shapes:
-            axes = self._axes([len(shape) for shape in shapes])
-            sizes = [shape[axis] for shape, axis in zip(shapes, axes, strict=True)]
+        first, second = shapes
+        if first is not None and second is not None:
+            axes = self._axes([len(first), len(second)])
+            sizes = first[axes[0]], second[axes[1]]
             if sizes[0] != sizes[1]:
                 raise ValueError(
                     f"Dimension incompatibility {sizes[0]} != {sizes[1]}. Layer shapes: "
-                    f"{shapes[0]}, {shapes[1]}"
+                    f"{first}, {second}"
                 )
         self.built = True
 
@@ -339,7 +341,7 @@ class Dot(_Merge):
         """Return the sizes of both inputs without those that are summed over."""
         if not isinstance(input_shape, list) or len(input_shape) != 2:
             raise ValueError("A `Dot` layer should be called on a list of 2 inputs.")
-        first, second = (list(shape) for shape in _tuples(input_shape))
+        first, second = (TensorShape(shape).as_list() for shape in input_shape)
         axes = self._axes([len(first), len(second)])
         first.pop(axes[0])
         second.pop(axes[1])

@@ -42,7 +42,7 @@ class Wrapper(Layer):
             self.layer.build(input_shape)
         self.built = True
 
-    @property
+    @property  # type: ignore[misc]  # the other layer's
     def activity_regularizer(self) -> Any:
         """The regularizer of the other layer."""
         return getattr(self.layer, "activity_regularizer", None)
@@ -244,7 +244,7 @@ class Bidirectional(Wrapper):
             shapes, states = shapes[0], list(shapes[1:])
         shape = TensorShape(shapes)
         if self.merge_mode == "concat":
-            sizes = shape.as_list()
+            sizes: list[Any] = shape.as_list()
             shape = TensorShape([*sizes[:-1], sizes[-1] * 2])
         outputs = [shape] if self.merge_mode else [shape, shape]
         found = outputs + states * 2

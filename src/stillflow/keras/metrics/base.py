@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from stillflow.distribute.context import (
     in_cross_replica_context,
 )
 from stillflow.graph.api import control_dependencies, init_scope
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.session import batch_set_value, eval_
@@ -26,6 +26,9 @@ from stillflow.layers.base_layer import Layer
 from stillflow.layers.symbolic_graph import graph_of_symbolic
 from stillflow.losses.weights import broadcast_weights
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from stillflow.variables.resource_variable import BaseResourceVariable
 
 _OWN_MODULES = "stillflow.keras.metrics"
 
@@ -141,7 +144,8 @@ class Reduce(Metric):
             if reduction != "sum":
                 self.count = self._add_zeros("count")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> Any:
+    @redefinable
+    def update_state(self, values: Any, sample_weight: Any = None) -> BaseResourceVariable:
         """Add values, each with a weight that is broadcast to them."""
         values, sample_weight = ragged_assert_compatible_and_get_flat_values(values, sample_weight)
         values = tf.cast(values, self._dtype)

@@ -228,7 +228,7 @@ class OptimizerV2(Trackable):
 
     def _apply_sparse_duplicates(
         self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
-    ) -> Operation:
+    ) -> Operation | None:
         """Return the same for gradients of rows, of which there may be several for one row."""
         unique, positions = tf.unique(indices)
         summed = tf.unsorted_segment_sum(grad, positions, tf.shape(unique)[0])

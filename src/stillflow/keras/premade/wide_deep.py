@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from stillflow.graph.export import export
@@ -48,7 +49,7 @@ class WideDeepModel(Model):
         several = isinstance(given, (tuple, list))
         models = (self.linear_model, self.dnn_model)
         return [
-            (given[i] if several else given, lambda model=model: model.trainable_weights)
+            (given[i] if several else given, partial(getattr, model, "trainable_weights"))
             for i, model in enumerate(models)
         ]
 

@@ -98,7 +98,9 @@ def _of_config(described: dict[str, Any]) -> Model | None:
 def _class_names(described: dict[str, Any]) -> Iterator[str]:
     """Yield the classes of the layers inside a layer or model, by its configuration."""
     config = described.get("config")
-    for key in _PARTS if isinstance(config, dict) else ():
+    if not isinstance(config, dict):
+        return
+    for key in _PARTS:
         parts = config.get(key) or []
         for part in [parts] if isinstance(parts, dict) else parts:
             yield part["class_name"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from stillflow import nest
 from stillflow.distribute import context as strategies
@@ -218,7 +218,11 @@ def _assign_if_finite(variable: Any, value: Tensor) -> Any:
     return cond(is_finite(value), lambda: _done(variable.assign(value)), no_op)
 
 
-def get(identifier: Any) -> LossScale | None:
+@overload
+def get(identifier: None) -> None: ...
+@overload
+def get(identifier: LossScale | float | str) -> LossScale: ...
+def get(identifier: LossScale | float | str | None) -> LossScale | None:
     """Return the loss scale that a number, "dynamic", a loss scale or None stands for."""
     if isinstance(identifier, (int, float)):
         return FixedLossScale(identifier)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.control import in_train_phase
@@ -40,7 +40,8 @@ _ROLES = ("kernel", "recurrent", "bias")
 class AbstractRNNCell(Layer):
     """The base of a program's own cells; a subclass defines `call` and both sizes."""
 
-    def call(self, inputs: Any, states: Any) -> Any:
+    @redefinable
+    def call(self, inputs: Any, states: Any) -> tuple[Any, Any]:
         """(output, new states)."""
         raise NotImplementedError("Abstract method")
 

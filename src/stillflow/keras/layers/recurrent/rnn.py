@@ -9,7 +9,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.keras.backend.rnn import rnn
@@ -165,7 +165,7 @@ class RNN(Layer):
             self.reset_states()
         self.built = True
 
-    def _state_shape(self, size: Any) -> list[int]:
+    def _state_shape(self, size: Any) -> list[int | None]:
         """Return the shape of a state of this size, without the batch."""
         return sizes_of(size)
 
@@ -243,6 +243,7 @@ class RNN(Layer):
         self.input_spec = self.input_spec[: -len(specs)]
         return output
 
+    @redefinable
     def call(
         self,
         inputs: Any,

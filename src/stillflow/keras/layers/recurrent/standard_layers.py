@@ -25,7 +25,7 @@ class StandardRNN(RNN):
       **given: the arguments of the cell and of `RNN`.
     """
 
-    cell_type: type
+    cell_type: Any  # a class
     _inputs_rank = 3
 
     def __init__(self, **given: Any) -> None:
