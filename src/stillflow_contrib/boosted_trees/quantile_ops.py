@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -17,19 +18,27 @@ from stillflow_contrib.ops.boosted_trees import accumulator_cards as cards
 from stillflow_contrib.ops.boosted_trees.feature_quantile_cards import make_quantile_summaries_op
 
 # The functions that TensorFlow generates, whose arguments go by position.
-bucketize_with_input_boundaries = positional("BucketizeWithInputBoundaries")
-create_quantile_accumulator = positional("CreateQuantileAccumulator")
-make_quantile_summaries = positional("MakeQuantileSummaries")
-quantile_accumulator_add_summaries = positional("QuantileAccumulatorAddSummaries")
-quantile_accumulator_deserialize = positional("QuantileAccumulatorDeserialize")
-quantile_accumulator_flush = positional("QuantileAccumulatorFlush")
-quantile_accumulator_flush_summary = positional("QuantileAccumulatorFlushSummary")
-quantile_accumulator_get_buckets = positional("QuantileAccumulatorGetBuckets")
-quantile_accumulator_is_initialized = positional("QuantileAccumulatorIsInitialized")
-quantile_accumulator_serialize = positional("QuantileAccumulatorSerialize")
-quantile_buckets = positional("QuantileBuckets")
-quantile_stream_resource_handle_op = positional("QuantileStreamResourceHandleOp")
-quantiles = positional("Quantiles")
+
+
+def _operation(name: str) -> Callable[..., Any]:
+    function = positional(name)
+    assert function is not None
+    return function
+
+
+bucketize_with_input_boundaries = _operation("BucketizeWithInputBoundaries")
+create_quantile_accumulator = _operation("CreateQuantileAccumulator")
+make_quantile_summaries = _operation("MakeQuantileSummaries")
+quantile_accumulator_add_summaries = _operation("QuantileAccumulatorAddSummaries")
+quantile_accumulator_deserialize = _operation("QuantileAccumulatorDeserialize")
+quantile_accumulator_flush = _operation("QuantileAccumulatorFlush")
+quantile_accumulator_flush_summary = _operation("QuantileAccumulatorFlushSummary")
+quantile_accumulator_get_buckets = _operation("QuantileAccumulatorGetBuckets")
+quantile_accumulator_is_initialized = _operation("QuantileAccumulatorIsInitialized")
+quantile_accumulator_serialize = _operation("QuantileAccumulatorSerialize")
+quantile_buckets = _operation("QuantileBuckets")
+quantile_stream_resource_handle_op = _operation("QuantileStreamResourceHandleOp")
+quantiles = _operation("Quantiles")
 
 _NOT_IN_NAMES = re.compile(r"[\W_]+")
 _SUFFIXES = ("_stamp", "_state", "_are_buckets_ready", "buckets")
@@ -80,12 +89,12 @@ class QuantileAccumulator(Trackable):
 
     def __init__(
         self, init_stamp_token: Any, epsilon: float, num_quantiles: int,
-        max_elements: int | None = None, name: str | None = None, container: str | None = None,
+        max_elements: int | None = None, name: Any = None, container: str | None = None,
         generate_quantiles: bool = False,
     ) -> None:  # fmt: skip
         self._init_stamp_token = init_stamp_token
         self._epsilon = epsilon
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "epsilon": epsilon, "max_elements": max_elements, "num_quantiles": num_quantiles,
             "generate_quantiles": generate_quantiles,
         }  # fmt: skip

@@ -91,6 +91,7 @@ def copy_op_to_graph(
 
 def _copied_tensor(tensor: Any, to_graph: Any, variables: Sequence[Any], scope: str) -> Tensor:
     op = copy_op_to_graph(tensor.op, to_graph, variables, scope)
+    assert isinstance(op, Operation)
     copied = op.outputs[tensor.value_index]
     for name in _collections(tensor):
         to_graph.add_to_collection(_scoped(scope, name), copied)

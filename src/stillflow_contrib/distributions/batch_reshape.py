@@ -39,7 +39,7 @@ def _whole_shape(original: Any, shape: Any, validate_args: bool) -> tuple[Any, A
     """Return a shape with -1 resolved, its static value, and its checks."""
     static = constant_value_as_shape(shape)
     if static.is_fully_defined():
-        return np.int32(static.as_list()), static, []
+        return np.array(static.as_list(), np.int32), static, []
     with tf.name_scope("calculate_reshape", values=[original, shape]):
         total = tf.reduce_prod(original)
         missing = tf.equal(shape, -1)
@@ -189,7 +189,7 @@ class BatchReshape(Distribution):
         samples = rank - batch - event
         static = x.shape[:samples] if isinstance(samples, int) else TensorShape(None)
         if static.is_fully_defined():
-            return np.int32(static.as_list()), static
+            return np.array(static.as_list(), np.int32), static
         return tf.shape(x)[:samples], static
 
     def _of_values(self, function: Callable[[Any], Any], x: Any) -> Tensor:
@@ -229,7 +229,9 @@ class BatchReshape(Distribution):
             wanted_rank = batch + event
             of_rank = self._checks_of_rank(rank, wanted_rank)
             if self.batch_shape.is_fully_defined() and self.event_shape.is_fully_defined():
-                wanted: Any = np.int32(self.batch_shape.concatenate(self.event_shape).as_list())
+                wanted: Any = np.array(
+                    self.batch_shape.concatenate(self.event_shape).as_list(), np.int32
+                )
             else:
                 wanted = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
             found = self._inner_shape(x, rank - wanted_rank)
@@ -278,6 +280,6 @@ class BatchReshape(Distribution):
             samples = max(samples, 0)
             static = x.shape[samples:]
             if static.is_fully_defined():
-                return np.int32(static.as_list())
+                return np.array(static.as_list(), np.int32)
         samples = tf.maximum(samples, 0)
         return tf.shape(x)[samples:]

@@ -47,8 +47,8 @@ def _not(x: Any) -> Tensor:
 
 def joined_vectors(*vectors: Any) -> Tensor | list[np.int32]:
     """All numbers of vectors: a list if they are known, else a tensor."""
-    known = [_known(each) for each in vectors]
-    if any(value is None for value in known):
+    known = [value for each in vectors if (value := _known(each)) is not None]
+    if len(known) < len(vectors):
         return tf.concat(vectors, 0)
     return [number for vector in known for number in vector]
 

@@ -242,7 +242,7 @@ class VectorDiffeomixture(Distribution):
                 return multiple[..., tf.newaxis] * ones
             return add(sums, multiple)
         definite = all(affine.scale.is_positive_definite for affine in self.endpoint_affine)
-        hints = {"is_positive_definite": True if definite else None}
+        hints: dict[str, Any] = {"is_positive_definite": True if definite else None}
         operators: list[Any] = []
         if diag is not None:
             operators.append(LinearOperatorDiag(diag=diag, **hints))

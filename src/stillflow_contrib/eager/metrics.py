@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.train.tracking.base import Trackable
@@ -162,6 +162,7 @@ class Mean(Metric):
             for name in ("numer", "denom")
         )
 
+    @redefinable
     def call(self, values: Any, weights: Any = None) -> Tensor | tuple[Tensor, Tensor]:
         """Add values, each with a weight, by default 1; give the arguments."""
 

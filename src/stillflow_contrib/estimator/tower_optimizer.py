@@ -147,7 +147,8 @@ class TowerOptimizer(Optimizer):
             return self._apply_gathered_gradients(global_step, **kwargs)
 
     def _apply_gathered_gradients(self, global_step: Any, **kwargs: Any) -> Operation:
-        optimizer, by_variable = self._get_optimizer(), {}
+        optimizer = self._get_optimizer()
+        by_variable: dict[Any, list[Any]] = {}
         for grad, var in self._graph_state().latest():
             if grad is not None:
                 by_variable.setdefault(var, []).append(grad)

@@ -65,7 +65,7 @@ class KMeans:
         distance_metric: str = SQUARED_EUCLIDEAN_DISTANCE,
         use_mini_batch: bool = False,
         mini_batch_steps_per_iteration: int = 1,
-        random_seed: int = 0,
+        random_seed: int | None = 0,
         kmeans_plus_plus_num_retries: int = 2,
         kmc2_chain_length: int = 200,
     ) -> None:
@@ -209,7 +209,8 @@ class SeededKMeans(KMeans):
     """The same for `tf.estimator`: the graph's seed is one of the seeds of initial centers."""
 
     def __init__(self, *args: Any, random_seed: int | None = None, **settings: Any) -> None:
-        super().__init__(*args, random_seed=get_seed(random_seed)[0], **settings)
+        settings["random_seed"] = get_seed(random_seed)[0]
+        super().__init__(*args, **settings)
 
     def _no_centers(self) -> Tensor:
         return tf.placeholder_with_default([], shape=None)

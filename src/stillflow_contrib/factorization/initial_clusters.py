@@ -29,7 +29,7 @@ class InitialClusters:
 
     def __init__(
         self, inputs: list[Any], num_clusters: Any, initial_clusters: Any, cosine: bool,
-        random_seed: int, num_retries: int, chain_length: int, centers: Any, moved: Any,
+        random_seed: int | None, num_retries: int, chain_length: int, centers: Any, moved: Any,
         initialized: Any,
     ) -> None:  # fmt: skip
         self._inputs = inputs

@@ -60,7 +60,7 @@ class KMeansClustering(Estimator):
         model_dir: str | None = None,
         initial_clusters: Any = RANDOM_INIT,
         distance_metric: str = SQUARED_EUCLIDEAN_DISTANCE,
-        random_seed: int = 0,
+        random_seed: int | None = 0,
         use_mini_batch: bool = True,
         mini_batch_steps_per_iteration: int = 1,
         kmeans_plus_plus_num_retries: int = 2,

@@ -64,7 +64,7 @@ class Side:
                 shards = [shards]
             assert len(shards) == self.shards
             self.weights = self._variables("weights", lambda shard, _: shards[shard], scoped)
-        elif isinstance(initial, numbers.Real) and initial >= 0:
+        elif isinstance(initial, numbers.Real) and float(initial) >= 0:
             self.weights = self._variables(
                 "weights", lambda _, size: initial * tf.ones([size]), scoped
             )

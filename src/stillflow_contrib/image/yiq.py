@@ -47,11 +47,11 @@ def random_hsv_in_yiq(
     }  # fmt: skip
     _check(max_delta_hue, bounds)
     hue = tf.random_uniform([], -max_delta_hue, max_delta_hue, seed=seed) if max_delta_hue else 0
-    factors = [
+    saturation, value = (
         low if low == high else tf.random_uniform([], low, high, seed=seed)
         for low, high in bounds.values()
-    ]
-    return adjust_hsv_in_yiq(image, hue, *factors)
+    )
+    return adjust_hsv_in_yiq(image, hue, saturation, value)
 
 
 def adjust_hsv_in_yiq(

@@ -183,7 +183,9 @@ class RevBlock(Layer):
         # The places of each layer's variables among all of them.
         places: dict[tuple[int, str], list[int]] = {}
         for place, variable in enumerate(variables):
-            layer, function = _LAYER.match(variable.name).groups()
+            match = _LAYER.match(variable.name)
+            assert match is not None
+            layer, function = match.groups()
             places.setdefault((int(layer), function), []).append(place)
 
         variable_grads: list[Any] = [None] * len(variables)

@@ -184,6 +184,7 @@ def _arguments(fn: Any) -> tuple[str, ...]:
 
 def _name(fn: Any) -> str:
     for named in (fn, getattr(fn, "func", None)):
-        if hasattr(named, "__name__"):
-            return str(named.__name__)
+        name = getattr(named, "__name__", None)
+        if name is not None:
+            return str(name)
     return str(fn)

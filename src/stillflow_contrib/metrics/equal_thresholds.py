@@ -45,9 +45,8 @@ def _ratios(buckets: list[Any], dtype: Any, num_thresholds: int) -> PrecisionRec
     precision = tp / tf.maximum(least, tp + fp)
     recall = tp / tf.maximum(least, tp + fn)
     numbers = [tf.cast(each, dtype) for each in (tp, fp, tn, fn, precision, recall)]
-    return PrecisionRecallData(
-        *numbers, thresholds=tf.cast(tf.lin_space(0.0, 1.0, num_thresholds), dtype)
-    )
+    thresholds = tf.cast(tf.lin_space(0.0, 1.0, num_thresholds), dtype)
+    return PrecisionRecallData._make([*numbers, thresholds])
 
 
 @export(

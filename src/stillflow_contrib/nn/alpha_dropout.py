@@ -38,7 +38,7 @@ def alpha_dropout(
     """
     with tf.name_scope(name, "alpha_dropout", [x]):
         x = tf.convert_to_tensor(x, name="x")
-        if isinstance(keep_prob, numbers.Real) and not 0 < keep_prob <= 1.0:
+        if isinstance(keep_prob, numbers.Real) and not 0 < float(keep_prob) <= 1.0:
             raise ValueError(
                 "keep_prob must be a scalar tensor or a float in the range (0, 1], "
                 f"got {keep_prob:g}"

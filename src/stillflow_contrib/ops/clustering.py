@@ -152,7 +152,7 @@ def _spread(points: np.ndarray, number: int, words: Words, retries: int) -> list
     chosen: list[int] = []
     for _ in range(number):
         sums = np.cumsum(distances, dtype=np.float32) if chosen else None
-        tries = []
+        tries: list[tuple[float, int, int, np.ndarray]] = []
         for _ in range(1 + retries):
             point = _draw(sums, chosen, len(points), words)
             new = np.minimum(distances, norms - points @ points[point] + norms[point])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -18,9 +18,14 @@ from stillflow.train.momentum import MomentumOptimizer
 from stillflow.train.optimizer import Optimizer
 from stillflow.variables.scatter import resource_scatter_add
 
+if TYPE_CHECKING:
+    _Base = Optimizer  # which a class derives from next
+else:
+    _Base = object
+
 
 @export("contrib.opt.DecoupledWeightDecayExtension")
-class DecoupledWeightDecayExtension:
+class DecoupledWeightDecayExtension(_Base):
     """Extension of an optimizer that also subtracts `weight_decay * var` in every step.
 
     A class derives from this first, and then from the optimizer. A sparse gradient decays only the
@@ -38,7 +43,7 @@ class DecoupledWeightDecayExtension:
         super().__init__(**kwargs)
 
     def minimize(
-        self: Any,
+        self,
         loss: Any,
         global_step: Any = None,
         var_list: Any = None,
@@ -55,7 +60,7 @@ class DecoupledWeightDecayExtension:
         `apply_gradients` to decay only some variables.
         """
         self._decay_var_list = set(decay_var_list) if decay_var_list else False
-        result: Operation = super().minimize(
+        return super().minimize(
             loss,
             global_step=global_step,
             var_list=var_list,
@@ -65,10 +70,9 @@ class DecoupledWeightDecayExtension:
             name=name,
             grad_loss=grad_loss,
         )
-        return result
 
     def apply_gradients(
-        self: Any,
+        self,
         grads_and_vars: Any,
         global_step: Any = None,
         name: str | None = None,
@@ -76,12 +80,9 @@ class DecoupledWeightDecayExtension:
     ) -> Operation:
         """Apply gradients and decay `decay_var_list`, or all variables."""
         self._decay_var_list = set(decay_var_list) if decay_var_list else False
-        result: Operation = super().apply_gradients(
-            grads_and_vars, global_step=global_step, name=name
-        )
-        return result
+        return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
-    def _prepare(self: Any) -> None:
+    def _prepare(self) -> None:
         decay = self._weight_decay
         decay = decay() if callable(decay) else decay
         self._weight_decay_tensor = convert_to_tensor(decay, name="weight_decay")
@@ -90,28 +91,28 @@ class DecoupledWeightDecayExtension:
     def _decays(self, var: Any) -> bool:
         return not self._decay_var_list or var in self._decay_var_list
 
-    def _decay_weights_op(self: Any, var: Any) -> Any:
+    def _decay_weights_op(self, var: Any) -> Any:
         if self._decays(var):
             return var.assign_sub(self._weight_decay * var, self._use_locking)
         return no_op()
 
     def _decay_weights_sparse_op(
-        self: Any, var: Any, indices: Tensor, scatter_add: Callable[..., Any]
+        self, var: Any, indices: Tensor, scatter_add: Callable[..., Any]
     ) -> Any:
         if self._decays(var):
             update = -self._weight_decay * gather(var, indices)
             return scatter_add(var, indices, update, self._use_locking)
         return no_op()
 
-    def _apply_dense(self: Any, grad: Tensor, var: Any) -> Operation:
+    def _apply_dense(self, grad: Tensor, var: Any) -> Operation:
         with get_default_graph().control_dependencies([self._decay_weights_op(var)]):
             return super()._apply_dense(grad, var)
 
-    def _resource_apply_dense(self: Any, grad: Tensor, handle: Any) -> Operation:
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Operation:
         with get_default_graph().control_dependencies([self._decay_weights_op(handle)]):
             return super()._resource_apply_dense(grad, handle)
 
-    def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Operation:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Operation:
         decay = self._decay_weights_sparse_op(var, grad.indices, scatter_add)
         with get_default_graph().control_dependencies([decay]):
             return super()._apply_sparse(grad, var)
@@ -119,7 +120,7 @@ class DecoupledWeightDecayExtension:
     def _resource_scatter_add(self, x: Any, i: Tensor, v: Tensor, _: Any = None) -> Tensor:
         return resource_scatter_add(x, i, v)
 
-    def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Operation:
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Operation:
         decay = self._decay_weights_sparse_op(handle, indices, self._resource_scatter_add)
         with get_default_graph().control_dependencies([decay]):
             return super()._resource_apply_sparse(grad, handle, indices)
@@ -131,7 +132,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
 
     class OptimizerWithDecoupledWeightDecay(
         DecoupledWeightDecayExtension,
-        base_optimizer,  # type: ignore[valid-type]
+        base_optimizer,  # type: ignore[valid-type,misc]
     ):
         """An optimizer with weight decay apart from the gradient."""
 

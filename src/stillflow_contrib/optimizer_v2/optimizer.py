@@ -315,12 +315,12 @@ class OptimizerV2(Optimizer):
         """Update rows of a reference variable; the indices are all different."""
         raise NotImplementedError()
 
-    def _finish(self, state: OptimizerState) -> None:
+    def _finish(self, state: OptimizerState) -> Operation | None:
         """Return the operation that completes the step, after all updates.
 
         None if there is none.
         """
-        return
+        return None
 
 
 def _unsupported(name: str) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
@@ -34,10 +34,19 @@ class _RuleOptimizer(OptimizerV2):
             for name in self._slot_names:
                 state.zeros_slot(var, name)
 
-    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Tensor:
+    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Tensor | int:
         """Return an input of the training op that is no state and no gradient."""
         return state.get_hyper(self._hyper_names.get(name, name), dtype)
 
+    @overload
+    def _update(
+        self, kind: Literal["", "Sparse"], var: Any, grad: Tensor, indices: Any,
+        state: OptimizerState,
+    ) -> Tensor: ...  # fmt: skip
+    @overload
+    def _update(
+        self, kind: str, var: Any, grad: Tensor, indices: Any, state: OptimizerState
+    ) -> Tensor | Operation: ...
     def _update(
         self, kind: str, var: Any, grad: Tensor, indices: Any, state: OptimizerState
     ) -> Tensor | Operation:
@@ -297,7 +306,7 @@ class AdamOptimizer(_RuleOptimizer):
             )
         super()._create_vars(var_list, state)
 
-    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Tensor:
+    def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Tensor | int:
         if name.endswith("_power"):
             return cast(state.get_non_slot(name), dtype)
         return super()._scalar(name, dtype, state)

@@ -131,6 +131,7 @@ def _batch_norm(graph: Graph, prefix: str, has_scaling: bool) -> BatchNorm:
     if has_scaling:
         gamma = find(f"gamma{read}" if resource else "gamma")
     else:
+        assert moving_mean is not None
         gamma = tf.ones(moving_mean.shape)
     return BatchNorm(
         gamma=gamma,

@@ -112,7 +112,8 @@ class GridLSTMCell(RNNCell):
         self._num_units, self._num_unit_shards = num_units, num_unit_shards
         self._use_peepholes, self._shares = use_peepholes, share_time_frequency_weights
         self._cell_clip, self._forget_bias = cell_clip, forget_bias
-        self._feature_size, self._frequency_skip = feature_size, frequency_skip
+        self._feature_size: Any = feature_size
+        self._frequency_skip: Any = frequency_skip
         self._blocks = [int(count) for count in num_frequency_blocks]
         self._starts, self._ends = start_freqindex_list, end_freqindex_list
         self._coupled = couple_input_forget_gates
@@ -126,10 +127,12 @@ class GridLSTMCell(RNNCell):
             for part in "cm"
         ]
         kind = f"{type(self).__name__.removesuffix('Cell')}StateTuple"
-        self._state_tuple_type = collections.namedtuple(kind, names) if state_is_tuple else None
+        self._state_tuple_type: type[Any] | None = (
+            collections.namedtuple(kind, names) if state_is_tuple else None
+        )
         self._state_size: Any = num_units * total * 2
-        if self._state_tuple_type is not None:
-            self._state_size = self._state_tuple_type(*[num_units] * (2 * total))
+        if self.state_tuple_type is not None:
+            self._state_size = self.state_tuple_type(*[num_units] * (2 * total))
         self._output_size = num_units * total * 2
 
     @property
@@ -322,4 +325,5 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
                 found = self._through(blocks, state, batch, f"{direction}_")
             shown.extend(found[0])
             held.extend(found[1])
+        assert self._state_tuple_type is not None
         return tf.concat(shown, 1), self._state_tuple_type(*held)

@@ -307,7 +307,7 @@ class BeamSearchDecoderV2(_Beams, BaseDecoder):
         self._begin(start_tokens, end_token, initial_state)
         return self._first()
 
-    def call(
+    def call(  # type: ignore[override]  # as TF's, with the start of the search
         self, embedding: Any, start_tokens: Any, end_token: Any, initial_state: Any, **kwargs: Any
     ) -> Any:
         """Search from these tokens and states; see `dynamic_decode`."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers.base_layer import Layer
@@ -80,8 +80,17 @@ class BaseDecoder(Layer):
         self.maximum_iterations = maximum_iterations
         self.parallel_iterations, self.swap_memory = parallel_iterations, swap_memory
 
-    tracks_own_finished = False
+    batch_size: Any
+    output_size: Any
+    output_dtype: Any
+    initialize: Any
 
+    @property
+    def tracks_own_finished(self) -> bool:
+        """True if `step` returns the finished flags of all sequences, including earlier ones."""
+        return False
+
+    @redefinable
     def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Decode; see `dynamic_decode`."""
         return dynamic_decode(

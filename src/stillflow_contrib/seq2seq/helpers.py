@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import stillflow as tf
 from stillflow.graph.dtypes import DType
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.nn.recurrent.steps import transpose_batch_time
@@ -72,10 +72,12 @@ class Helper:
         """Return the initial finished flags (bool [batch]) and inputs."""
         raise NotImplementedError
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    @redefinable
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         """Return samples of outputs."""
         raise NotImplementedError
 
+    @redefinable
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
@@ -211,12 +213,14 @@ class TrainingHelper(_ScalarSamples):
             finished = tf.equal(0, self._sequence_length)
             return finished, self._read(tf.reduce_all(finished), 0)
 
+    @redefinable
     def sample(
         self, time: Any, outputs: Any, name: str | None = None, **unused_kwargs: Any
     ) -> Tensor:
         with tf.name_scope(name, "TrainingHelperSample", [time, outputs]):
             return tf.cast(tf.argmax(outputs, axis=-1), tf.int32)
 
+    @redefinable
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, name: str | None = None, **unused_kwargs: Any
     ) -> tuple[Any, Any, Any]:

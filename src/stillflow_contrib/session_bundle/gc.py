@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import operator
 import os
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -61,7 +62,7 @@ def one_of_every_n_export_versions(n: int) -> Keep:
 @deprecated("2017-06-30", _INSTEAD)
 def mod_export_version(n: int) -> Keep:
     """Keep the exports whose numbers `n` divides."""
-    return lambda paths: sorted(path for path in paths if path.export_version % n == 0)
+    return lambda paths: sorted(path for path in paths if operator.mod(path.export_version, n) == 0)
 
 
 @export("contrib.session_bundle.gc.union")

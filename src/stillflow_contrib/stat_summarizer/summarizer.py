@@ -18,7 +18,7 @@ class StatSummarizer:
 
     def __init__(self) -> None:
         self._statistics = Statistics()
-        self._outputs: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
+        self._outputs: dict[str, list[tuple[int, tuple[int, tuple[int, ...]]]]] = {}
 
     def ProcessStepStatsStr(self, step_stats_str: bytes) -> None:
         """Add a run.
@@ -126,4 +126,4 @@ def NewStatSummarizer(unused: bytes) -> StatSummarizer:
 def DeleteStatSummarizer(ss: StatSummarizer | None) -> None:
     """Forget a summarizer's data; Python's memory needs no help."""
     if ss is not None:
-        ss.__init__()
+        StatSummarizer.__init__(ss)

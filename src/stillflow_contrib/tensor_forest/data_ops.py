@@ -116,7 +116,9 @@ def ParseDataTensorOrDict(data: Any) -> tuple[Any, Any, TensorForestDataSpec]:
 
 def _join(data: dict[Any, Any], spec: TensorForestDataSpec) -> tuple[Any, Any]:
     """Join features in the order of their keys, and notes them in the specification."""
-    dense, sparse, size = [], [], 0
+    dense: list[Any] = []
+    sparse: list[Any] = []
+    size = 0
     for key in sorted(data):
         value = data[key]
         if not isinstance(value, tf.SparseTensor):

@@ -140,7 +140,9 @@ class RandomForestGraphs:
         )
         graphs = tree_graphs or RandomTreeGraphs
         numbers = range(params.num_trees)
-        self.trees = [graphs(self.variables[number], params, number) for number in numbers]
+        self.trees: list[Any] = [
+            graphs(self.variables[number], params, number) for number in numbers
+        ]
 
     def _of_trees(self, build: Callable[[int], Any], numbers: range | None = None) -> list[Any]:
         """Return what `build` makes for the number of each tree, on the tree's device."""

@@ -32,7 +32,7 @@ class FakeSummaryWriter:
         if cls._replaced:
             raise ValueError("FakeSummaryWriter already installed.")
         cls._replaced = writer.FileWriter
-        writer.FileWriter = FakeSummaryWriter  # type: ignore[assignment]
+        vars(writer)["FileWriter"] = FakeSummaryWriter
 
     @classmethod
     def uninstall(cls) -> None:
@@ -43,7 +43,7 @@ class FakeSummaryWriter:
         """
         if not cls._replaced:
             raise ValueError("FakeSummaryWriter not installed.")
-        writer.FileWriter = cls._replaced
+        vars(writer)["FileWriter"] = cls._replaced
         cls._replaced = None
 
     def __init__(self, logdir: Any, graph: Any = None) -> None:

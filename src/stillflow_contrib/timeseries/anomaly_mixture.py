@@ -28,7 +28,7 @@ class AnomalyMixtureARModel(ARModel):
         self, periodicities: Any, anomaly_prior_probability: float, input_window_size: int,
         output_window_size: int, num_features: int,
         prediction_model_factory: Callable[..., Any] = FlatPredictionModel,
-        anomaly_distribution: str = GAUSSIAN_ANOMALY, num_time_buckets: int = 10,
+        anomaly_distribution: str | None = GAUSSIAN_ANOMALY, num_time_buckets: int = 10,
         exogenous_feature_columns: Any = None,
     ) -> None:  # fmt: skip
         assert 0.0 < anomaly_prior_probability < 1.0

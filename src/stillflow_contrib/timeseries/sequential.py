@@ -83,7 +83,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
     ) -> Any:
         """Return the state changed by known features [batch, width]."""
 
-    def _loss_additions(self, times: Any, values: Any, mode: str) -> float:
+    def _loss_additions(self, times: Any, values: Any, mode: str) -> Tensor | float:
         """Return the loss in addition to that of the values."""
         return 0.0
 

@@ -25,9 +25,8 @@ class TensorValuedMutableDenseHashTable(DenseHashTable):
     ) -> None:
         self._tensor_shape = tf.shape(default_value)
         flat = tf.reshape(default_value, [-1])
-        super().__init__(
-            *args, key_dtype=key_dtype, value_dtype=value_dtype, default_value=flat, **kwargs
-        )
+        kwargs.update(key_dtype=key_dtype, value_dtype=value_dtype, default_value=flat)
+        super().__init__(*args, **kwargs)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Put values [..., shape of a value] under keys [...]."""

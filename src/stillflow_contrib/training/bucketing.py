@@ -44,7 +44,7 @@ class _Buckets:
         self._sizes, self._capacities, self._capacity = sizes, capacities, capacity
         self._smaller, self._shared_name = smaller, shared_name
 
-    def make(self, types: Any, shapes: Any, dynamic_pad: bool, static_size: int | None) -> None:
+    def make(self, types: Any, shapes: Any, dynamic_pad: bool, static_size: Any) -> None:
         """Add the queues; `static_size` is that of all batches, if they have one."""
         kind = tf.PaddingFIFOQueue if dynamic_pad else tf.FIFOQueue
         shared = self._shared_name

@@ -115,7 +115,9 @@ def stratified_sample(
             labels = tf.expand_dims(labels, 0)
         if init_probs is None:
             target.get_shape().assert_is_fully_defined()
-            start = estimate_data_distribution(labels, target.get_shape().num_elements())
+            count = target.get_shape().num_elements()
+            assert count is not None
+            start = estimate_data_distribution(labels, count)
         else:
             start = convert_to_tensor(init_probs, dtype=tf.float32)
         components, labels, (start, target) = verify_input(components, labels, [start, target])

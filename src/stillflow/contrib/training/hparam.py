@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.contrib.training.hparam_text import parse_values
 from stillflow.graph.collection_protos import register_proto_function
@@ -63,6 +63,10 @@ class HParams:
       >>> hparams.parse("rate=0.01,sizes=[128,64]").values()
       {'rate': 0.01, 'sizes': [128, 64]}
     """
+
+    if TYPE_CHECKING:  # a hyperparameter
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
         self._hparam_types: dict[str, tuple[type, bool]] = {}

@@ -9,6 +9,7 @@ from stillflow.estimator.canned.keys import MetricKeys, PredictionKeys, ServingK
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.api import get_collection, name_scope
+from stillflow.graph.export import redefinable
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.losses.reduction import Reduction, compute_weighted_loss
@@ -64,6 +65,7 @@ class Head:
         """The last dimension of the logits."""
         return self._logits_dimension
 
+    @redefinable
     def create_loss(self, features: Any, mode: Any, logits: Any, labels: Any) -> LossSpec:
         """Return the loss of logits [D0, ..., DN, logits_dimension], given the labels."""
         raise NotImplementedError
@@ -89,6 +91,7 @@ class Head:
         reduced = compute_weighted_loss(unreduced, weights=weights, reduction=self._loss_reduction)
         return LossSpec(reduced, unreduced, weights, labels)
 
+    @redefinable
     def create_estimator_spec(
         self, features: Any, mode: Any, logits: Any, labels: Any = None, optimizer: Any = None,
         train_op_fn: Callable[[Any], Any] | None = None, regularization_losses: Any = None,

@@ -78,17 +78,17 @@ class Bijector(metaclass=abc.ABCMeta):
                 "`inverse_min_event_ndims`."
             )
         given = [rank for rank in ranks.values() if rank is not None]
-        ranks = {name: given[0] if rank is None else rank for name, rank in ranks.items()}
-        for which, rank in ranks.items():
+        known = {name: given[0] if rank is None else rank for name, rank in ranks.items()}
+        for which, rank in known.items():
             if not isinstance(rank, int):
                 raise TypeError(
                     f"Expected {which}_min_event_ndims to be of type int, got {type(rank).__name__}"
                 )
-        for which, rank in ranks.items():
+        for which, rank in known.items():
             if rank < 0:
                 raise ValueError(f"{which}_min_event_ndims must be a non-negative integer.")
-        self._forward_min_event_ndims = ranks["forward"]
-        self._inverse_min_event_ndims = ranks["inverse"]
+        self._forward_min_event_ndims = known["forward"]
+        self._inverse_min_event_ndims = known["inverse"]
         self._is_constant_jacobian = is_constant_jacobian
         self._constant_log_dets: dict[Any, Any] = {}
         self._validate_args = validate_args

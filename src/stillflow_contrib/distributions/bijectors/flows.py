@@ -270,16 +270,16 @@ class RealNVP(Bijector):
 
     def _rest(self, x: Any) -> int:
         """Return the number of unmasked numbers; the depth is that of the first call."""
-        if self._input_depth is None:
-            depth = _depth(x)
-            self._input_depth = depth
+        depth = self._input_depth
+        if depth is None:
+            depth = self._input_depth = _depth(x)
             if depth is None:
                 raise NotImplementedError(
                     "Rightmost dimension must be known prior to graph execution."
                 )
             if self._num_masked >= depth:
                 raise ValueError("Number of masked units must be smaller than the event size.")
-        return int(self._input_depth) - self._num_masked
+        return int(depth) - self._num_masked
 
     def _transformed(self, x: Any, transform: Callable[..., Any]) -> Tensor:
         rest = self._rest(x)

@@ -152,7 +152,7 @@ def _checks_of_shape(shape: Any, validate_args: bool) -> list[Any]:
         checks.append(tf.assert_less_equal(ndims, 1, message=message))
     static = constant_value_as_shape(shape)
     if static.is_fully_defined():
-        sizes = np.int32(static.as_list())
+        sizes = np.array(static.as_list(), np.int32)
         if sum(sizes == -1) > 1:
             raise ValueError(f"`{shape}` must have at most one `-1` (given {sizes})")
         if np.any(sizes < -1):
@@ -276,7 +276,9 @@ class Reshape(Bijector):
 
     def _inverse_event_shape(self, output_shape: Any) -> TensorShape:
         with tf.control_dependencies(self._assertions):
-            return self.inverse(tf.zeros(dtype=tf.float32, shape=output_shape)).shape
+            inverse = self.inverse(tf.zeros(dtype=tf.float32, shape=output_shape))
+            assert isinstance(inverse, tf.Tensor)
+            return inverse.shape
 
     def _forward_event_shape_tensor(self, input_shape: Any) -> Tensor:
         with tf.control_dependencies(self._assertions):

@@ -89,9 +89,9 @@ class _FeatureColumn(abc.ABC):
         """Return the factor of the weights in a linear model, for columns without a lookup."""
         raise NotImplementedError(f"No dense tensor representation for column {self}.")
 
-    def _checkpoint_path(self) -> None:
+    def _checkpoint_path(self) -> tuple[Any, Any] | None:
         """Return the checkpoint that weights start from and their name in it, or None."""
-        return
+        return None
 
 
 class Transformed:

@@ -198,7 +198,7 @@ class _SingleHead(Head):
                 loss = tf.reduce_mean(self._loss(labels, copies, weights), name="training_loss")
         return AdagradOptimizer(0.1).minimize(loss, var_list=(bias,), name=name)
 
-    def _transform_labels(self, labels: Any) -> Tensor:
+    def _transform_labels(self, labels: Any) -> Tensor | dict[str, Tensor]:
         """Return the labels as a tensor."""
         labels = self._labels_tensor(labels)
         if isinstance(labels, tf.SparseTensor):

@@ -75,7 +75,7 @@ class BaseMonitor:
         self._current_step = step
         return []
 
-    def step_end(self, step: int, output: dict[Any, Any]) -> bool:
+    def step_end(self, step: int, output: dict[Any, Any]) -> bool | None:
         """Process the fetches of a step; return True to stop."""
         words = "step_end expected %s but got %s.", self._current_step, step
         _require(step == self._current_step, *words)
@@ -124,7 +124,7 @@ class EveryN(BaseMonitor):
         return self.every_n_step_begin(step) if watched else fetches
 
     def step_end(self, step: int, output: dict[Any, Any]) -> bool | None:
-        stop: Any = super().step_end(step, output)
+        stop = super().step_end(step, output)
         return self.every_n_step_end(step, output) if self._every_n_step_begin_called else stop
 
     def post_step(self, step: int, session: Any) -> None:

@@ -32,7 +32,7 @@ class RunHookAdapterForMonitors(SessionRunHook):
         if self._last_step is None:
             self._last_step = run_context.session.run(self._global_step_tensor) + 1
         fetches: dict[Any, Any] = {self._global_step_tensor: self._global_step_tensor}
-        requests = []
+        requests: list[Any] = []
         for monitor in self._monitors:
             wanted = monitor.step_begin(self._last_step)
             if wanted and not isinstance(wanted, list):

@@ -218,8 +218,9 @@ def single_image_random_dot_stereograms_kernel(node: Node) -> Kernel:
 @single_image_random_dot_stereograms_op.samples
 def single_image_random_dot_stereograms_samples() -> Samples:
     depths = np.array([[1, 2, 3, 3, 2, 1], [1, 2, 3, 4, 5, 2], [1, 2, 3, 4, 5, 6]], np.float32)
-    small = {"output_image_shape": [60, 40, 1], "output_data_window": [50, 30],
-             "dots_per_inch": 10}  # fmt: skip
+    small: dict[str, Any] = {
+        "output_image_shape": [60, 40, 1], "output_data_window": [50, 30], "dots_per_inch": 10,
+    }  # fmt: skip
     yield Sample(depths, **small)
     yield Sample(depths, number_colors=2, hidden_surface_removal=False, **small)
     yield Bad(depths[0], match="must be a matrix", **small)

@@ -24,7 +24,8 @@ def _walked(numbers: Sequence[int], buckets: int) -> list[int]:
 def hash_order(numbers: Iterable[int]) -> list[int]:
     """Distinct numbers, given in the order in which they are put into a set, as it walks them."""
     sizes = iter(_SIZES)
-    buckets, held = next(sizes), []
+    buckets = next(sizes)
+    held: list[int] = []
     for number in numbers:
         if len(held) + 1 >= buckets:  # the set moves all it has to a larger table
             held, buckets = _walked(held, buckets), next(sizes)

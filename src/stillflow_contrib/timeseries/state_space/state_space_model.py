@@ -423,7 +423,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             scale = tf.log(tf.maximum(average / count, minimum_initial_variance))
         scale -= self._observation_transition_tradeoff_log_scale
         return matrices.variable_covariance_matrix(
-            transform.get_shape().dims[1].value,
+            int(transform.get_shape()[1]),
             "state_transition_noise",
             dtype=self.dtype,
             initial_overall_scale_log=scale,
