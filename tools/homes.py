@@ -117,19 +117,28 @@ COMMON = "framework layers slim tensorboard tpu training"
 # `tf.contrib.<space>.<name>` is there, or where `tf.<space>.<name>` would be; but:
 CONTRIB = (
     Row("checkpoint training", "train"),
-    Row("framework.convolutional_*", "../stillflow_contrib/framework"),
+    Row(
+        "framework.*global_step* framework.*shape framework.*sort framework.assert_*"
+        " framework.con* framework.deprecated* framework.init_* framework.list_*"
+        " framework.load_* framework.py_func framework.re* framework.smart_*",
+        "../stillflow_contrib/framework",
+    ),
     Row("framework", "nest"),
     Row("image resampler", "../stillflow_contrib/ops/image"),
     Row("layers", "../stillflow_contrib/layers"),
     Row("memory_stats", "../stillflow_contrib/ops/memory_stats.py"),
     Row("periodic_resample", "../stillflow_contrib/ops/periodic_resample.py"),
     Row("rnn", "nn"),
+    Row("slim.summarize_*", "../stillflow_contrib/layers"),
     Row("slim", "contrib/layers"),
     Row("tensor_forest", "../stillflow_contrib/ops/tensor_forest"),
     Row("tfprof", "profiler"),
     Row("tpu.InfeedQueue tpu.Topology tpu.repeat tpu.while_loop", "../stillflow_contrib/tpu"),
     Row("tpu", "ops/tpu"),
-    Row("training.*bucket* training.*equence* training.*sample*", "../stillflow_contrib/training"),
+    Row(
+        "training.*bucket* training.*equence* training.*sample* training.*Strategy training.byte_*",
+        "../stillflow_contrib/training",
+    ),
 )
 
 

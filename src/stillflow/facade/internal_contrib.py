@@ -155,7 +155,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.contrib.layers.optimization",
     },
     "tensorflow.contrib.layers.python.layers.summaries": {
-        "*": "stillflow.contrib.layers.summaries",
+        "*": "stillflow_contrib.layers.summaries",
     },
     "tensorflow.contrib.layers.python.layers.utils": {"*": "stillflow.contrib.layers.utils"},
     "tensorflow.contrib.learn.python.learn.estimators.constants": {"*": f"{_LEARN}.keys"},

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.contrib.framework.shapes import with_shape
 from stillflow.data import nest, structure
 from stillflow.data.dataset import (
     UnaryDataset,
@@ -24,6 +23,7 @@ from stillflow.graph.tensor_shape import as_shape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.data.windows import sliding_window_dataset_op
 from stillflow.util.deprecation import deprecated, deprecated_args
+from stillflow_contrib.framework.shapes import with_shape
 
 
 @export("contrib.data.batch_and_drop_remainder")

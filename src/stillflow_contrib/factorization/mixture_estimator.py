@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.contrib.framework.checkpoints import load_variable
 from stillflow.contrib.framework.variables import local_variable
 from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
@@ -16,6 +15,7 @@ from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.train.global_step import get_global_step
 from stillflow_contrib.factorization.hooks import InitializeClustersHook
 from stillflow_contrib.factorization.mixtures import GmmAlgorithm, gmm
+from stillflow_contrib.framework.checkpoints import load_variable
 from stillflow_contrib.learn.estimator import Estimator
 from stillflow_contrib.learn.model_fn_ops import ModelFnOps
 

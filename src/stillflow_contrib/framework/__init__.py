@@ -1,1 +1,1 @@
-"""Parts of `tf.contrib.framework` that few programs use: initializers of convolutions."""
+"""Parts of `tf.contrib.framework` that few programs use: checks, global steps."""

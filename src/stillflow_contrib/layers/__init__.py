@@ -1,1 +1,1 @@
-"""Parts of `tf.contrib.layers` that few programs use: feature columns, embeddings, rarer layers."""
+"""Parts of `tf.contrib.layers` that few programs use: columns, embeddings, summaries."""

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from stillflow.contrib.framework.elsewhere import get_graph_from_inputs
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.platform import tf_logging as logging
@@ -18,6 +17,7 @@ from stillflow.train.scaffold import Scaffold
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import global_variables_initializer
 from stillflow.variables.resources import initialize_resources, shared_resources
+from stillflow_contrib.framework.elsewhere import get_graph_from_inputs
 
 DEPRECATED = deprecated(
     "2017-02-15",

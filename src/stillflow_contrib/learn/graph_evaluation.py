@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.contrib.framework.global_steps import assert_or_get_global_step
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.summary.writer import FileWriterCache
@@ -17,6 +16,7 @@ from stillflow.train.coordinator import Coordinator
 from stillflow.train.queue_runner import start_queue_runners
 from stillflow.train.saver import Saver
 from stillflow.train.session_manager import SessionManager
+from stillflow_contrib.framework.global_steps import assert_or_get_global_step
 from stillflow_contrib.learn.graph_actions import DEPRECATED, checkpoint_saver, restore_from
 
 

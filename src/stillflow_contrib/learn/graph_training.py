@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.contrib.framework.checkpoints import load_variable
-from stillflow.contrib.framework.global_steps import assert_or_get_global_step
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.summary.writer import FileWriterCache
 from stillflow.train.supervisor import Supervisor
+from stillflow_contrib.framework.checkpoints import load_variable
+from stillflow_contrib.framework.global_steps import assert_or_get_global_step
 from stillflow_contrib.learn.graph_actions import DEPRECATED, checkpoint_saver
 from stillflow_contrib.learn.monitors.watching import NanLossDuringTrainingError
 from stillflow_contrib.learn.monitors.writing import get_default_monitors

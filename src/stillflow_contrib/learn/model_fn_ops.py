@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stillflow.contrib.framework.elsewhere import get_graph_from_inputs
 from stillflow.estimator.mode_keys import ModeKeys as CoreModeKeys
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph import dtypes
@@ -22,6 +21,7 @@ from stillflow.saved_model.export_outputs import (
 )
 from stillflow.train.session_run_hook import SessionRunHook
 from stillflow.util.deprecation import deprecated
+from stillflow_contrib.framework.elsewhere import get_graph_from_inputs
 from stillflow_contrib.learn.keys import MetricKey, PredictionKey, ProblemType
 from stillflow_contrib.learn.mode_keys import ModeKeys
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.framework.tensors import remove_squeezable_dimensions
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
+from stillflow_contrib.framework.tensors import remove_squeezable_dimensions
 
 
 @export("contrib.metrics.auc_using_histogram", "contrib.slim.metrics.auc_using_histogram")

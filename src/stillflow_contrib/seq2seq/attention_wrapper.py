@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.contrib.framework.shapes import with_same_shape
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.layers.core import Dense
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell
 from stillflow.nn.rnn_cell.sizes import zero_state_tensors
+from stillflow_contrib.framework.shapes import with_same_shape
 from stillflow_contrib.seq2seq.attention import AttentionMechanism
 
 _TILE = "Are you using the BeamSearchDecoder?  "

@@ -1,1 +1,1 @@
-"""Parts of `tf.contrib.training` that few programs use: batches of samples and of sequences."""
+"""Parts of `tf.contrib.training` that few programs use: batches, device strategies."""
