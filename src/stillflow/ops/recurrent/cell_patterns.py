@@ -2,68 +2,30 @@
 
 A loop's body computes a cell one time step at a time. The runtime looks for these patterns in the
 body, by operations and wiring alone, and runs a found cell as one step over all iterations.
+
+Names in patterns that begin with "axis" stand for the last axis of a matrix, with "weights" or
+"bias" for values that are the same in all iterations, with "number" for constants of one element,
+with "x part" or "h part" for the columns that belong to inputs or outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.patterns import Term, added, matmul, multiplied, term
 from stillflow.ops.recurrent.gru_layer import gru_layer, gru_layer_gradient
 from stillflow.ops.recurrent.lstm_layer import lstm_layer, lstm_layer_gradient, product
 
 
-@dataclass(eq=False, frozen=True)
-class Term:
-    """A call in a pattern.
-
-    Names in patterns that begin with "axis" stand for the last axis of a matrix, with "weights" or
-    "bias" for values that are the same in all iterations, with "number" for constants of one
-    element, with "x part" or "h part" for the columns that belong to inputs or outputs.
-
-    Attributes:
-      kinds: types of operations, separated by spaces.
-      arguments: for each of the call's arguments a term, a name to bind, a test, its value, or a
-        tuple of such alternatives.
-      output: the number of the result.
-      commutes: whether the arguments may stand in any order.
-      attrs: attributes that the operation must have.
-    """
-
-    kinds: str
-    arguments: tuple[Any, ...]
-    output: int = 0
-    commutes: bool = False
-    attrs: tuple[tuple[str, Any], ...] = ()
-
-
-def _term(kinds: str, *arguments: Any, output: int = 0) -> Term:
-    return Term(kinds, arguments, output)
-
-
-def added(*terms: Any) -> Any:
-    """Return the pattern of a sum; a single term stands for itself."""
-    return Term("Add AddV2 AddN", terms, commutes=True) if len(terms) > 1 else terms[0]
-
-
-def _product(a: Any, b: Any) -> Term:
-    return Term("Mul", (a, b), commutes=True)
-
-
-def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Term:
-    attrs = ("transpose_a", transpose_a), ("transpose_b", transpose_b)
-    return Term("MatMul", (a, b), attrs=attrs)
-
-
 def _affine(x: Any, weights: str, bias: str) -> Term:
-    return Term("BiasAdd", (_matmul(x, weights), bias), attrs=(("data_format", b"NHWC"),))
+    return Term("BiasAdd", (matmul(x, weights), bias), attrs=(("data_format", b"NHWC"),))
 
 
 def chosen(mask: Any, x: Any, y: Any) -> Term:
     """Return the pattern of rows of x where a vector is true, else of y."""
-    return _term("Select", mask, x, y)
+    return term("Select", mask, x, y)
 
 
 def _is_last(axis: Any) -> bool:
@@ -78,21 +40,21 @@ def _is_matrix(shape: Any) -> bool:
     return isinstance(shape, tuple) and len(shape) == 2 and shape[0] == 1
 
 
-def _summed_up(term: Term) -> tuple[Term, Term]:
+def _summed_up(value: Term) -> tuple[Term, Term]:
     """Return a pattern, or that of its rows' sum.
 
     A batch of one is summed up as if the other operand, a number, had been broadcast to it.
     """
-    return term, _term("Reshape", _term("Sum", term, _is_first, False), _is_matrix)
+    return value, term("Reshape", term("Sum", value, _is_first, False), _is_matrix)
 
 
 def _parts(value: Any, count: int) -> tuple[Term, ...]:
     """Return the patterns of equal parts along the last axis."""
-    return tuple(_term("Split", value, count, _is_last, output=k) for k in range(count))
+    return tuple(term("Split", value, count, _is_last, output=k) for k in range(count))
 
 
-ROW_SUM = _term("BiasAddGrad", "rows")
-PRODUCT_SUM = _matmul("left", "right", transpose_a=True)
+ROW_SUM = term("BiasAddGrad", "rows")
+PRODUCT_SUM = matmul("left", "right", transpose_a=True)
 
 
 class Cell:
@@ -138,18 +100,18 @@ class LstmCell(Cell):
     Select keeps the state.
     """
 
-    both = _term("ConcatV2", "x", "h", "axis")
+    both = term("ConcatV2", "x", "h", "axis")
     gates = _affine(both, "weights", "bias")
     _i, _ci, _f, _o = _parts(gates, 4)
-    i, ci, o = _term("Sigmoid", _i), _term("Tanh", _ci), _term("Sigmoid", _o)
-    f = _term("Sigmoid", added(_f, "number of bias"))
-    memory = added(_product(f, "c"), _product(i, ci))
-    co = _term("Tanh", memory)
-    output = _product(o, co)
+    i, ci, o = term("Sigmoid", _i), term("Tanh", _ci), term("Sigmoid", _o)
+    f = term("Sigmoid", added(_f, "number of bias"))
+    memory = added(multiplied(f, "c"), multiplied(i, ci))
+    co = term("Tanh", memory)
+    output = multiplied(o, co)
     states, new = ("c", "h"), (memory, output)
     # The state as one matrix: memory and output side by side.
     parts_of_state = _parts("state", 2)
-    state = _term("ConcatV2", memory, output, "axis of state")
+    state = term("ConcatV2", memory, output, "axis of state")
 
     shown = (both, i, ci, f, o, co, memory, output, "c", "h")
 
@@ -181,8 +143,8 @@ class LstmCell(Cell):
 class TanhCell(Cell):
     """The step of BasicRNNCell of tf.nn.rnn_cell: output = tanh(MatMul([input, output]) + bias)."""
 
-    both = _term("ConcatV2", "x", "h", "axis")
-    output = _term("Tanh", _affine(both, "weights", "bias"))
+    both = term("ConcatV2", "x", "h", "axis")
+    output = term("Tanh", _affine(both, "weights", "bias"))
     new = (output,)
     shown: tuple[Any, ...] = (both, output, "h")
 
@@ -209,20 +171,18 @@ class GruCell(TanhCell):
     tanh(MatMul([input, r * output]) + bias); then output = u * output + (1 - u) * c.
     """
 
-    both = _term("ConcatV2", "x", "h", "axis")
-    gates = _term("Sigmoid", _affine(both, "weights", "bias"))
+    both = term("ConcatV2", "x", "h", "axis")
+    gates = term("Sigmoid", _affine(both, "weights", "bias"))
     r, u = _parts(gates, 2)
-    reset = _product(r, "h")
-    both_reset = _term("ConcatV2", "x", reset, "axis of candidate")
-    c = _term("Tanh", _affine(both_reset, "weights of candidate", "bias of candidate"))
-    kept = _term("Sub", "number one", u)
-    output = added(_product(u, "h"), _product(kept, c))
+    reset = multiplied(r, "h")
+    both_reset = term("ConcatV2", "x", reset, "axis of candidate")
+    c = term("Tanh", _affine(both_reset, "weights of candidate", "bias of candidate"))
+    kept = term("Sub", 1.0, u)
+    output = added(multiplied(u, "h"), multiplied(kept, c))
     new = (output,)
     shown = (both, gates, r, u, reset, both_reset, c, kept, output, "h")
 
     def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
-        if float(value("number one")) != 1:
-            raise ValueError("the gates of old and new output do not add up to 1")
         weights = value("weights"), value("weights of candidate")
         biases = value("bias"), value("bias of candidate")
         made, found = self._layer(weights, biases, value, x, ended)
@@ -302,19 +262,19 @@ class LstmCellGradient(CellGradient):
     output, which two Slices part.
     """
 
-    _of_memory = added("of_c", _term("TanhGrad", _product("o", "of_h"), "co"))
-    _of_f = _term("SigmoidGrad", _product(_of_memory, "memory"), "f")
+    _of_memory = added("of_c", term("TanhGrad", multiplied("o", "of_h"), "co"))
+    _of_f = term("SigmoidGrad", multiplied(_of_memory, "memory"), "f")
     _gates = (
-        _term("SigmoidGrad", _product(_of_memory, "ci"), "i"),
-        _term("TanhGrad", _product("i", _of_memory), "ci"),
+        term("SigmoidGrad", multiplied(_of_memory, "ci"), "i"),
+        term("TanhGrad", multiplied("i", _of_memory), "ci"),
         _summed_up(_of_f),
-        _term("SigmoidGrad", _product("of_h", "co"), "o"),
+        term("SigmoidGrad", multiplied("of_h", "co"), "o"),
     )
-    gates = _term("ConcatV2", *_gates, "axis")
-    of_both = _matmul(gates, "weights", transpose_b=True)
+    gates = term("ConcatV2", *_gates, "axis")
+    of_both = matmul(gates, "weights", transpose_b=True)
     states, of = ("m_c", "m_h"), ("of_c", "of_h")
-    before = ((_product("f", _of_memory),), (_term("Slice", of_both, "h part"),))
-    results = ((gates, _term("Slice", of_both, "x part")),)
+    before = ((multiplied("f", _of_memory),), (term("Slice", of_both, "h part"),))
+    results = ((gates, term("Slice", of_both, "x part")),)
     parts = ("i", "ci", "f", "o", "co", "memory")
 
     def compute(
@@ -330,10 +290,10 @@ class LstmCellGradient(CellGradient):
 class TanhCellGradient(CellGradient):
     """The gradient of a tanh cell's step."""
 
-    gates = _term("TanhGrad", "of_h", "output")
-    of_both = _matmul(gates, "weights", transpose_b=True)
-    before = ((_term("Slice", of_both, "h part"),),)
-    results = ((gates, _term("Slice", of_both, "x part")),)
+    gates = term("TanhGrad", "of_h", "output")
+    of_both = matmul(gates, "weights", transpose_b=True)
+    before = ((term("Slice", of_both, "h part"),),)
+    results = ((gates, term("Slice", of_both, "x part")),)
     parts = ("output",)
 
     def compute(
@@ -348,19 +308,19 @@ class TanhCellGradient(CellGradient):
 class GruCellGradient(CellGradient):
     """The gradient of a gated recurrent unit's step."""
 
-    of_c = _term("TanhGrad", _product("kept", "of_h"), "c")
-    _of_both_reset = _matmul(of_c, "weights of candidate", transpose_b=True)
-    _of_reset = _term("Slice", _of_both_reset, "h part of candidate")
-    _of_u = added(_product("of_h", "h"), _summed_up(_term("Neg", _product("of_h", "c"))))
-    _of_gates = _term("ConcatV2", _product(_of_reset, "h"), _of_u, "axis")
-    gates = _term("SigmoidGrad", _of_gates, "gates")
-    _of_both = _matmul(gates, "weights", transpose_b=True)
+    of_c = term("TanhGrad", multiplied("kept", "of_h"), "c")
+    _of_both_reset = matmul(of_c, "weights of candidate", transpose_b=True)
+    _of_reset = term("Slice", _of_both_reset, "h part of candidate")
+    _of_u = added(multiplied("of_h", "h"), _summed_up(term("Neg", multiplied("of_h", "c"))))
+    _of_gates = term("ConcatV2", multiplied(_of_reset, "h"), _of_u, "axis")
+    gates = term("SigmoidGrad", _of_gates, "gates")
+    _of_both = matmul(gates, "weights", transpose_b=True)
     before = (
-        (_product("u", "of_h"), _product("r", _of_reset), _term("Slice", _of_both, "h part")),
+        (multiplied("u", "of_h"), multiplied("r", _of_reset), term("Slice", _of_both, "h part")),
     )
     results = (
-        (gates, _term("Slice", _of_both, "x part")),
-        (of_c, _term("Slice", _of_both_reset, "x part of candidate")),
+        (gates, term("Slice", _of_both, "x part")),
+        (of_c, term("Slice", _of_both_reset, "x part of candidate")),
     )
     kernels = ("weights", "weights of candidate")
     parts = ("c", "h", "r", "u", "kept", "gates")

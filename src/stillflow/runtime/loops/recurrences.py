@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stillflow.ops.patterns import Bound, Matcher, Term, added
 from stillflow.ops.recurrent import cell_patterns
-from stillflow.ops.recurrent.cell_patterns import Cell, CellGradient, Term, added, chosen
+from stillflow.ops.recurrent.cell_patterns import Cell, CellGradient, chosen
 from stillflow.runtime.ir.steps import Name, Step, taken_by
 from stillflow.runtime.loops.vectorization import Batch, Turning, turn_function
 
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode, Shapes
 
-# Terms, and names in patterns, with what they stand for.
-Bound = dict[Any, Any]
 _Known = dict[str, Any]
 _OTHERS = ("given", "given too")  # gradients that are added to that of the state
 
@@ -87,13 +86,14 @@ class Recurrence(Batch):
         return tuple(known.get(_after(name), value) for name, value in pairs)
 
 
-class _Body:
+class _Body(Matcher):
     """The computation of an iteration, with the patterns that are found in it."""
 
     def __init__(self, batch: Recurrence, code: LoopCode, pure: list[Step], shapes: Shapes) -> None:
-        self.constants, self.origin, self.shapes = batch.constants, batch._origin, shapes
-        self.memory, self.pure = code.tracer.memory, pure
         self.makers = {name: step for step in pure for name in step.outputs}
+        super().__init__(self.makers.get, batch.constants, batch._origin)
+        self.shapes = shapes
+        self.memory, self.pure = code.tracer.memory, pure
         self.next = {
             name: str(self.origin(Name(value.name)))
             for name, variable in batch.states.items()
@@ -119,44 +119,9 @@ class _Body:
 
     # ---- patterns
 
-    def match(self, term: Any, value: Any, bound: Bound) -> Iterator[Bound]:
-        """Yield the ways in which a value is that of a pattern."""
-        if isinstance(term, str):
-            if bound.get(term, value) == value:
-                yield {**bound, term: value}
-        elif isinstance(term, tuple):
-            for each in term:
-                yield from self.match(each, value, bound)
-        elif not isinstance(term, Term):
-            if term(value) if callable(term) else term == value:
-                yield bound
-        elif term in bound:
-            if bound[term] == value:
-                yield bound
-        elif (step := self._call(term, value)) is not None:
-            arguments = [self.origin(argument) for argument in step.arguments]
-            for order in permutations(arguments) if term.commutes else [arguments]:
-                yield from self.match_all(term.arguments, order, {**bound, term: str(value)})
-
-    def match_all(
-        self, terms: Sequence[Any], values: Sequence[Any], bound: Bound
-    ) -> Iterator[Bound]:
-        """Yield the ways in which values are those of patterns, each of its own."""
-        if not terms:
-            yield bound
-        else:
-            for found in self.match(terms[0], values[0], bound):
-                yield from self.match_all(terms[1:], values[1:], found)
-
-    def _call(self, term: Term, value: Any) -> Step | None:
-        """Return the call of a term's kind that makes a value."""
-        step = self.makers.get(value) if isinstance(value, str) else None
-        if step is None or step.op is None or step.op.type not in term.kinds.split():
-            return None
-        fits = len(step.arguments) == len(term.arguments) and not step.keywords
-        fits = fits and step.outputs.index(str(value)) == term.output
-        fits = fits and all(step.op.attrs[name] == attr for name, attr in term.attrs)
-        return step if fits and id(step) not in self.claimed else None
+    def is_free(self, step: Step) -> bool:
+        """Return True for steps that no pattern has taken."""
+        return id(step) not in self.claimed
 
     def _claim(self, bound: Bound, shown: Iterable[Any], states: Iterable[str]) -> set[str] | None:
         """Take the steps of a pattern; return the names that others take.
@@ -210,7 +175,7 @@ class _Body:
             yield from self.match_all(kept, self._after(states), bound)
             return
         for found in self.match_all(kind.parts_of_state, states, bound):
-            state = found["state"]
+            state = found.get("state")  # None without such parts
             if state in self.next:
                 yield from self.match(kind.state, self.next[state], found)
                 kept_state = chosen("mask", _same(state), kind.state)
