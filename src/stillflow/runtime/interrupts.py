@@ -72,7 +72,7 @@ class Waits:
           cancel: called, maybe in another thread, when the run is to end; it must release `done`.
         """
         limit = current_interrupt()
-        watched = (self.session,) if limit is _NEVER else (self.session, limit)
+        watched = (self.session,) if limit is NEVER else (self.session, limit)
         for interrupt in watched:
             interrupt.watch(cancel)
         try:
@@ -88,13 +88,13 @@ class Waits:
         current_interrupt().check()
 
 
-_NEVER = Interrupt()
+NEVER = Interrupt()
 _of_thread = threading.local()
 
 
 def current_interrupt() -> Interrupt:
     """Return the interrupt of the run in this thread; one that never comes if it has no limit."""
-    found: Interrupt = getattr(_of_thread, "interrupt", _NEVER)
+    found: Interrupt = getattr(_of_thread, "interrupt", NEVER)
     return found
 
 

@@ -14,7 +14,6 @@ import sys
 
 import grpc
 import numpy as np
-import tensorflow as tf
 
 SERVICE = "/tensorflow.MasterService/"
 
@@ -59,14 +58,14 @@ def text(data):
     return base64.b64encode(data).decode()
 
 
-def attempt(function, *arguments):
+def attempt(tf, function, *arguments):
     try:
         function(*arguments)
     except tf.errors.OpError as error:
         print(type(error).__name__, error.message[:120])
 
 
-def values(session):
+def values(tf, session):
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     words = tf.placeholder(tf.string, [None], name="words")
     session.run([x * 2.0, tf.reduce_sum(x)], {x: [[1, 2], [3, 4]]})
@@ -81,7 +80,7 @@ def values(session):
     session.run(tf.cast([1.5, -2.0], tf.bfloat16))
 
 
-def adam(session):
+def adam(tf, session):
     generator = np.random.RandomState(0)
     x = tf.placeholder(tf.float32, [None, 4], name="x")
     y = tf.placeholder(tf.float32, [None, 1], name="y")
@@ -99,7 +98,7 @@ def adam(session):
     session.run([w1, b1, tf.trainable_variables()[-1]])
 
 
-def flow(session):
+def flow(tf, session):
     n = tf.placeholder(tf.int32, [], name="n")
     _, powers = tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
     branch = tf.cond(n > 2, lambda: powers + 1.0, lambda: powers - 1.0)
@@ -111,7 +110,7 @@ def flow(session):
     session.run(tf.map_fn(lambda v: v * v, tf.constant([1.0, 2.0, 3.0])))
 
 
-def partial(session):
+def partial(tf, session):
     a = tf.placeholder(tf.float32, [], name="a")
     b = tf.placeholder(tf.float32, [], name="b")
     r1 = a * 2.0
@@ -119,28 +118,28 @@ def partial(session):
     handle = session.partial_run_setup([r1, r2], [a, b])
     session.partial_run(handle, r1, {a: 3.0})
     session.partial_run(handle, r2, {b: 4.0})
-    attempt(session.partial_run, handle, r2, {b: 4.0})
+    attempt(tf, session.partial_run, handle, r2, {b: 4.0})
 
 
-def failures(session):
+def failures(tf, session):
     x = tf.placeholder(tf.float32, [2], name="x")
-    attempt(session.run, x)
-    attempt(session.run, tf.check_numerics(x / 0.0, "not finite"), {x: [1, 2]})
-    attempt(session.run, tf.cholesky(-tf.eye(2), name="chol"))
-    attempt(session.run, tf.get_variable("w", [2]))
+    attempt(tf, session.run, x)
+    attempt(tf, session.run, tf.check_numerics(x / 0.0, "not finite"), {x: [1, 2]})
+    attempt(tf, session.run, tf.cholesky(-tf.eye(2), name="chol"))
+    attempt(tf, session.run, tf.get_variable("w", [2]))
     queue = tf.FIFOQueue(3, [tf.float32], shapes=[[]], name="closed")
     session.run(queue.close())
-    attempt(session.run, queue.dequeue(name="take"))
-    attempt(session.run, x, {x: [1.0, 2.0]}, tf.RunOptions(timeout_in_ms=5000))
+    attempt(tf, session.run, queue.dequeue(name="take"))
+    attempt(tf, session.run, x, {x: [1.0, 2.0]}, tf.RunOptions(timeout_in_ms=5000))
     with tf.device("/job:nobody/task:3"):
-        attempt(session.run, tf.constant(1.0, name="far"))
+        attempt(tf, session.run, tf.constant(1.0, name="far"))
 
 
-def callables(session):
+def callables(tf, session):
     x = tf.placeholder(tf.float32, [None], name="x")
     v = tf.get_variable("v", initializer=1.0)
     session.run(v.initializer)
-    from tensorflow.core.protobuf import config_pb2
+    from tensorflow.core.protobuf import config_pb2  # TensorFlow's, wherever this runs
 
     options = config_pb2.CallableOptions(
         feed=[x.name], fetch=[(x * v).name], target=[v.assign_add(1.0).op.name]
@@ -151,13 +150,13 @@ def callables(session):
     del call
 
 
-def devices(session):
+def devices(tf, session):
     session.list_devices()
     tf.constant(1.0)
     session.list_devices()
 
 
-def unusual(session, proxy):
+def unusual(tf, session, proxy):
     session.run(tf.constant(1.0, name="one"))
     (created,) = [call for call in proxy.calls if call["method"] == "CreateSession"][-1:]
     handle = field(1, base64.b64decode(created["answer"])[2:18])
@@ -199,13 +198,15 @@ def field(number, data):
 
 
 def main(path):
+    import tensorflow as tf
+
     server = tf.train.Server.create_local_server()
     found = {}
     for program in (values, adam, flow, partial, failures, callables, devices, unusual):
         proxy = Proxy(server.target[len("grpc://") :])
         tf.reset_default_graph()
         session = tf.Session("grpc://localhost:%d" % proxy.port)
-        program(*((session, proxy) if program is unusual else (session,)))
+        program(tf, session, *([proxy] if program is unusual else []))
         try:
             session.close()
         except tf.errors.OpError as error:

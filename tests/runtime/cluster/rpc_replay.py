@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf.message_factory import GetMessageClass
+from tests.runtime.cluster import record_rpc as recorder
 
 from stillflow.runtime.cluster.grpc_port import MASTER, file
 
 RECORDED = Path(__file__).parent / "recorded"
+__all__ = ["Client", "message_types", "programs", "recorder", "repeated", "status"]
 HANDLES = ("session_handle", "partial_run_handle")
 
 
@@ -25,6 +27,13 @@ def message_types(method: str) -> tuple[Any, Any]:
     (service,) = file(MASTER)["DESCRIPTOR"].services_by_name.values()
     found = service.methods_by_name[method]
     return GetMessageClass(found.input_type), GetMessageClass(found.output_type)
+
+
+def status(code: int) -> Any:
+    """Return the status of the package grpc for a code."""
+    import grpc
+
+    return next(each for each in grpc.StatusCode if each.value[0] == code)
 
 
 class Client:

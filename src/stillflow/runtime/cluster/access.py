@@ -12,7 +12,7 @@ from stillflow.graph.arrays import Array
 from stillflow.graph.operation import Tensor
 from stillflow.ops.values import fetch_converter
 from stillflow.runtime.cluster.guests import Guest, Task, task_name
-from stillflow.runtime.cluster.links import Answer, ask_when_there
+from stillflow.runtime.cluster.links import Answer, IsTensorFlow, ask_when_there
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
 from stillflow.runtime.devices.devices import DeviceAttributes
@@ -154,6 +154,15 @@ class RemoteTask:
                 self.address, self.target, lambda: None, describe={}
             )
         return self._description
+
+    @property
+    def is_tensorflow(self) -> bool:
+        """True if it is a server of TensorFlow itself."""
+        try:
+            self._describe()
+        except IsTensorFlow:
+            return True
+        return False
 
     @property
     def task(self) -> Task:

@@ -12,7 +12,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.runtime import native_log
-from stillflow.runtime.cluster.wire import Broken, Packed, Wire
+from stillflow.runtime.cluster.wire import Broken, OtherProtocol, Packed, Wire
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.util.interpreter_exit import Resting
 from stillflow.util.threads import our_thread
@@ -80,6 +80,7 @@ class Link:
         self._waiting: dict[int, Answer] = {}
         self._lock = threading.Lock()
         self._broken: str | None = None
+        self.is_tensorflow = False  # known once it is broken
         name = f"stillflow-link-{address}"
         our_thread(threading.Thread(target=self._read, name=name, daemon=True)).start()
 
@@ -144,6 +145,7 @@ class Link:
                 answer.settle(content, tensors, failed)
                 del message, content, tensors, answer  # not to hold them until the next comes
         except Broken as error:
+            self.is_tensorflow = isinstance(error, OtherProtocol)
             self._end(str(error))
 
     def _end(self, reason: str) -> None:
@@ -203,21 +205,29 @@ def link_to(address: str) -> Link:
     return link
 
 
+class IsTensorFlow(Exception):
+    """The server at an address is TensorFlow's."""
+
+
 def ask_when_there(
     address: str, task: str, check: Callable[[], None], **content: Any
 ) -> tuple[Link, Any]:
     """Ask something of a task that may not have been started yet: wait until it is.
 
     `check` is called now and then, and raises what ends the waiting; DeadlineExceededError if the
-    run in this thread may take no longer. Returns the connection, and the answer.
+    run in this thread may take no longer, `IsTensorFlow` if TensorFlow's protocol is spoken there.
+    Returns the connection, and the answer.
     """
     limit = current_interrupt()
     told = time.monotonic()
     for attempt in itertools.count():
+        link = None
         try:
             link = link_to(address)
             return link, link.ask(**content).wait()
         except errors.UnavailableError:
+            if link is not None and link.is_tensorflow:
+                raise IsTensorFlow from None
             check()
             if limit.error is not None:
                 raise errors.DeadlineExceededError(None, None, "Deadline Exceeded") from None

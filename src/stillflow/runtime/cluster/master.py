@@ -108,6 +108,8 @@ class Master:
         """Return the devices of all tasks, those of the target first."""
         return [device for access in self._open().values() for device in access.devices]
 
+    places = devices  # for operations, in this process
+
     def resources(self) -> Resources | None:
         """Return the session's resources in the task of this process; None if there is none."""
         own, *_ = self._open().values()
@@ -203,6 +205,12 @@ class ClusterPlan:
           *arrays: the feeds.
         """
         return self._values(Run(self._parts, arrays), session)
+
+    def partial_run(self, runs: dict[Any, Any]) -> str:
+        """Raise an error: tasks do not keep half-finished runs."""
+        raise errors.UnimplementedError(
+            None, None, "Stillflow cannot do a run of several tasks in steps yet"
+        )
 
     def traced(
         self, session: Interrupt, arrays: Iterable[np.ndarray], options: Any, metadata: Any

@@ -13,6 +13,7 @@ from stillflow.runtime.interrupts import time_limit
 if TYPE_CHECKING:
     from stillflow.runtime.cluster.access import RemoteTask
     from stillflow.runtime.cluster.master import Master
+    from stillflow.runtime.cluster.remote_master import RemoteMaster
     from stillflow.runtime.cluster.tasks import LocalTask
     from stillflow.runtime.session.session import BaseSession
 
@@ -49,13 +50,17 @@ def find(target: bytes) -> LocalTask | RemoteTask | None:
 
 def master(
     target: LocalTask | RemoteTask | None, graph: Graph, config: Any, check: Callable[[], None]
-) -> Master | None:
+) -> Master | RemoteMaster | None:
     """Return the master of a session on its target's cluster. None for the empty target."""
     if target is None:
         return None
     from stillflow.runtime.cluster.master import Master
+    from stillflow.runtime.cluster.remote_master import RemoteMaster
+    from stillflow.runtime.cluster.tasks import LocalTask
 
-    return Master(target, graph, config, check)
+    if isinstance(target, LocalTask):
+        return Master(target, graph, config, check)
+    return RemoteMaster(target, graph, config, check)
 
 
 def reset_alone() -> None:
@@ -75,6 +80,11 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
     from stillflow.runtime.cluster.tasks import LocalTask, cluster_of
 
     with time_limit(milliseconds):
+        if not isinstance(target, LocalTask) and target.is_tensorflow:
+            from stillflow.runtime.cluster.remote_master import reset as reset_there
+
+            reset_there(target, containers or ())
+            return
         for task, address in cluster_of(target.cluster_def).items():
             if task == target.task and isinstance(target, LocalTask):
                 target.clear(containers)

@@ -25,6 +25,7 @@ _MAGIC = b"SFc1"
 # A graph with all its constants is one message; protobuf ends at 2 GiB.
 _LONGEST = (1 << 31) - 1
 _PIECE = 1 << 20
+_SETTINGS = 4  # the frame that a server of HTTP/2 begins with, behind its length
 # The most that one system call takes.
 _AT_ONCE = 64
 
@@ -33,6 +34,10 @@ Packed = tuple[Any, Any]
 
 class Broken(Exception):
     """A connection that can be used no more; it says why."""
+
+
+class OtherProtocol(Broken):
+    """The other side speaks gRPC."""
 
 
 class Wire:
@@ -81,6 +86,8 @@ class Wire:
         """
         try:
             magic, length = _HEAD.unpack(self._read(_HEAD.size))
+            if magic[:1] == b"\0" and magic[3] == _SETTINGS:
+                raise OtherProtocol("the server speaks TensorFlow's protocol")
             if magic != _MAGIC or length > _LONGEST:
                 raise Broken("what came in is no message of a task")
             message = self._message.FromString(self._read(length))

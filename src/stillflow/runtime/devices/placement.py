@@ -21,7 +21,7 @@ class Placement:
     Args:
       graph: the graph that a session runs.
       config: its `ConfigProto`, or None.
-      list_devices: gives its devices.
+      list_devices: gives its devices; none if another process places the graph.
       at_home: whether they are those of this process, which are known when the session is made.
     """
 
@@ -77,7 +77,7 @@ class Placement:
         # With one device, only operations that ask for another one, or need it, can fail.
         several = self._log is not None or len(self.devices()) > 1
         wanting = ops if several else [op for op in ops if op._device or op.card.elsewhere]
-        if wanting:
+        if wanting and self._devices:
             self._get_placer().place(wanting)
 
     def _get_placer(self) -> Placer:

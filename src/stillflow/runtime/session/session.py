@@ -51,7 +51,7 @@ class BaseSession(SessionPlans):
         measures_costs = settings is not None and settings.graph_options.build_cost_model
         self._time_limit = 0 if settings is None else settings.operation_timeout_in_ms
         self._plain_runs = not measures_costs and not self._time_limit
-        self._partial_runs: dict[Any, PartialRun] = {}
+        self._partial_runs: dict[Any, Any] = {}
         self._partial_plans, self._partial_count = PartialPlans(), 0
 
     @property
@@ -241,12 +241,11 @@ class BaseSession(SessionPlans):
           tf.errors.UnimplementedError: if several tasks of a cluster would run it.
         """
         self._check_open()
-        feeds = [] if feeds is None else feeds
-        feeds = feeds if isinstance(feeds, (list, tuple)) else [feeds]
+        feeds = feeds if isinstance(feeds, (list, tuple)) else [] if feeds is None else [feeds]
         tensors = [self._feed_tensor(e) for feed in feeds for e in expand_feed_keys(feed)]
-        if not self._runs_alone(fetches, tensors):
-            raise errors.unimplemented("Stillflow cannot do a run of several tasks in steps yet")
         handler = Fetches(self._graph, fetches)
+        if (shared := self._shared(handler, tensors)) is not None:
+            return shared.partial_run(self._partial_runs)
         with self._lock:
             handle = f"partial_run_{self._partial_count}"
             self._partial_runs[handle] = PartialRun(
@@ -330,7 +329,7 @@ class BaseSession(SessionPlans):
         if not isinstance(failed, Operation) or failed.graph is not self._graph:
             return
         left = counters_left(handler.tensors, handler.targets, feeds, failed)
-        if left:
+        if left and self._placement.devices():  # else another process has done it
             self._execute(self._handler(left), {})
 
     def _execute_seen(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stillflow.runtime.cluster.master import ClusterPlan
+    from stillflow.runtime.cluster.remote_master import RemotePlan
     from stillflow.runtime.tracing.run_metadata import TracedRuns
 
 
@@ -64,9 +65,9 @@ class SessionPlans:
         self._watched: Any = None  # made when a run is to be watched
         self._edition = -1
         self._changes = 0  # how often the graph had changed before a run
-        self._placement = Placement(
-            self._graph, self._config, self.list_devices, at_home=self._master is None
-        )
+        alone = self._master is None
+        devices = self.list_devices if self._master is None else self._master.places
+        self._placement = Placement(self._graph, self._config, devices, alone)
 
     def _free(self) -> None:
         self._cancelled = True
@@ -144,7 +145,7 @@ class SessionPlans:
         plan = plan_of_run(resources, handler, dims, self._master is None)
         return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
 
-    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> ClusterPlan | None:
+    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> ClusterPlan | RemotePlan | None:
         """Return the distributed plan of a run; None if this process does it by itself."""
         if self._master is None:
             return None
