@@ -11,7 +11,6 @@ from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.lazy import LazyModule
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.constants import placeholder
 from stillflow.variables.base import Variable
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 
 _MOST_BYTES_AT_ONCE = 64 << 20
-
-datasets: Any = LazyModule("stillflow.data.dataset_v1")
 
 
 class SingleDevice(NamedTuple):
@@ -54,11 +51,13 @@ def dataset_of_variables(
     numpy_input: Any, make: Callable[[Any], Any], session: Any
 ) -> DatasetV1Adapter:
     """Return a dataset of the rows of arrays, whose variables `make(array)` makes."""
+    from stillflow.data.dataset_v1 import DatasetV1
+
     arrays = nest.flatten(numpy_input)
     variables = [make(array) for array in arrays]
     for variable, array in zip(variables, arrays, strict=True):
         _fill(variable, array, session)
-    return datasets.DatasetV1.from_tensor_slices(nest.pack_sequence_as(numpy_input, variables))
+    return DatasetV1.from_tensor_slices(nest.pack_sequence_as(numpy_input, variables))
 
 
 def _fill(variable: Any, array: Any, session: Any) -> None:

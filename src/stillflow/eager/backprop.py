@@ -25,16 +25,12 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.ops.gradients.aggregation import sum_slices
 from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import is_resource_variable
-
-# Loops over rows, and with them functions and ragged tensors, that most programs do not need.
-jacobians: Any = LazyModule("stillflow.eager.jacobians")
 
 _INSIDE = (
     "Calling GradientTape.gradient on a persistent tape inside its context is significantly less "
@@ -259,10 +255,11 @@ class GradientTape:
         Returns:
           A tensor of the target's and the source's shape, or None, for each source.
         """
+        # Imported here: its loops bring functions and ragged tensors, which few programs need.
+        from stillflow.eager.jacobians import jacobian
+
         with self._lasting("jacobian", experimental_use_pfor):
-            return jacobians.jacobian(
-                self, target, sources, unconnected_gradients, parallel_iterations
-            )
+            return jacobian(self, target, sources, unconnected_gradients, parallel_iterations)
 
     def batch_jacobian(
         self,
@@ -287,10 +284,10 @@ class GradientTape:
         Raises:
           ValueError: if the batch sizes differ, or there are fewer than two dimensions.
         """
+        from stillflow.eager.jacobians import batch_jacobian
+
         with self._lasting("batch_jacobian", experimental_use_pfor):
-            return jacobians.batch_jacobian(
-                self, target, source, unconnected_gradients, parallel_iterations
-            )
+            return batch_jacobian(self, target, source, unconnected_gradients, parallel_iterations)
 
 
 def _not_recorded(variable: Any) -> AttributeError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow import protos
 from stillflow.graph.dtypes import as_dtype, cpp_name
 from stillflow.graph.signature import Attr
-from stillflow.protos import DataType
 
 # The field of an `AttrValue` for each kind, and of a list in one.
 _FIELDS = {
@@ -27,7 +27,7 @@ def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = N
     if found == kind:
         types = list(message.list.type) if kind == "list(type)" else []
         types += [message.type] if kind == "type" else []
-        bad = next((number for number in types if number not in DataType.values()), None)
+        bad = next((number for number in types if number not in protos.DataType.values()), None)
         reference = next((number for number in types if number > _REFERENCES), None)
         if bad is None and reference is None:
             _check_minimum(message, kind, attr, minimum)

@@ -25,7 +25,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from stillflow import errors
 from stillflow._hooks import Hook
@@ -33,6 +33,11 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.graph.signature import Signature, parse
 from stillflow.graph.traits import NAMES, Traits
+
+if TYPE_CHECKING:
+    from stillflow.graph import build
+else:
+    build = LazyModule("stillflow.graph.build")
 
 Part = TypeVar("Part", bound=Callable[..., Any])
 
@@ -42,7 +47,6 @@ Effect = Literal["pure", "state", "reads files", "writes files", "runs Python", 
 # Import every module of cards: of the package, and of operations that only contrib uses.
 load_families: Hook[Callable[[], None]] = Hook("graph.card.load_families")
 load_contrib_families: Hook[Callable[[], None]] = Hook("graph.card.load_contrib_families")
-_building: Any = LazyModule("stillflow.graph.build")
 _cards: dict[str, Card] = {}
 # Cards of libraries that a program loads on top of TensorFlow's own ops.
 _library_cards: dict[str, Card] = {}
@@ -178,7 +182,7 @@ class Card(Traits):
 
     def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
         """Add a node of this op to the default graph and return its output(s), or the operation."""
-        return _building.apply(self, inputs, attrs, name)
+        return build.apply(self, inputs, attrs, name)
 
     def __repr__(self) -> str:
         return f"<card {self.name}>"

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph import api
+from stillflow.graph import api, conversion
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.export import export, export_value
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
-
-# By path, since public functions of the packages hide modules of their names.
-conversion: Any = LazyModule("stillflow.graph.conversion")
 
 
 @export("compat.v2.convert_to_tensor")

@@ -1,6 +1,7 @@
 """Modules that are imported when something is first asked of them.
 
-Op cards mention torch in their kernels; importing a card must not import torch.
+Op cards mention torch in their kernels; importing a card must not import torch. Type checkers
+see plain imports; docs/architecture.md says which modules of ours are lazy.
 """
 
 from __future__ import annotations

@@ -15,7 +15,10 @@ from stillflow.graph import dtypes
 from stillflow.graph.lazy import LazyModule
 
 if TYPE_CHECKING:
+    from stillflow.graph import gradient_registry
     from stillflow.graph.operation import Operation, Tensor
+else:
+    gradient_registry = LazyModule("stillflow.graph.gradient_registry")
 
 _TRAINABLE = frozenset(
     dtype._type_enum
@@ -24,8 +27,6 @@ _TRAINABLE = frozenset(
         dtypes.complex128, dtypes.resource, dtypes.variant,
     )
 )  # fmt: skip
-
-_gradients: Any = LazyModule("stillflow.graph.gradient_registry")
 
 # The producer of a tensor that is watched for itself.
 WATCHED = -1
@@ -173,7 +174,7 @@ def record_operation(op: Operation) -> None:
     for tape in active.tapes:
         if tape.should_record(inputs):
             if entry is None:
-                backward = _gradients.backward_function(op)
+                backward = gradient_registry.backward_function(op)
                 entry = Entry(op.type, tuple(op._outputs), inputs, backward)
             tape.add(entry)
 

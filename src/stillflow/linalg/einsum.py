@@ -8,16 +8,14 @@ from typing import Any
 
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays import shape as shapes
+from stillflow.ops.arrays import transpose as transposes
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.matmul import matmul, trace
 from stillflow.ops.math.binary import multiply
 from stillflow.ops.math.reductions import reduce_sum
-
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 
 
 @export("einsum", "linalg.einsum")

@@ -11,20 +11,18 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays import concat as joins
+from stillflow.ops.arrays import gather as gathers
+from stillflow.ops.arrays import select as selects
+from stillflow.ops.arrays import sequences
+from stillflow.ops.arrays import shape as shapes
+from stillflow.ops.arrays import stack as packing
+from stillflow.ops.arrays import transpose as transposes
+from stillflow.ops.arrays import unique as sets
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.reductions import reduce_prod
-
-gathers: Any = LazyModule("stillflow.ops.arrays.gather")
-joins: Any = LazyModule("stillflow.ops.arrays.concat")
-packing: Any = LazyModule("stillflow.ops.arrays.stack")
-selects: Any = LazyModule("stillflow.ops.arrays.select")
-sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
-sets: Any = LazyModule("stillflow.ops.arrays.unique")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 
 
 @export("tensordot", "linalg.tensordot")
@@ -119,9 +117,9 @@ def _as_matrix_at_run_time(x: Tensor, axes: Any, summed_first: bool) -> tuple[Te
     static: Any = None
     free: Any
     if x._dims is not None and isinstance(axes, (list, tuple)):
-        rank = len(x._dims)
-        axes = [i if i >= 0 else i + rank for i in axes]
-        free = [i for i in range(rank) if i not in axes]
+        count = len(x._dims)
+        axes = [i if i >= 0 else i + count for i in axes]
+        free = [i for i in range(count) if i not in axes]
         static = [x._dims[i] for i in free]
         axes = convert_to_tensor(axes, dtype=dtypes.int32, name="axes")
         free = convert_to_tensor(free, dtype=dtypes.int32, name="free")

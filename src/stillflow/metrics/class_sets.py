@@ -7,7 +7,6 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import (
     SparseTensor,
@@ -27,10 +26,9 @@ from stillflow.ops.math.binary import minimum, multiply
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, greater_equal
 from stillflow.ops.math.reductions import reduce_max, reduce_sum, reduced_shape
+from stillflow.ops.sparse import rearranging
 from stillflow.ops.sparse.sets import set_difference, set_intersection, set_size
 from stillflow.variables.state_ops import assign_add
-
-rearranging: Any = LazyModule("stillflow.ops.sparse.rearranging")
 
 # The counted classes, by name: of predictions, of labels or of both.
 _COUNTED: dict[str, Callable[[Any, Any], SparseTensor]] = {

@@ -7,27 +7,26 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
+from stillflow.nn import dilated_pooling, embedding, losses, sampled, separable
+from stillflow.nn.batch_normalization import (
+    batch_norm_with_global_normalization as batch_norm_v1,
+)
+from stillflow.nn.conv_transpose import conv1d as conv1d_v1
+from stillflow.nn.convolution import convolution as convolution_v1
+from stillflow.nn.moments import l2_normalize as l2_normalize_v1
+from stillflow.nn.moments import moments as moments_v1
+from stillflow.nn.moments import sufficient_statistics as sufficient_statistics_v1
+from stillflow.nn.moments import weighted_moments as weighted_moments_v1
 from stillflow.ops.nn import activations, conv, conv3d, cross_entropy, dilation2d, softmax
 from stillflow.ops.nn import in_top_k as top_k
+from stillflow.ops.nn import pooling_functions as pooling
 from stillflow.ops.nn.fractional_pooling import fractional_avg_pool_op, fractional_max_pool_op
+from stillflow.ops.nn.pooling import avg_pool_op
 from stillflow.ops.nn.pooling_argmax import max_pool_with_argmax_op
 from stillflow.ops.nn.windows import sequence
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since the public functions of the package hide submodules of their names.
-batch_normalization: Any = LazyModule("stillflow.nn.batch_normalization")
-conv_transpose: Any = LazyModule("stillflow.nn.conv_transpose")
-convolution: Any = LazyModule("stillflow.nn.convolution")
-dilated_pooling: Any = LazyModule("stillflow.nn.dilated_pooling")
-embedding: Any = LazyModule("stillflow.nn.embedding")
-losses: Any = LazyModule("stillflow.nn.losses")
-pooling: Any = LazyModule("stillflow.ops.nn.pooling_functions")
-sampled: Any = LazyModule("stillflow.nn.sampled")
-separable: Any = LazyModule("stillflow.nn.separable")
-first_moments: Any = LazyModule("stillflow.nn.moments")
 
 
 def _nhwc_only(data_format: str) -> None:
@@ -97,7 +96,7 @@ def conv1d(
     name: str | None = None,
 ) -> Tensor:
     """See `tf.nn.conv1d`."""
-    return conv_transpose.conv1d(
+    return conv1d_v1(
         input, filters, stride, padding, use_cudnn_on_gpu=True, data_format=data_format,
         name=name, dilations=dilations,
     )  # fmt: skip
@@ -145,7 +144,7 @@ def convolution_v2(
     name: str | None = None,
 ) -> Tensor:
     """See `tf.nn.convolution`."""
-    return convolution.convolution(input, filters, padding, strides, dilations, name, data_format)
+    return convolution_v1(input, filters, padding, strides, dilations, name, data_format)
 
 
 @export("compat.v2.nn.depthwise_conv2d")
@@ -223,7 +222,7 @@ def avg_pool2d(
 ) -> Tensor:
     """See `tf.nn.avg_pool2d`."""
     return pooling.image_pool(
-        pooling.avg_pool_op, "AvgPool2D", input, ksize, strides, padding, data_format, name
+        avg_pool_op, "AvgPool2D", input, ksize, strides, padding, data_format, name
     )
 
 
@@ -309,9 +308,12 @@ def fractional_avg_pool(
 # ---- moments, normalization
 
 
-l2_normalize = export(
-    "compat.v2.nn.l2_normalize", "compat.v2.math.l2_normalize", "compat.v2.linalg.l2_normalize"
-)(handed_on("x, axis=None, epsilon=1e-12, name=None", first_moments, "l2_normalize"))
+@export("compat.v2.nn.l2_normalize", "compat.v2.math.l2_normalize", "compat.v2.linalg.l2_normalize")
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+) -> Tensor:
+    """See `tf.nn.l2_normalize`."""
+    return l2_normalize_v1(x, axis, epsilon, name)
 
 
 @export("compat.v2.nn.moments")
@@ -319,7 +321,7 @@ def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """See `tf.nn.moments`."""
-    return first_moments.moments(x, axes, shift, name, keep_dims=keepdims)
+    return moments_v1(x, axes, shift, name, keep_dims=keepdims)
 
 
 @export("compat.v2.nn.weighted_moments")
@@ -327,7 +329,7 @@ def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """See `tf.nn.weighted_moments`."""
-    return first_moments.weighted_moments(x, axes, frequency_weights, name, keep_dims=keepdims)
+    return weighted_moments_v1(x, axes, frequency_weights, name, keep_dims=keepdims)
 
 
 @export("compat.v2.nn.sufficient_statistics")
@@ -335,7 +337,7 @@ def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
     """See `tf.nn.sufficient_statistics`."""
-    return first_moments.sufficient_statistics(x, axes, shift, keepdims, name)
+    return sufficient_statistics_v1(x, axes, shift, keepdims, name)
 
 
 @export("compat.v2.nn.batch_norm_with_global_normalization")
@@ -350,7 +352,7 @@ def batch_norm_with_global_normalization(
     name: str | None = None,
 ) -> Tensor:
     """See `tf.nn.batch_norm_with_global_normalization`."""
-    return batch_normalization.batch_norm_with_global_normalization(
+    return batch_norm_v1(
         input, mean, variance, beta, gamma, variance_epsilon, scale_after_normalization, name
     )
 

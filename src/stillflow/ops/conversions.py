@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +16,15 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.graph.tensor_shape import Dimension, TensorShape
+from stillflow.ops import constants
 
 # Looked up when they are first needed: these modules convert tensors themselves.
-constants: Any = LazyModule("stillflow.ops.constants")
-packing: Any = LazyModule("stillflow.ops.arrays.stack")
-segment: Any = LazyModule("stillflow.ops.math.segment")
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import stack as packing
+    from stillflow.ops.math import segment
+else:
+    packing = LazyModule("stillflow.ops.arrays.stack")
+    segment = LazyModule("stillflow.ops.math.segment")
 
 # From this many elements on, making a dense tensor of slices deserves a warning.
 LARGE_NUM_ELEMENTS = 100_000_000

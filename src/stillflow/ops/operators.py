@@ -6,7 +6,7 @@ Importing any module of ops attaches them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -19,12 +19,17 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 
 # Looked up when an operator is first used: these modules use operators themselves.
-binary: Any = LazyModule("stillflow.ops.math.binary")
-comparison: Any = LazyModule("stillflow.ops.math.comparison")
-division: Any = LazyModule("stillflow.ops.math.division")
-matrices: Any = LazyModule("stillflow.ops.linalg.matmul")
-indexing: Any = LazyModule("stillflow.ops.arrays.indexing")
-unary: Any = LazyModule("stillflow.ops.math.unary")
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import indexing
+    from stillflow.ops.linalg import matmul as matrices
+    from stillflow.ops.math import binary, comparison, division, unary
+else:
+    binary = LazyModule("stillflow.ops.math.binary")
+    comparison = LazyModule("stillflow.ops.math.comparison")
+    division = LazyModule("stillflow.ops.math.division")
+    matrices = LazyModule("stillflow.ops.linalg.matmul")
+    indexing = LazyModule("stillflow.ops.arrays.indexing")
+    unary = LazyModule("stillflow.ops.math.unary")
 
 Function = Callable[[Any, Any, str], Any]
 
@@ -40,22 +45,28 @@ def _mul(x: Any, y: Any, name: str) -> Any:
     return binary.mul_op(x, y, name=name)
 
 
-# Operator without underscores -> the function that adds its node. The name is that of the scope,
-# too.
-_BINARY: dict[str, Function] = {
-    "add": _add,
-    "sub": lambda x, y, name: binary.sub_op(x, y, name=name),
-    "mul": _mul,
-    "div": lambda x, y, name: division.div(x, y, name),
-    "truediv": lambda x, y, name: division.truediv(x, y, name),
-    "floordiv": lambda x, y, name: division.floordiv(x, y, name),
-    "mod": lambda x, y, name: division.floor_mod_op(x, y, name=name),
-    "pow": lambda x, y, name: binary.pow(x, y, name),
-    "and": lambda x, y, name: comparison.logical_and_op(x, y, name=name),
-    "or": lambda x, y, name: comparison.logical_or_op(x, y, name=name),
-    "xor": lambda x, y, name: comparison.logical_xor(x, y, name),
-    "matmul": lambda x, y, name: matrices.matmul(x, y, name=name),
-}
+def _functions() -> dict[str, Function]:
+    """Return the function that adds an operator's node, by operator without underscores.
+
+    The name is that of the scope, too.
+    """
+    return {
+        "add": _add,
+        "sub": lambda x, y, name: binary.sub_op(x, y, name=name),
+        "mul": _mul,
+        "div": lambda x, y, name: division.div(x, y, name),
+        "truediv": lambda x, y, name: division.truediv(x, y, name),
+        "floordiv": lambda x, y, name: division.floordiv(x, y, name),
+        "mod": lambda x, y, name: division.floor_mod_op(x, y, name=name),
+        "pow": lambda x, y, name: binary.pow(x, y, name),
+        "and": lambda x, y, name: comparison.logical_and_op(x, y, name=name),
+        "or": lambda x, y, name: comparison.logical_or_op(x, y, name=name),
+        "xor": lambda x, y, name: comparison.logical_xor(x, y, name),
+        "matmul": lambda x, y, name: matrices.matmul(x, y, name=name),
+    }
+
+
+_BINARY = _functions()
 
 
 def _in_scope(operator: str, x: Any, y: Any, make: Callable[[str], Any]) -> Tensor:

@@ -6,22 +6,16 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays import fill, masks, reverse
+from stillflow.ops.arrays import gather as gathering
+from stillflow.ops.arrays import gather_nd as gathering_nd
+from stillflow.ops.arrays import pad as padding
+from stillflow.ops.arrays import shape as shapes
+from stillflow.ops.arrays import space_to_batch as space
+from stillflow.ops.arrays import transpose as transposing
+from stillflow.ops.nn import depth_to_space as depth
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-fill: Any = LazyModule("stillflow.ops.arrays.fill")
-gathering: Any = LazyModule("stillflow.ops.arrays.gather")
-gathering_nd: Any = LazyModule("stillflow.ops.arrays.gather_nd")
-transposing: Any = LazyModule("stillflow.ops.arrays.transpose")
-padding: Any = LazyModule("stillflow.ops.arrays.pad")
-reverse: Any = LazyModule("stillflow.ops.arrays.reverse")
-masks: Any = LazyModule("stillflow.ops.arrays.masks")
-depth: Any = LazyModule("stillflow.ops.nn.depth_to_space")
-space: Any = LazyModule("stillflow.ops.arrays.space_to_batch")
-
 
 expand_dims = export("compat.v2.expand_dims")(
     handed_on("input, axis, name=None", shapes, "expand_dims")

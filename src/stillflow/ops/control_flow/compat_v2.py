@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
+from stillflow.ops.control_flow import case as cases
+from stillflow.ops.control_flow import cond as conds
+from stillflow.ops.control_flow import identity_and_group as control
+from stillflow.ops.control_flow import while_loop as loops
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-cases: Any = LazyModule("stillflow.ops.control_flow.case")
-conds: Any = LazyModule("stillflow.ops.control_flow.cond")
-loops: Any = LazyModule("stillflow.ops.control_flow.while_loop")
-control: Any = LazyModule("stillflow.ops.control_flow.identity_and_group")
-
 
 case = export("compat.v2.case")(
     handed_on(

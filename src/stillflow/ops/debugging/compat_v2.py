@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.ops.debugging import comparisons, numerics, ranks, types
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-comparisons: Any = LazyModule("stillflow.ops.debugging.comparisons")
-ranks: Any = LazyModule("stillflow.ops.debugging.ranks")
-numerics: Any = LazyModule("stillflow.ops.debugging.numerics")
-types: Any = LazyModule("stillflow.ops.debugging.types")
-
 
 _PAIR = "x, y, message=None, summarize=None, name=None"
 _ONE = "x, message=None, summarize=None, name=None"

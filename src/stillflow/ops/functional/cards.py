@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow import errors
+from stillflow import errors, protos
 from stillflow.graph import dtypes
 from stillflow.graph.call_shapes import shapes_of_call
 from stillflow.graph.card import op
@@ -25,7 +25,6 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.control_flow.gradients import zeros_dtype
 from stillflow.ops.functional.symbolic import gradient_body
-from stillflow.protos import NameAttrList
 
 # Kinds of executors that calls may ask for; all of them run alike.
 EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
@@ -345,7 +344,7 @@ def _gradients_of(outputs: Sequence[Tensor], grads: Sequence[Any]) -> list[Any]:
 
 def symbolic(operation: Operation, name: str, grads: Sequence[Any]) -> list[Any]:
     """Return the gradient of a call as a SymbolicGradient of the function it calls."""
-    named = NameAttrList(name=name)
+    named = protos.NameAttrList(name=name)
     for key, value in operation.node_def.attr.items():
         named.attr[key].CopyFrom(value)
     given = _gradients_of(operation._outputs, grads)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
+from stillflow.ops.gradients import gradients as gradient_ops
+from stillflow.ops.gradients import hessians as hessian_ops
 from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-gradient_ops: Any = LazyModule("stillflow.ops.gradients.gradients")
-hessian_ops: Any = LazyModule("stillflow.ops.gradients.hessians")
-
 
 gradients = export("compat.v2.gradients")(
     handed_on(

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
+from stillflow.ops.io.parsing import csv
+from stillflow.ops.io.parsing import functions as parsing
+from stillflow.ops.sparse import serialization
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-csv: Any = LazyModule("stillflow.ops.io.parsing.csv")
-parsing: Any = LazyModule("stillflow.ops.io.parsing.functions")
-serialization: Any = LazyModule("stillflow.ops.sparse.serialization")
-
 
 decode_csv = export("compat.v2.io.decode_csv")(
     handed_on(

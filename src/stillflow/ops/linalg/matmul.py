@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays import shape as shapes
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
@@ -24,10 +25,14 @@ from stillflow.ops.math.kernels import NUMBER, element_wise
 from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.samples import Bad, Sample, Samples
 
-diagonals: Any = LazyModule("stillflow.ops.linalg.diagonal")
-reductions: Any = LazyModule("stillflow.ops.math.reductions")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import transpose as transposes
+    from stillflow.ops.linalg import diagonal as diagonals
+    from stillflow.ops.math import reductions
+else:
+    diagonals = LazyModule("stillflow.ops.linalg.diagonal")
+    reductions = LazyModule("stillflow.ops.math.reductions")
+    transposes = LazyModule("stillflow.ops.arrays.transpose")
 
 # ---- two matrices
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,11 +40,17 @@ from stillflow.ops.math.kernels import (
 )
 from stillflow.ops.samples import Bad, Sample, Samples
 
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-selects: Any = LazyModule("stillflow.ops.arrays.select")
-comparison: Any = LazyModule("stillflow.ops.math.comparison")
-unary: Any = LazyModule("stillflow.ops.math.unary")
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import fill as fills
+    from stillflow.ops.arrays import select as selects
+    from stillflow.ops.arrays import shape as shapes
+    from stillflow.ops.math import comparison, unary
+else:
+    fills = LazyModule("stillflow.ops.arrays.fill")
+    shapes = LazyModule("stillflow.ops.arrays.shape")
+    selects = LazyModule("stillflow.ops.arrays.select")
+    comparison = LazyModule("stillflow.ops.math.comparison")
+    unary = LazyModule("stillflow.ops.math.unary")
 
 
 def broadcasting_op(text: str, in_numpy: Callable[..., Any] | None = None, **options: Any) -> Card:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dims
 from stillflow.graph.api import control_dependencies
@@ -13,9 +13,13 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.forward_declarations import reduce_sum
 
-# These modules build on this one, hence the late look-up.
-broadcasts: Any = LazyModule("stillflow.ops.arrays.broadcast")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+# Looked up late, for start-up time: gradients and shapes that are not known need them.
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import broadcast as broadcasts
+    from stillflow.ops.arrays import shape as shapes
+else:
+    broadcasts = LazyModule("stillflow.ops.arrays.broadcast")
+    shapes = LazyModule("stillflow.ops.arrays.shape")
 
 
 def broadcast_shape(node: Node) -> tuple[int | None, ...] | None:

@@ -14,10 +14,15 @@ from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
+from stillflow.ops.arrays import fill as fills
+from stillflow.ops.arrays import select as selects
+from stillflow.ops.arrays import sequences
+from stillflow.ops.arrays import shape as shapes
+from stillflow.ops.arrays import stack as joins
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
@@ -27,14 +32,8 @@ from stillflow.ops.math.comparison import is_finite
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.unary import rsqrt, sqrt
+from stillflow.ops.nn import l2_loss as losses
 from stillflow.ops.samples import Sample, Samples
-
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-joins: Any = LazyModule("stillflow.ops.arrays.stack")
-losses: Any = LazyModule("stillflow.ops.nn.l2_loss")
-selects: Any = LazyModule("stillflow.ops.arrays.select")
-sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 clip_by_value_op = op(f"""
     ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> output: T

@@ -6,16 +6,10 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.ops.math import argmax as positions
+from stillflow.ops.math import binary, counting, reductions
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-reductions: Any = LazyModule("stillflow.ops.math.reductions")
-positions: Any = LazyModule("stillflow.ops.math.argmax")
-binary: Any = LazyModule("stillflow.ops.math.binary")
-counting: Any = LazyModule("stillflow.ops.math.counting")
-
 
 _REDUCTION = "input_tensor, axis=None, keepdims=False, name=None"
 reduce_sum = export("compat.v2.reduce_sum", "compat.v2.math.reduce_sum")(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,9 +24,13 @@ from stillflow.ops.math.broadcasting import broadcast_shape, summing_targets
 from stillflow.ops.math.kernels import broadcasting_call, invalid
 from stillflow.ops.samples import Sample, Samples
 
-division: Any = LazyModule("stillflow.ops.math.division")
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-unary: Any = LazyModule("stillflow.ops.math.unary")
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import fill as fills
+    from stillflow.ops.math import division, unary
+else:
+    division = LazyModule("stillflow.ops.math.division")
+    fills = LazyModule("stillflow.ops.arrays.fill")
+    unary = LazyModule("stillflow.ops.math.unary")
 
 
 def _same_shape(node: Node) -> tuple[int | None, ...] | None:

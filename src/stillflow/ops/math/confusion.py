@@ -9,21 +9,19 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.card import get
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.arrays import fill as fills
+from stillflow.ops.arrays import shape as shapes
+from stillflow.ops.arrays import stack as packing
+from stillflow.ops.control_flow import cond as control_flow
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging import comparisons as checks
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.reductions import reduce_max
-
-checks: Any = LazyModule("stillflow.ops.debugging.comparisons")
-control_flow: Any = LazyModule("stillflow.ops.control_flow.cond")
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-packing: Any = LazyModule("stillflow.ops.arrays.stack")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 
 def remove_squeezable_dimensions(

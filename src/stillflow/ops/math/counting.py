@@ -11,11 +11,12 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays import shape as shapes
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
@@ -28,8 +29,6 @@ from stillflow.ops.math.reductions import reduce_max, reduce_prod
 from stillflow.ops.math.segment import unsorted_segment_sum_op
 from stillflow.ops.math.unary import floor
 from stillflow.ops.samples import Bad, Sample, Samples
-
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 # ---- how often each number occurs
 

@@ -13,19 +13,18 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import to_string
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Call, Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel
 from stillflow.ops import forward_declarations
+from stillflow.ops.arrays import select as selects
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.comparison import greater, less
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.math.unary import exp, log
 from stillflow.ops.samples import Bad, Sample, Samples
-
-selects: Any = LazyModule("stillflow.ops.arrays.select")
 
 _SIGNATURE = """(x: T, axis: Tidx) -> out: T
     exclusive: bool = false

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Scalar
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.math import comparison
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.broadcasting import chain_rule, summing_targets
 from stillflow.ops.math.cast import cast
@@ -33,8 +34,10 @@ from stillflow.ops.math.kernels import (
 )
 from stillflow.ops.samples import Bad, Sample, Samples
 
-comparison: Any = LazyModule("stillflow.ops.math.comparison")
-unary: Any = LazyModule("stillflow.ops.math.unary")
+if TYPE_CHECKING:
+    from stillflow.ops.math import unary
+else:
+    unary = LazyModule("stillflow.ops.math.unary")
 
 _QUOTIENTS = (
     "{bfloat16, half, float, double, uint8, int8, uint16, int16, int32, int64, complex64, "

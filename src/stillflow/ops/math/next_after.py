@@ -8,17 +8,16 @@ import numpy as np
 
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel
+from stillflow.ops.arrays import fill as fills
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.broadcasting import summing_targets
 from stillflow.ops.math.kernels import broadcasting_call
 from stillflow.ops.samples import Sample, Samples
-
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
 
 next_after_op = broadcasting_op("""
     NextAfter(x1: T, x2: T) -> output: T

@@ -7,12 +7,10 @@ from typing import Any
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.nest import flatten
+from stillflow.ops.arrays import fill as fills
 from stillflow.ops.dispatch import dispatchable
-
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
 
 
 @export("math.polyval")

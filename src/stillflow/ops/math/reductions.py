@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,13 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
 from stillflow.ops import forward_declarations
+from stillflow.ops.arrays import fill as fills
+from stillflow.ops.arrays import sequences
+from stillflow.ops.arrays import shape as shapes
 from stillflow.ops.constants import constant
+from stillflow.ops.control_flow import identity_and_group as control
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.math import any_all
+from stillflow.ops.math import any_all, binary
 from stillflow.ops.math import reduction_kernels as kernels
 from stillflow.ops.math.add_n import accumulate_n as accumulate_n
 from stillflow.ops.math.add_n import add_n as add_n
@@ -38,17 +42,20 @@ from stillflow.ops.math.unary import exp_op, log_op, sqrt_op, square_op
 from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
-binary: Any = LazyModule("stillflow.ops.math.binary")
-control: Any = LazyModule("stillflow.ops.control_flow.identity_and_group")
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-gathers: Any = LazyModule("stillflow.ops.arrays.gather")
-joins: Any = LazyModule("stillflow.ops.arrays.concat")
-selects: Any = LazyModule("stillflow.ops.arrays.select")
-sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
-sets: Any = LazyModule("stillflow.ops.arrays.unique")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-tiles: Any = LazyModule("stillflow.ops.arrays.tile")
-transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import concat as joins
+    from stillflow.ops.arrays import gather as gathers
+    from stillflow.ops.arrays import select as selects
+    from stillflow.ops.arrays import tile as tiles
+    from stillflow.ops.arrays import transpose as transposes
+    from stillflow.ops.arrays import unique as sets
+else:
+    gathers = LazyModule("stillflow.ops.arrays.gather")
+    joins = LazyModule("stillflow.ops.arrays.concat")
+    selects = LazyModule("stillflow.ops.arrays.select")
+    sets = LazyModule("stillflow.ops.arrays.unique")
+    tiles = LazyModule("stillflow.ops.arrays.tile")
+    transposes = LazyModule("stillflow.ops.arrays.transpose")
 
 _SIGNATURE = f"""(input: T, reduction_indices: Tidx) -> output: T
     keep_dims: bool = false

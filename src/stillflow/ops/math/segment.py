@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays import fill as fills
+from stillflow.ops.arrays import select as selects
+from stillflow.ops.arrays import shape as shapes
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
@@ -29,11 +32,12 @@ from stillflow.ops.math.kernels import ANY_NUMBER, REAL_NUMBER
 from stillflow.ops.math.unary import sqrt_op
 from stillflow.ops.samples import Bad, Sample, Samples
 
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-gathers: Any = LazyModule("stillflow.ops.arrays.gather")
-joins: Any = LazyModule("stillflow.ops.arrays.concat")
-selects: Any = LazyModule("stillflow.ops.arrays.select")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+if TYPE_CHECKING:
+    from stillflow.ops.arrays import concat as joins
+    from stillflow.ops.arrays import gather as gathers
+else:
+    gathers = LazyModule("stillflow.ops.arrays.gather")
+    joins = LazyModule("stillflow.ops.arrays.concat")
 
 _X = np.array([[1.0, -2.0], [0.5, 4.0], [3.0, 1.5], [-1.0, 2.0]], np.float32)
 
@@ -202,6 +206,7 @@ def _gather_kept(
     gathered = gathers.gather(params, clipped)
     if kept is None:
         kept = greater_equal(ids, 0)
+        assert gathered._dims is not None
         for _ in range(len(gathered._dims) - len(kept._dims)):
             kept = shapes.expand_dims(kept, -1)
         kept = kept & fills.ones_like(gathered, dtype=dtypes.bool)

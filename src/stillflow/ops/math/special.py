@@ -11,11 +11,13 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.card import Card, op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays import fill as fills
+from stillflow.ops.arrays import select as selects
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math import incomplete_gamma, native_kernels
@@ -37,10 +39,6 @@ from stillflow.ops.math.unary import (
     unary_op,
 )
 from stillflow.ops.samples import Bad, Sample, Samples
-
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-selects: Any = LazyModule("stillflow.ops.arrays.select")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 # ---- functions of one argument
 

@@ -14,20 +14,19 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import value_of
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, aten, torch
+from stillflow.graph.lazy import aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel
 from stillflow.graph.traits import Cost, Scalar
+from stillflow.ops.arrays import fill as fills
+from stillflow.ops.arrays import shape as shapes
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math.complex import complex_abs_op, conj
 from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, is_finite, no_kernel
 from stillflow.ops.math.roots import square_roots
 from stillflow.ops.samples import Sample
-
-fills: Any = LazyModule("stillflow.ops.arrays.fill")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 ANYWHERE = np.array([[-2.25, -1.0, -0.3], [0.2, 0.75, 3.5]], np.float32)
 POSITIVE = np.array([[0.25, 1.0, 0.3], [0.2, 1.75, 3.5]], np.float32)
@@ -176,11 +175,12 @@ reciprocal_grad_op = slope_op("ReciprocalGrad", _reciprocal_grad)
 
 @square_op.gradient
 def square_gradient(node: Node, grad: Any) -> Gradients:
+    from stillflow.ops.math.binary import multiply
+
     x = node.inputs[0]
     with control_dependencies([grad]):
         x = conj(x)
         two = constant(2.0, dtype=x.dtype)
-        multiply = LazyModule("stillflow.ops.math.binary").multiply
         return multiply(grad, multiply(x, two))
 
 
@@ -456,11 +456,12 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
 @dispatchable
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """`1 / x`, but 0 wherever `x` is 0."""
-    division: Any = LazyModule("stillflow.ops.math.division")
+    from stillflow.ops.math.division import div_no_nan_op
+
     with name_scope(name, "reciprocal_no_nan", [x]) as scope:
         divisor = convert_to_tensor(x, name="x")
         numerator = constant(1, divisor.dtype.base_dtype, name="one")
-        return division.div_no_nan_op(numerator, divisor, name=scope)
+        return div_no_nan_op(numerator, divisor, name=scope)
 
 
 # Of a sparse tensor, the elements that are given are mapped.

@@ -6,12 +6,8 @@ from typing import Any
 
 from stillflow.graph import dtypes, random_seed
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
+from stillflow.ops.random import poisson
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-poisson: Any = LazyModule("stillflow.ops.random.poisson")
-
 
 random_poisson = export("compat.v2.random.poisson")(
     handed_on(

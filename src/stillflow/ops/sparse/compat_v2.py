@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
+from stillflow.ops.sparse import arithmetic as sparse_sums
+from stillflow.ops.sparse import rearranging
+from stillflow.ops.sparse import segment as segments
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-sparse_sums: Any = LazyModule("stillflow.ops.sparse.arithmetic")
-rearranging: Any = LazyModule("stillflow.ops.sparse.rearranging")
-segments: Any = LazyModule("stillflow.ops.sparse.segment")
-
 
 _SEGMENTS = "data, indices, segment_ids, num_segments=None, name=None"
 sparse_add = export("compat.v2.sparse.add")(

@@ -10,18 +10,16 @@ import numpy as np
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients
+from stillflow.ops.arrays import gather as gathers
+from stillflow.ops.arrays import shape as shapes
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.segment import unsorted_segment_sum
 from stillflow.ops.samples import Bad, Sample, Samples
-
-gathers: Any = LazyModule("stillflow.ops.arrays.gather")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 _MODES = {"Sum": ("sum", REAL_NUMBER), "Mean": ("mean", "{float, double}"),
           "SqrtN": ("sqrtn", "{float, double}")}  # fmt: skip

@@ -6,16 +6,10 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.ops.strings import elementwise, joining, parts
+from stillflow.ops.strings import numbers as text_numbers
 from stillflow.util.newer_arguments import handed_on
-
-# By path, since public functions of the packages hide modules of their names.
-elementwise: Any = LazyModule("stillflow.ops.strings.elementwise")
-parts: Any = LazyModule("stillflow.ops.strings.parts")
-joining: Any = LazyModule("stillflow.ops.strings.joining")
-text_numbers: Any = LazyModule("stillflow.ops.strings.numbers")
-
 
 string_length = export("compat.v2.strings.length")(
     handed_on('input, unit="BYTE", name=None', elementwise, "string_length")
