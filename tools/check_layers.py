@@ -3,7 +3,8 @@
 An import counts wherever it stands: at the top of a module, inside a function, or as the name of a
 module in a string (`import_module("stillflow.ops")`, `LazyModule`). Imports for type checkers alone
 do not. `tools/layers_allowed.txt` lists the edges that still point upward and the size of the
-largest cycle; neither may grow. The public API, `import stillflow as tf`, is an error below keras.
+largest cycle; neither may grow. The public API, `import stillflow as tf`, is an error below keras,
+and so is a `LazyModule` anywhere that type checkers do not see as a module.
 
     python tools/check_layers.py            # what remains, by package; exit status 1 if it grew
     python tools/check_layers.py --shrink   # drop removed imports from the list
@@ -163,6 +164,16 @@ def _loads_package(node: ast.AST) -> bool:
     return named and loader in ("import_module", "LazyModule", "__import__")
 
 
+def untyped_lazy_modules(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that make a `LazyModule` outside the `else` of `if TYPE_CHECKING:`."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            continue
+        if isinstance(child, ast.Call) and ast.unparse(child.func).endswith("LazyModule"):
+            yield child.lineno
+        yield from untyped_lazy_modules(child)
+
+
 def imports(source: Path = SOURCE) -> Graph:
     """Return the imports of each module, and their kinds: module -> {module: kind}."""
     known = modules(source)
@@ -285,6 +296,12 @@ def main(arguments: list[str] | None = None) -> int:
         for edge in api_imports(graph)
     ]
     faults += [f"gone, so drop it (--shrink): {edge}" for edge in sorted(allowed - now)]
+    faults += [
+        f"{name}:{line}: type checkers do not see this LazyModule (docs/architecture.md)"
+        for name, path in modules().items()
+        if "LazyModule(" in (text := path.read_text(encoding="utf-8"))
+        for line in untyped_lazy_modules(ast.parse(text))
+    ]
     if len(cycle) != most:
         verb = "grew" if len(cycle) > most else "is smaller (--shrink)"
         faults.append(f"the largest cycle {verb}: {len(cycle)} modules, {most} on the list")

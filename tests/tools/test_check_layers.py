@@ -93,6 +93,15 @@ def test_an_import_of_the_public_api_below_keras_fails_and_cannot_be_listed(
     assert "stillflow.nn.losses imports the public API (function)" in capsys.readouterr().out
 
 
+def test_a_lazy_module_is_one_that_type_checkers_see(check_layers):
+    plain = "    from stillflow.ops import math"
+    lazy = 'LazyModule("stillflow.ops.math")'
+    typed = f"if TYPE_CHECKING:\n{plain}\nelse:\n    math = {lazy}"
+    untyped = f"math: Any = {lazy}\ndef f():\n    return {lazy}.add"
+    assert list(check_layers.untyped_lazy_modules(ast.parse(typed))) == []
+    assert list(check_layers.untyped_lazy_modules(ast.parse(untyped))) == [1, 3]
+
+
 def test_a_cycle_through_functions_and_strings_is_found(check_layers, tmp_path):
     source = _package(
         tmp_path,
