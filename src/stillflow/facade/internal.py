@@ -29,7 +29,6 @@ from stillflow.facade import (
 # Internal packages whose modules have the names of a public namespace's.
 PACKAGES = {
     "tensorflow.contrib.learn.python.learn.datasets": "contrib.learn.datasets",
-    "tensorflow.contrib.slim.python.slim.nets": "contrib.slim.nets",
     "tensorflow.python.keras.api._v1.keras": "keras",
 }
 

@@ -15,9 +15,10 @@ MODULES = {
     **{f"{_SLIM}.data.{name}": f"stillflow.contrib.slim.{name}"
        for name in ("data_decoder", "data_provider", "dataset", "dataset_data_provider",
                     "parallel_reader", "prefetch_queue", "tfexample_decoder")},
-    **{f"{_SLIM}.nets.{name}": f"stillflow.contrib.slim.nets.{name}"
+    **{f"{_SLIM}.nets.{name}": f"stillflow_contrib.slim.nets.{name}"
        for name in ("alexnet", "inception_v1", "inception_v2", "inception_v3", "overfeat",
                     "resnet_utils", "resnet_v1", "resnet_v2", "vgg")},
+    f"{_SLIM}.nets.inception": "stillflow.contrib.slim.nets.inception",
     **{f"tensorflow.contrib.quantization.python.{name}": "stillflow.contrib.quantization"
        for name in ("array_ops", "math_ops", "nn_ops")},
     "tensorflow.contrib.specs.python": "stillflow.contrib.specs",

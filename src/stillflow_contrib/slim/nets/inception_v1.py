@@ -8,15 +8,15 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope
 from stillflow.contrib.layers.core import softmax
-from stillflow.contrib.slim.nets.classifiers import trunc_normal
-from stillflow.contrib.slim.nets.inception_cells import (
+from stillflow.graph.export import export
+from stillflow_contrib.slim.nets.classifiers import trunc_normal
+from stillflow_contrib.slim.nets.inception_cells import (
     Stage,
     bare_logits,
     features,
     normalized_arg_scope,
     stages_named,
 )
-from stillflow.graph.export import export
 
 layers = tf.contrib.layers
 

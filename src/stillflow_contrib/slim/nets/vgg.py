@@ -7,13 +7,13 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope as arg_scope
-from stillflow.contrib.slim.nets.classifiers import (
+from stillflow.graph.export import export
+from stillflow_contrib.slim.nets.classifiers import (
     collecting_outputs,
     fully_connected_layers,
     trained_arg_scope,
     with_end_points,
 )
-from stillflow.graph.export import export
 
 layers = tf.contrib.layers
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.contrib.slim.nets import inception_cells
+from stillflow_contrib.slim.nets import inception_cells
 
 
 def test_a_layer_is_read_from_its_text() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope
 from stillflow.contrib.layers.utils import convert_collection_to_dict
-from stillflow.contrib.slim.nets.resnet_utils import Block, conv2d_same, stack_blocks_dense
 from stillflow.graph.operation import Tensor
+from stillflow_contrib.slim.nets.resnet_utils import Block, conv2d_same, stack_blocks_dense
 
 layers = tf.contrib.layers
 

@@ -8,10 +8,10 @@ import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope as add_arg_scope
 from stillflow.contrib.framework.argument_scope import arg_scope as arg_scope
 from stillflow.contrib.layers.utils import collect_named_outputs, last_dimension
-from stillflow.contrib.slim.nets import resnet_utils
-from stillflow.contrib.slim.nets.resnet_models import block_of, model_of, network_of
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow_contrib.slim.nets import resnet_utils
+from stillflow_contrib.slim.nets.resnet_models import block_of, model_of, network_of
 
 layers = tf.contrib.layers
 

@@ -8,8 +8,11 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope
 from stillflow.contrib.layers.core import softmax
-from stillflow.contrib.slim.nets.classifiers import trunc_normal
-from stillflow.contrib.slim.nets.inception_cells import (
+from stillflow.graph.export import export
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
+from stillflow_contrib.slim.nets.classifiers import trunc_normal
+from stillflow_contrib.slim.nets.inception_cells import (
     Depth,
     Stage,
     bare_logits,
@@ -20,9 +23,6 @@ from stillflow.contrib.slim.nets.inception_cells import (
     pooled,
     stages_named,
 )
-from stillflow.graph.export import export
-from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Tensor
 
 layers = tf.contrib.layers
 

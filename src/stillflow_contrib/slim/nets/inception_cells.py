@@ -20,9 +20,9 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import arg_scope
-from stillflow.contrib.slim.nets.classifiers import trunc_normal
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
+from stillflow_contrib.slim.nets.classifiers import trunc_normal
 
 layers = tf.contrib.layers
 

@@ -1,0 +1,1 @@
+"""Parts of `tf.contrib.slim` that few programs use: its networks for images."""

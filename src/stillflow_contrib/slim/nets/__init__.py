@@ -1,0 +1,1 @@
+"""`tf.contrib.slim.nets`: networks that classify images."""
