@@ -75,6 +75,7 @@ lint-platforms: $(VENV)/installed-dev ## types as Windows and macOS have them
 
 tables: $(VENV)/installed-test ## write the generated files: public names, known gaps, tables of README and docs
 	$(BIN)/python tools/make_api.py
+	$(BIN)/python tools/make_card_index.py
 	$(BIN)/python tools/coverage_table.py --write-gaps
 	$(BIN)/python tools/readme_tables.py
 

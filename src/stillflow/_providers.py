@@ -23,6 +23,7 @@ PROVIDERS.update({
     "graph.attrs.default_graph": "stillflow.graph.graph",
     "graph.card.load_contrib_families": "stillflow_contrib.ops",
     "graph.card.load_families": "stillflow.ops",
+    "graph.card.load_family": "stillflow.ops",
     "graph.collection_protos.cond_context": "stillflow.ops.control_flow.contexts",
     "graph.collection_protos.queue_runner": "stillflow.train.queue_runner",
     "graph.collection_protos.saver": "stillflow.train.saver",

@@ -46,6 +46,7 @@ Effect = Literal["pure", "state", "reads files", "writes files", "runs Python", 
 
 # Import every module of cards: of the package, and of operations that only contrib uses.
 load_families: Hook[Callable[[], None]] = Hook("graph.card.load_families")
+load_family: Hook[Callable[[str], None]] = Hook("graph.card.load_family")  # of an op type
 load_contrib_families: Hook[Callable[[], None]] = Hook("graph.card.load_contrib_families")
 _cards: dict[str, Card] = {}
 # Cards of libraries that a program loads on top of TensorFlow's own ops.
@@ -210,8 +211,8 @@ def find(op_type: str) -> Card | None:
     """Return the card of an op type, or None if Stillflow has none."""
     card = _cards.get(op_type) or _library_cards.get(op_type)
     if card is None:
-        load_all()
-        card = _cards.get(op_type)
+        load_family.value(op_type)
+        card = _cards.get(op_type) or load_all().get(op_type)
     return card
 
 
