@@ -1,4 +1,4 @@
-"""The index of cards: importing one module gives an operation's whole card, but for its gradient."""
+"""The index of cards: one import gives an operation's whole card, but for its gradient."""
 
 from __future__ import annotations
 

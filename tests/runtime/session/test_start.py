@@ -30,4 +30,10 @@ def test_training_waits_for_no_messages_files_functions_or_clusters() -> None:
     }  # fmt: skip
     assert aside.isdisjoint(loaded)
     # Its import looks at the file of each module that is there.
-    assert loaded.index("torch") < loaded.index("stillflow.runtime.session.session_plans")
+    assert loaded.index("torch") < loaded.index("stillflow.runtime.plan.plan")
+
+
+def test_a_session_that_runs_nothing_does_not_wait_for_torch() -> None:
+    code = "import sys, stillflow as tf; tf.Session(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 from stillflow import errors
 from stillflow.graph.device import canonical_name
 from stillflow.graph.lazy import torch
+from stillflow.util.machine_gpus import may_have_gpus
 
 
 class Gpu(NamedTuple):
@@ -76,13 +78,14 @@ def _found_gpus() -> tuple[Gpu, ...]:
 
     Apple's GPU where there is none, unless CUDA_VISIBLE_DEVICES hides all.
     """
+    if "torch" not in sys.modules and not may_have_gpus():  # importing it takes a second
+        return ()
     import torch
 
     if torch.cuda.is_available():
         return _cuda_gpus()
-    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1", "none"):
-        return ()
-    if not torch.backends.mps.is_available():
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1", "none")
+    if hidden or not torch.backends.mps.is_available():
         return ()
     return (Gpu("mps:0", torch.mps.recommended_max_memory(), "device: 0, name: Apple GPU, Metal"),)
 
@@ -95,9 +98,8 @@ def _cuda_gpus() -> tuple[Gpu, ...]:
     found = []
     for index in range(torch.cuda.device_count()):
         known = torch.cuda.get_device_properties(index)
-        capability = f"{known.major}.{known.minor}"
-        text = f"device: {index}, name: {known.name}, compute capability: {capability}"
-        found.append(Gpu(f"cuda:{index}", known.total_memory, text))
+        text = f"name: {known.name}, compute capability: {known.major}.{known.minor}"
+        found.append(Gpu(f"cuda:{index}", known.total_memory, f"device: {index}, {text}"))
     return tuple(found)
 
 
@@ -154,9 +156,8 @@ def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
     visible = _visible(wanted) if counts.get("GPU", 1) else []
     devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
     for i, gpu in enumerate(visible[: max(0, counts.get("GPU", len(visible)))]):
-        name, number, memory = f"{prefix}GPU:{i}", cpus + i + 1, _limited(gpu, config)
-        there = DeviceAttributes(name, "GPU", memory, number, gpu.torch_name, gpu.description)
-        devices.append(there)
+        there = (f"{prefix}GPU:{i}", "GPU", _limited(gpu, config), cpus + i + 1)
+        devices.append(DeviceAttributes(*there, gpu.torch_name, gpu.description))
     return devices
 
 

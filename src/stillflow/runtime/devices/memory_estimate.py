@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import torch
-
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.ir.steps import Step
 from stillflow.util.machine_memory import available_bytes, room_below_limit

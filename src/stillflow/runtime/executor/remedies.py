@@ -8,13 +8,11 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
-
 from stillflow import errors
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation
 from stillflow.runtime.devices.memory_estimate import fitting_batch, free_bytes
 from stillflow.runtime.ir.steps import Step
-from stillflow.runtime.plan.emit import PLAN
 
 _LARGEST = 5
 _HELD = "The run held"
@@ -39,6 +37,8 @@ def with_memory(
     what the plan `raised`; `filename` is the name its source was compiled under, `fed` what it was
     given.
     """
+    from stillflow.runtime.plan.emit import PLAN
+
     traces = [each.__traceback__ for each in _chain(raised)]
     frames = [frame for trace in traces for frame, _ in traceback.walk_tb(trace)]
     plans = [frame for frame in frames if frame.f_code.co_filename.startswith(PLAN)]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 import numpy as np
-import torch  # before our modules: its import looks at the file of each module that it finds
 
 from stillflow import errors
 from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
+from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.cluster import targets
 from stillflow.runtime.interrupts import time_limit
@@ -190,8 +190,7 @@ class BaseSession(SessionPlans):
     def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
         """Return a function of the fed values, in order, for a `CallableOptions` message."""
         feeds, fetches = list(callable_options.feed), list(callable_options.fetch)
-        targets = list(callable_options.target)
-        options = callable_options.run_options
+        targets, options = list(callable_options.target), callable_options.run_options
 
         def call(*values: Any, run_metadata: Any = None) -> list[Any]:
             if len(values) != len(feeds):
