@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 os.environ.setdefault("STILLFLOW_VERIFY_PLANS", "1")  # read when the runtime is imported
+os.environ["STILLFLOW_ENGINE_CACHE"] = "0"  # tests leave no files in the home folder
 
 from tests import disorder, first_device
 

@@ -14,6 +14,7 @@ VARIABLES = {
     "STILLFLOW_ENGINE": (
         "`auto`, `onnxruntime`, ...: another runtime runs pure parts of a session's plans"
     ),
+    "STILLFLOW_ENGINE_CACHE": "`0`: engines keep no models on disk",
     "STILLFLOW_LENIENT": "`1`: a missing name raises when it is called, not when it is looked up",
     "STILLFLOW_NATIVE": "`0`: no kernel of the C library is used",
     "STILLFLOW_PYTHON2": "`1`: sources are written in Python 2; `--python2` sets it",

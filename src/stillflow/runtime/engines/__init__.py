@@ -8,4 +8,4 @@ it does not; the steps that no engine takes stay with the plan's own kernels. Th
 an engine's answers with the plan's.
 """
 
-from stillflow.runtime.engines.choice import use as use
+from stillflow.runtime.engines.setting import use as use

@@ -95,7 +95,7 @@ def _put(graph: StepGraph, row: list[Step], wanted: Assignment, reasons: Counter
     step = Step("call", row[0].op, outputs, inputs, (), function, [*names], fused=True)
     _, *step.joined = [op for each in row for op in ops_of(each)]
     graph.replace(row, step, at=row[-1])
-    wanted.regions += 1
+    wanted.regions.append((region, function))
     wanted.taken += len(row)
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from stillflow import errors, protos
-from stillflow.runtime.engines import forks
+from stillflow import errors
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.operation import Tensor
+from stillflow.runtime.engines import forks, stored
 from stillflow.runtime.engines.region import Engine
+from stillflow.runtime.engines.setting import PLAN, chosen
 
-PLAN = "plan"
-NAMES = ("auto", PLAN, "onnxruntime", "openvino", "compile")
+if TYPE_CHECKING:
+    from stillflow.runtime.session.fetches import Fetches
+
 _MODULES = {"onnxruntime": "onnx_runtime", "openvino": "open_vino", "compile": "compiled"}
 _AUTOMATIC = ("onnxruntime", "openvino")  # a compiler takes longer than most programs run
 _MOST = 32  # plans for any sizes that a session keeps
-OPTION = "stillflow"  # the name among the custom optimizers of a `ConfigProto`
 
 
 class Choice:
@@ -26,10 +28,12 @@ class Choice:
     Attributes:
       engines: those that may run regions, in the order in which they are tried.
       timed: whether a run keeps what is fastest; otherwise it keeps the first engine.
+      options: the session's `ConfigProto` as bytes.
     """
 
-    def __init__(self, engines: tuple[Engine, ...], timed: bool) -> None:
-        self.engines, self.timed = engines, timed
+    def __init__(self, engines: tuple[Engine, ...], timed: bool, options: bytes = b"") -> None:
+        self.engines, self.timed, self.options = engines, timed, options
+        self._digest = (-1, b"")  # of the graph as it was last
         self._shared: dict[Any, Any] = {}
         self._lock = threading.Lock()
         forks.note(self)
@@ -48,24 +52,24 @@ class Choice:
                 self._shared[key] = make()
             return self._shared[key]
 
+    def key(self, tensors: Sequence[Tensor], feeds: Mapping[Tensor, Dims]) -> str:
+        """Return the key of a run among those on disk; "" for one that is not kept there."""
+        if stored.folder() is None:
+            return ""
+        graph = tensors[0].graph
+        if self._digest[0] != graph._edition:
+            self._digest = graph._edition, stored.graph_digest(graph)
+        options = self.timed, self.options
+        return stored.run_key(self._digest[1], self.engines, options, tensors, feeds)
 
-def use(name: str, config: Any = None) -> Any:
-    """Return a `ConfigProto` whose session runs pure regions by an engine.
-
-    Args:
-      name: "auto", "plan", "onnxruntime", "openvino" or "compile".
-      config: a `ConfigProto` that is changed and returned; a new one if None.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if there is no such engine.
-    """
-    _require_known(name)
-    config = protos.ConfigProto() if config is None else config
-    optimizers = config.graph_options.rewrite_options.custom_optimizers
-    found = [each for each in optimizers if each.name == OPTION]
-    option = found[0] if found else optimizers.add(name=OPTION)
-    option.parameter_map["engine"].s = name.encode()
-    return config
+    def plan_of(
+        self, fetches: Fetches, feeds: Mapping[Tensor, Dims], make_plan: Callable[[], Any]
+    ) -> Any:
+        """Return a run by a model on disk, or the plan, which `make_plan` makes."""
+        tensors = [] if fetches.targets else fetches.tensors
+        key = self.key(tensors, feeds) if tensors else ""
+        found = stored.find(key, self.engines, len(feeds), len(tensors)) if key else None
+        return make_plan() if found is None else stored.StoredRun(*found, make_plan)
 
 
 def engines_of(config: Any) -> Choice | None:
@@ -78,17 +82,13 @@ def engines_of(config: Any) -> Choice | None:
       tf.errors.InvalidArgumentError: if there is no such engine.
       tf.errors.FailedPreconditionError: if it is not installed.
     """
-    name = os.environ.get("STILLFLOW_ENGINE", "") or PLAN
-    if config is not None:
-        for option in config.graph_options.rewrite_options.custom_optimizers:
-            if option.name == OPTION and "engine" in option.parameter_map:
-                name = option.parameter_map["engine"].s.decode()
-    _require_known(name)
+    name = chosen(config)
     if name == PLAN:
         return None
+    options = b"" if config is None else config.SerializeToString(deterministic=True)
     if name == "auto":
         found = tuple(engine for engine in map(_engine, _AUTOMATIC) if not missing(engine))
-        return Choice(found, timed=True) if found else None
+        return Choice(found, True, options) if found else None
     engine = _engine(name)
     lacking = missing(engine)
     if lacking:
@@ -96,7 +96,7 @@ def engines_of(config: Any) -> Choice | None:
             f"The engine {name} needs {' and '.join(lacking)}: "
             f"pip install 'stillflow[{engine.extra}]'"
         )
-    return Choice((engine,), timed=False)
+    return Choice((engine,), False, options)
 
 
 def missing(engine: Engine) -> list[str]:
@@ -108,11 +108,3 @@ def _engine(name: str) -> Engine:
     module = importlib.import_module(f"stillflow.runtime.engines.{_MODULES[name]}")
     engine: Engine = module.ENGINE
     return engine
-
-
-def _require_known(name: str) -> None:
-    if name not in NAMES:
-        raise errors.invalid_argument(
-            f"There is no engine {name!r}; there are {', '.join(NAMES)} (STILLFLOW_ENGINE, or "
-            "stillflow.runtime.engines.use)"
-        )

@@ -133,13 +133,14 @@ class Assignment:
     Attributes:
       engine: the engine.
       taken, steps: how many steps the engine runs, of how many.
-      regions: the number of regions.
+      regions: the regions that it runs, with their functions.
       reason: why other steps stay with the plan.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.taken = self.steps = self.regions = 0
+        self.taken = self.steps = 0
+        self.regions: list[tuple[Region, Callable[..., Any]]] = []
         self.reason = ""
 
     @property

@@ -14,6 +14,7 @@ import numpy as np
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.engines import forks
 from stillflow.runtime.engines.region import Assignment, Engine, OutOfBounds
+from stillflow.runtime.engines.stored import note_of
 
 if TYPE_CHECKING:
     from stillflow.runtime.ir.request import PlanRequest
@@ -38,9 +39,10 @@ def with_engines(make: Callable[..., Plan], resources: Resources, request: PlanR
     if choice is None or request.raw or request.targets or request.see is not None:
         return make(resources, request)
     candidates: list[tuple[str, Plan]] = []
+    assignments: dict[str, Assignment] = {}
     plain: Plan | None = None
     for engine in choice.engines:
-        found = _for_any_sizes(make, resources, request, engine)
+        found, assignment = _for_any_sizes(make, resources, request, engine)
         if found is None:
             assignment = Assignment(engine)
             plan = make(resources, replace(request, engine=assignment))
@@ -48,14 +50,16 @@ def with_engines(make: Callable[..., Plan], resources: Resources, request: PlanR
             plain = plan if found is None else plain  # with nothing replaced it is the plan itself
         if found is not None:
             candidates.append((engine.name, found))
+            assignments[engine.name] = assignment
     if not candidates:
         return plain or make(resources, request)
-    return Trial(lambda: plain or make(resources, request), candidates, choice.timed)
+    note = note_of(choice, request, assignments)
+    return Trial(lambda: plain or make(resources, request), candidates, choice.timed, note)
 
 
 def _for_any_sizes(
     make: Callable[..., Plan], resources: Resources, request: PlanRequest, engine: Engine
-) -> Plan | None:
+) -> tuple[Plan | None, Assignment]:
     """Return an engine's plan for all sizes that the graph leaves open, made once.
 
     None if the engine does not run the whole of it, or if nothing is left open.
@@ -66,16 +70,16 @@ def _for_any_sizes(
         for tensor, dims in request.feeds.items()
     }
     if not engine.any_sizes or all(dims is None or None not in dims for dims in feeds.values()):
-        return None
+        return None, Assignment(engine)
     edition = request.tensors[0].graph._edition if request.tensors else 0
     key = (engine.name, *request.tensors, *feeds.items(), known, edition)
 
-    def shared() -> Plan | None:
+    def shared() -> tuple[Plan | None, Assignment]:
         assignment = Assignment(engine)
         plan = make(resources, replace(request, feeds=feeds, engine=assignment))
-        return plan if assignment.is_whole else None
+        return plan if assignment.is_whole else None, assignment
 
-    found: Plan | None = resources.engines.shared(key, shared)
+    found: tuple[Plan | None, Assignment] = resources.engines.shared(key, shared)
     return found
 
 
@@ -86,12 +90,14 @@ class Trial:
       make_plan: makes the plan without engines.
       candidates: the plans with engines, by the engines' names.
       timed: whether the plan's own kernels may be chosen, if they are faster.
+      note: called with the name of an engine whose answers are right, or that of the plan.
     """
 
     def __init__(
-        self, make_plan: Callable[[], Plan], candidates: Sequence[tuple[str, Plan]], timed: bool
-    ) -> None:
-        self._make_plan, self._timed = make_plan, timed
+        self, make_plan: Callable[[], Plan], candidates: Sequence[tuple[str, Plan]], timed: bool,
+        note: Callable[[str, bool], None] = lambda name, timed: None,
+    ) -> None:  # fmt: skip
+        self._make_plan, self._timed, self._note = make_plan, timed, note
         self._left = dict(candidates)
         self._plain: Plan | None = None
         self._lock = threading.RLock()
@@ -127,6 +133,7 @@ class Trial:
         if not _is_bound(error):
             notice(f"The engine {self.chosen} failed where the plan did not: {_first_line(error)}")
             self._keep("plan")
+            self._note("plan", True)
         return values
 
     def after_fork(self) -> None:
@@ -166,11 +173,13 @@ class Trial:
         self._times.setdefault(name, []).append(time.perf_counter() - begun)
         if all(len(self._times.get(each, ())) >= _ROUNDS for each in names):
             self._keep(min(names, key=lambda each: min(self._times[each])))
+            self._note(self.chosen, True)
         return values
 
     def _compare(self, arrays: Sequence[Any]) -> list[Any]:
         """Run the plan and every engine, and drop the engines with other answers."""
         wanted = self.plain(*arrays)  # raises TensorFlow's errors
+        agreed = []
         for name, plan in tuple(self._left.items()):
             try:
                 found = plan(*arrays)
@@ -181,11 +190,15 @@ class Trial:
             problem = difference(wanted, found)
             if problem:
                 self._drop(name, problem)
+            else:
+                agreed.append(name)
         self._compared = True
         if not self._left:
             self._keep("plan")
         elif not self._timed:
             self._keep(next(iter(self._left)))
+        if agreed and agreed[0] == next(iter(self._left)):
+            self._note(agreed[0], not self._timed)
         return wanted
 
     def _drop(self, name: str, reason: str) -> None:
@@ -193,6 +206,7 @@ class Trial:
         notice(f"The engine {name} is not used for this run: {reason}")
         if not self._left:
             self._keep("plan")
+            self._note("plan", True)
 
 
 def _is_bound(error: BaseException | None) -> bool:

@@ -18,18 +18,20 @@ from stillflow.runtime.cluster import targets
 from stillflow.runtime.devices.allocation import keep_freed_memory
 from stillflow.runtime.devices.devices import DeviceAttributes, session_devices
 from stillflow.runtime.devices.placement import Placement
+from stillflow.runtime.engines.setting import session_engines
 from stillflow.runtime.executor import remedies
 from stillflow.runtime.plan.cache import PlanCaches, Shapes
 from stillflow.runtime.resources import Resources, resources_of_host
 from stillflow.runtime.session import mixed_precision_state
 from stillflow.runtime.session.fetches import Fetches
-from stillflow.runtime.session.settings import session_config, session_engines
+from stillflow.runtime.session.settings import session_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stillflow.runtime.cluster.master import ClusterPlan
     from stillflow.runtime.cluster.remote_master import RemotePlan
+    from stillflow.runtime.engines.choice import Choice
     from stillflow.runtime.tracing.run_metadata import TracedRuns
 
 
@@ -124,12 +126,23 @@ class SessionPlans:
                 self._watched = WatchedRuns(self._get_resources(), self._placement)
         return self._watched.run(handler, feeds, watches)
 
+    @functools.cached_property
+    def _engines(self) -> Choice | None:
+        """The engines that may run parts of plans."""
+        return None if self._master else session_engines(self._config)
+
     def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
         """Return the plan for these feed shapes, or one for any of the shapes so far."""
 
         def make(shapes: Shapes) -> Any:
             self._placement.place_pruned(handler.tensors, handler.targets, feeds)
-            return self._make_plan(handler, feeds, dict(zip(feeds, shapes, strict=True)))
+            dims = dict(zip(feeds, shapes, strict=True))
+            make_plan = functools.partial(self._make_plan, handler, feeds, dims)
+            self._check_alive()
+            several = len(self._placement.devices()) > 1
+            if self._engines is None or several or self._policy or trust.of(self._graph):
+                return make_plan()
+            return self._engines.plan_of(handler, dims, make_plan)
 
         with self._lock:
             shapes = tuple(array.shape for array in feeds.values())
@@ -175,7 +188,7 @@ class SessionPlans:
             self._server.watch_resets(self._abort)
         if self._config is not None:
             resources.configure(self._config)
-        resources.engines = None if self._master else session_engines(self._config)
+        resources.engines = self._engines
         if not self._placement.is_on_host():
             resources.device_of = self._placement.torch_device
             resources.several = True

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from stillflow import protos
 from stillflow.runtime.devices.devices import gpu_count
-
-if TYPE_CHECKING:
-    from stillflow.runtime.engines.choice import Choice
 
 TOGGLES = (
     "layout_optimizer", "constant_folding", "shape_optimization", "remapping",
@@ -100,13 +96,3 @@ SETTINGS = Settings()
 def session_config() -> Any:
     """Return the `ConfigProto` for a session that was given none; None if nothing was ever set."""
     return SETTINGS.proto() if SETTINGS.touched() else None
-
-
-def session_engines(config: Any) -> Choice | None:
-    """Return the engines of a session; None for the plan alone, without asking what there is."""
-    optimizers = config is not None and config.graph_options.rewrite_options.custom_optimizers
-    if not optimizers and not os.environ.get("STILLFLOW_ENGINE"):
-        return None
-    from stillflow.runtime.engines.choice import engines_of
-
-    return engines_of(config)
