@@ -20,9 +20,7 @@ from stillflow.ops.math.binary import minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import floor
 from stillflow.ops.math.unary import round as round_
-from stillflow.util.deprecation import (
-    deprecated,
-)
+from stillflow.util.deprecation import Function, deprecated
 
 
 @export("image.ResizeMethod")
@@ -204,7 +202,7 @@ def _fitting(image: Any, target_height: Any, target_width: Any) -> tuple[list[An
     return size, top, left
 
 
-def _instead(method: str) -> Callable[..., Any]:
+def _instead(method: str) -> Callable[[Function], Function]:
     return deprecated(None, f"Use `tf.image.resize(...method=ResizeMethod.{method}...)` instead.")
 
 

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Hashable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from stillflow._home import FOLDERS
 from stillflow.util import tf_decorator, tf_inspect
@@ -20,6 +20,7 @@ from stillflow.util.decorator_utils import (
 )
 from stillflow.util.renamed import renamed_argument
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 _PRINT_DEPRECATION_WARNINGS = True
 _PRINTED_WARNING: dict[Hashable, bool] = {}
 _UPDATING = "Instructions for updating:"
@@ -30,7 +31,9 @@ class DeprecatedNamesAlreadySet(Exception):
     """Raised when the deprecated names of one symbol are set twice."""
 
 
-def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
+def deprecated(
+    date: str | None, instructions: str, warn_once: bool = True
+) -> Callable[[Function], Function]:
     """Decorate a function as deprecated; calling it logs a warning.
 
     Args:
@@ -41,7 +44,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
     _check(date, instructions)
     when = _when(date)
 
-    def decorate(func: Any) -> Callable[..., Any]:
+    def decorate(func: Function) -> Function:
         validate_callable(func, "deprecated")
 
         @functools.wraps(func)
@@ -71,7 +74,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
-) -> Callable[[Any], Any]:
+) -> Callable[[Function], Function]:
     """Decorate a function, some of whose arguments are deprecated; giving them logs a warning.
 
     Args:
@@ -94,7 +97,7 @@ def deprecated_args(
         for item in deprecated_arg_names_or_tuples
     )
 
-    def decorate(func: Any) -> Callable[..., Any]:
+    def decorate(func: Function) -> Function:
         validate_callable(func, "deprecated_args")
         spec = tf_inspect.getfullargspec(func)
         known = {*spec.args, *spec.kwonlyargs, spec.varargs, spec.varkw}
@@ -126,7 +129,7 @@ def deprecated_args(
 
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
-) -> Callable[[Any], Any]:
+) -> Callable[[Function], Function]:
     """Decorate a function, some of whose arguments' values are deprecated.
 
     Args:
@@ -139,7 +142,7 @@ def deprecated_arg_values(
     if not deprecated_kwargs:
         raise ValueError("Specify which argument values are deprecated.")
 
-    def decorate(func: Any) -> Callable[..., Any]:
+    def decorate(func: Function) -> Function:
         validate_callable(func, "deprecated_arg_values")
 
         @functools.wraps(func)
@@ -213,7 +216,7 @@ def deprecated_alias(
     return Alias
 
 
-def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
+def deprecated_endpoints(*args: str) -> Callable[[Function], Function]:
     """Remember the deprecated names of a symbol; DeprecatedNamesAlreadySet if it has some."""
 
     def decorate(func: Any) -> Any:

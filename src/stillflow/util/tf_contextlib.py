@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import ParamSpec, TypeVar
 
 from stillflow.util import tf_decorator, tf_inspect
 
+_Params = ParamSpec("_Params")
+_Value = TypeVar("_Value")
 
-def contextmanager(target: Callable[..., Any]) -> Callable[..., Any]:
+
+def contextmanager(
+    target: Callable[_Params, Iterator[_Value]],
+) -> Callable[_Params, AbstractContextManager[_Value]]:
     """Make a generator function a context manager that can be looked through."""
-    manager: Callable[..., Any] = tf_decorator.make_decorator(
+    manager: Callable[_Params, AbstractContextManager[_Value]] = tf_decorator.make_decorator(
         target,
         contextlib.contextmanager(target),
         "contextmanager",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from stillflow import nest
 from stillflow.graph import tapes
@@ -24,6 +24,8 @@ from stillflow.variables.variable_scope import get_variable_scope
 
 _VARIABLES = ("VariableV2", "VarHandleOp")
 _numbers = itertools.count()
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
 
 
 _NO_VARIABLES = (
@@ -34,7 +36,7 @@ _NOT_FOR_EACH = "Must return gradient for each variable from @custom_gradient gr
 
 
 @export("custom_gradient", "contrib.eager.custom_gradient")
-def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(f: Callable[_Params, tuple[_Result, Any]]) -> Callable[_Params, _Result]:
     """Make a function use a gradient of its own.
 
     Args:
@@ -60,7 +62,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             )
         return _call(f, [convert_to_tensor(arg) for arg in args])
 
-    return tf_decorator.make_decorator(f, decorated)
+    function: Callable[_Params, _Result] = tf_decorator.make_decorator(f, decorated)
+    return function
 
 
 def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:

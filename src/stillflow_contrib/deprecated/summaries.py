@@ -15,10 +15,10 @@ from stillflow.ops.summary.media import audio_summary_v2_op, image_summary_op
 from stillflow.ops.summary.merging import merge_summary_op
 from stillflow.ops.summary.names import collect, collect_summary
 from stillflow.ops.summary.numbers import histogram_summary_op, scalar_summary_op
-from stillflow.util.deprecation import deprecated
+from stillflow.util.deprecation import Function, deprecated
 
 
-def _instead(name: str, more: str = "") -> Callable[[Any], Any]:
+def _instead(name: str, more: str = "") -> Callable[[Function], Function]:
     return deprecated(
         "2016-11-30",
         f"Please switch to tf.summary.{name}. Note that tf.summary.{name} uses the node name "

@@ -119,7 +119,9 @@ class PoissonLogNormalQuadratureCompound(Distribution):
                     f"Quadrature grid dtype ({grid.dtype.name}) does not match quadrature probs "
                     f"dtype ({probs.dtype.name})."
                 )
-            checks = {"validate_args": validate_args, "allow_nan_stats": allow_nan_stats}
+            checks: dict[str, Any] = {
+                "validate_args": validate_args, "allow_nan_stats": allow_nan_stats,
+            }  # fmt: skip
             self._distribution = Poisson(log_rate=grid, **checks)
             self._mixture_distribution = Categorical(logits=tf.log(probs), **checks)
             self._loc, self._scale, self._quadrature_size = loc, scale, quadrature_size

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.estimator.evaluation import write_results
-from stillflow.graph.export import export
+from stillflow.graph.export import export, redefinable
 from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
@@ -183,6 +183,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
             x=x, y=y, input_fn=input_fn, steps=steps, batch_size=batch_size, monitors=monitors
         )
 
+    @redefinable
     @_WITH_LABELS
     def evaluate(
         self, x: Any = None, y: Any = None, input_fn: Any = None, feed_fn: Any = None,
@@ -323,6 +324,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
             write_results(eval_dir, {**results, GraphKeys.GLOBAL_STEP: current}, None)
         return results, current
 
+    @redefinable
     @deprecated("2017-03-25", "Please use Estimator.export_savedmodel() instead.")
     def export(
         self, export_dir: Any, input_fn: Any = parse_features,

@@ -11,10 +11,10 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.ops.math.division import div
-from stillflow.util.deprecation import deprecated
+from stillflow.util.deprecation import Function, deprecated
 
 
-def replaced(name: str, note: str = "") -> Callable[[Any], Any]:
+def replaced(name: str, note: str = "") -> Callable[[Function], Function]:
     """Mark a function as replaced by `tf.losses.<name>`; `note` describes the difference."""
     return deprecated("2016-12-30", f"Use tf.losses.{name} instead.{note}")
 

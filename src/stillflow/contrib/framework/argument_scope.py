@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from stillflow.graph.export import export
 from stillflow.util import tf_decorator
 from stillflow.util.tf_contextlib import contextmanager
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 # The scopes that are open, innermost last: {key of a function: {argument: value}}.
 _open: list[dict[Any, dict[str, Any]]] = [{}]
 
@@ -88,7 +89,7 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[
 
 
 @export("contrib.framework.add_arg_scope", "contrib.slim.add_arg_scope")
-def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
+def add_arg_scope(func: _Function) -> _Function:
     """Decorate a function so that an `arg_scope` can set its defaults.
 
     Args:
@@ -105,7 +106,8 @@ def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
 
     _arguments[key] = _keyword_names(func)
     func_with_args._key_op = key  # type: ignore[attr-defined]
-    return tf_decorator.make_decorator(func, func_with_args)
+    decorated: _Function = tf_decorator.make_decorator(func, func_with_args)
+    return decorated
 
 
 @export("contrib.framework.has_arg_scope", "contrib.slim.has_arg_scope")

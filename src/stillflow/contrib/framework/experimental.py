@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import ParamSpec, TypeVar
 
 from stillflow.platform import tf_logging as logging
 from stillflow.util.decorator_utils import (
@@ -13,13 +13,16 @@ from stillflow.util.decorator_utils import (
     validate_callable,
 )
 
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
 
-def experimental(func: Callable[..., Any]) -> Callable[..., Any]:
+
+def experimental(func: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     """Decorate a function as experimental; each call logs a warning."""
     validate_callable(func, "experimental")
 
     @functools.wraps(func)
-    def new_func(*args: Any, **kwargs: Any) -> Any:
+    def new_func(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         logging.warning(
             "%s (from %s) is experimental and may change or be removed at any time, and without "
             "warning.", get_qualified_name(func), func.__module__,

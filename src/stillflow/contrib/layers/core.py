@@ -144,7 +144,7 @@ def _dense_inner_flatten(inputs: Any, new_rank: Any) -> Any:
 @add_arg_scope
 def inner_flatten(
     inputs: Any, new_rank: Any, output_collections: Any = None, scope: Any = None
-) -> SparseTensor:
+) -> Tensor | SparseTensor:
     """Flatten the last axes, sparse or dense, until a rank is left; ValueError if it is less."""
     with tf.name_scope(scope, "InnerFlatten", [inputs, new_rank]) as sc:
         if isinstance(inputs, SparseTensor):

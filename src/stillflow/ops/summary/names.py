@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from stillflow.graph.api import add_to_collection, name_scope
 from stillflow.graph.constant_value import constant_value
@@ -16,6 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.platform import tf_logging as logging
 
+_Params = ParamSpec("_Params")
 _ILLEGAL = re.compile(r"[^-/\w\.]")
 
 
@@ -71,11 +72,11 @@ def skip_summary() -> bool:
     return bool(number if isinstance(number, int) else constant_value(number))
 
 
-def of_first_replica(summarize: Callable[..., Tensor]) -> Callable[..., Any]:
+def of_first_replica(summarize: Callable[_Params, Tensor]) -> Callable[_Params, Tensor]:
     """Decorate a summary function: it returns an empty string in all replicas but the first."""
 
     @functools.wraps(summarize)
-    def summarize_once(*args: Any, **kwargs: Any) -> Tensor:
+    def summarize_once(*args: _Params.args, **kwargs: _Params.kwargs) -> Tensor:
         return constant("") if skip_summary() else summarize(*args, **kwargs)
 
     return summarize_once

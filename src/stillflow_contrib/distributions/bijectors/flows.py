@@ -200,6 +200,7 @@ def masked_autoregressive_default_template(
     """
     name = name or "masked_autoregressive_default_template"
     bounds = (log_scale_min_clip, log_scale_max_clip)
+    dense: Callable[..., Tensor] = masked_dense
     with tf.name_scope(name, values=list(bounds)):
 
         def network(x: Any) -> tuple[Tensor, Tensor | None]:
@@ -207,11 +208,11 @@ def masked_autoregressive_default_template(
             static = x.shape.is_fully_defined()
             shape: Any = np.int32(x.shape.as_list()) if static else tf.shape(x)
             for i, units in enumerate(hidden_layers):
-                x = masked_dense(
+                x = dense(
                     *args, inputs=x, units=units, num_blocks=depth, exclusive=i == 0,
                     activation=activation, **kwargs,
                 )  # fmt: skip
-            x = masked_dense(
+            x = dense(
                 *args, inputs=x, units=(1 if shift_only else 2) * depth, num_blocks=depth,
                 activation=None, **kwargs,
             )  # fmt: skip

@@ -22,7 +22,9 @@ def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> 
     """Return a dense feature with one more axis, or with its last axes made one."""
     rank = tensor.get_shape().ndims
     if rank is None or rank > output_rank:
-        return inner_flatten(tensor, output_rank)
+        flat = inner_flatten(tensor, output_rank)
+        assert isinstance(flat, Tensor)
+        return flat
     if rank == output_rank:
         return tensor
     if rank + 1 < output_rank:
