@@ -70,6 +70,8 @@ def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
     signatures = {leaf: derived(target) for leaf, target in members.items()}
     if any(found and found.returns == "_Tensor" for found in signatures.values()):
         lines.append("from stillflow.graph.operation import Tensor as _Tensor\n")
+    imports = {text for found in signatures.values() if found for text in found.imports}
+    lines += sorted(imports - set(lines))
     package = ".".join(filter(None, ["stillflow", space]))
     for leaf in sorted(spaces - set(members)):
         lines.append(f"from {package} import {leaf} as {leaf}\n")

@@ -8,7 +8,10 @@ the marks below, which do next to nothing when the program runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _Obj = TypeVar("_Obj")
 _Params = ParamSpec("_Params")
@@ -27,7 +30,7 @@ def export(*names: str) -> Callable[[_Obj], _Obj]:
     return _unchanged
 
 
-def export_value(*names_and_value: Any) -> Any:
+def export_value(*names_and_value: Unpack[tuple[Unpack[tuple[str, ...]], _Obj]]) -> _Obj:
     """Mark a module-level constant as public: `export_value("float32", float32)`.
 
     Args:
@@ -37,7 +40,8 @@ def export_value(*names_and_value: Any) -> Any:
     Returns:
       The value.
     """
-    return names_and_value[-1]
+    value: Any = names_and_value[-1]
+    return value
 
 
 def redefinable(

@@ -18,12 +18,10 @@ import numpy as np
 from stillflow._export import export, export_value
 from stillflow.util import downloads
 
-Dataset = export_value(
-    "contrib.learn.datasets.base.Dataset", namedtuple("Dataset", ["data", "target"])
-)
-Datasets = export_value(
-    "contrib.learn.datasets.base.Datasets", namedtuple("Datasets", ["train", "validation", "test"])
-)
+Dataset = namedtuple("Dataset", ["data", "target"])
+Datasets = namedtuple("Datasets", ["train", "validation", "test"])
+export_value("contrib.learn.datasets.base.Dataset", Dataset)
+export_value("contrib.learn.datasets.base.Datasets", Datasets)
 
 
 @export("contrib.learn.datasets.base.load_csv_with_header")
