@@ -78,6 +78,7 @@ tables: $(VENV)/installed-test ## write the generated files: public names, known
 	$(BIN)/python tools/make_card_index.py
 	$(BIN)/python tools/coverage_table.py --write-gaps
 	$(BIN)/python tools/readme_tables.py
+	$(BIN)/python tools/raw_ops_table.py
 
 docs: $(VENV)/installed-docs ## build the documentation site into out/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir $(abspath $(OUT))/site

@@ -14,6 +14,9 @@ import pytest
 
 import stillflow as tf
 from stillflow._namespace import public_names
+from stillflow.cli.stubbing.signatures import default_text
+from stillflow.graph.card import find
+from stillflow.ops import raw_ops
 
 TOOL = Path(__file__).resolve().parent.parent / "tools" / "build_stubs.py"
 
@@ -84,14 +87,31 @@ def written_out(stub: str) -> dict[str, str]:
 
 def as_written(function: Any) -> str:
     """Return the parameters of a function in that form; objects stand as "..."."""
-    texts = []
+    texts: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
         text = "**" * (parameter.kind is parameter.VAR_KEYWORD) + parameter.name
         if parameter.default is not parameter.empty:
-            plain = isinstance(parameter.default, (type(None), bool, int, float, str, tuple))
-            text += "=" + (repr(parameter.default) if plain else "...")
+            text += "=" + default_text(parameter.default)
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in texts:
+            texts.append("*")
         texts.append(text)
     return ", ".join(texts)
+
+
+def test_raw_ops_have_the_arguments_and_outputs_of_their_cards(build_stubs: ModuleType) -> None:
+    stub = build_stubs.stubs({})["raw_ops/__init__.pyi"]
+    written = written_out(stub)
+    assert sorted(x for x in written if not x.startswith("_")) == raw_ops.names()
+    tree = ast.parse(stub).body
+    returns = {x.name: ast.unparse(x.returns) for x in tree if isinstance(x, ast.FunctionDef)}
+    fields = {x.name: len(x.body) for x in tree if isinstance(x, ast.ClassDef)}
+    for name in raw_ops.names():
+        assert written[name] == as_written(raw_ops.lookup(name)), name
+        outputs = find(name).signature.outputs
+        one = "list[_Tensor]" if outputs and outputs[0].is_list else "_Tensor"
+        expected = one if outputs else "_Operation"
+        assert returns[name] == (f"_{name}" if len(outputs) > 1 else expected), name
+        assert fields.get(f"_{name}", 1) == max(len(outputs), 1), name
 
 
 @pytest.mark.filterwarnings("ignore")  # names that warn when they are looked up

@@ -6,6 +6,7 @@ stub file per namespace from the same table (`_api.py` of both packages):
     from stillflow.ops.nn.activations import relu as relu
 
 Where a signature derives from another one (layers), the stub spells it out: derived_signatures.py.
+`tf.raw_ops`, which has no sources, is written from the table raw_ops.txt.
 
 A checkout has no stubs: they would hide our own modules from our own type checker. To look at them,
 `python tools/build_stubs.py FOLDER`.
@@ -25,6 +26,7 @@ from derived_signatures import derived
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
 CONTRIB = ROOT / "src" / "stillflow_contrib"
+RAW_OPS = ROOT / "tools" / "raw_ops.txt"
 HEADER = """# Written from the table of public names by tools/build_stubs.py.
 from typing import Any
 """
@@ -53,7 +55,7 @@ def stubs(table: dict[str, str]) -> dict[str, str]:
         while space:
             space, _, leaf = space.rpartition(".")
             spaces[space].add(leaf)
-    spaces[""].add("compat")
+    spaces[""] |= {"compat", "raw_ops"}
     spaces["compat"].add("v1")
     files = {}
     for space in sorted({*members, *spaces}):
@@ -62,7 +64,32 @@ def stubs(table: dict[str, str]) -> dict[str, str]:
             files[path] = _stub(space, members[space], spaces[space])
     files["__init__.pyi"] += "__stillflow_version__: str\n" + _own_functions()
     files["compat/v1/__init__.pyi"] = _stub("", members[""], spaces[""])
+    files["raw_ops/__init__.pyi"] = HEADER + _raw_ops()
     return files
+
+
+def _raw_ops() -> str:
+    """Return the functions of `tf.raw_ops`, with named tuples of several outputs."""
+    lines = [
+        "from typing import NamedTuple as _NamedTuple\n",
+        "from stillflow.graph.operation import Operation as _Operation, Tensor as _Tensor\n",
+    ]
+    for line in RAW_OPS.read_text(encoding="ascii").splitlines():
+        head, _, outputs = line.partition(" ->")
+        function = ast.parse(f"def {head}: ...").body[0]
+        assert isinstance(function, ast.FunctionDef)
+        given = [
+            f"{x.arg}: Any" + (f" = {ast.unparse(default)}" if default else "")
+            for x, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+        ]
+        types = {x.rstrip("*"): "list[_Tensor]" if "*" in x else "_Tensor" for x in outputs.split()}
+        returns = next(iter(types.values()), "_Operation")
+        if len(types) > 1:
+            returns = f"_{function.name}"
+            lines.append(f"class {returns}(_NamedTuple):\n")
+            lines += [f"    {name}: {text}\n" for name, text in types.items()]
+        lines.append(f"def {function.name}(*, {', '.join(given)}) -> {returns}: ...\n")
+    return "".join(lines)
 
 
 def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
