@@ -202,3 +202,96 @@ def test_feeds_may_have_any_layout_in_memory(engine: str, notices: list[str]) ->
             assert np.array_equal(session.run(y, {x: fed}), plain.run(y, {x: fed}))
         assert set(chosen(session)) == {engine}
     assert not notices
+
+
+def agrees(engine: str, graph: Any, fetches: Any, *several: Any, whole: bool = True) -> None:
+    """Assert that an engine takes a graph, and gives what the plan gives for each of the feeds."""
+    with (
+        tf.Session(graph=graph) as plain,
+        tf.Session(graph=graph, config=use(engine)) as session,
+    ):
+        for feeds in several:
+            wanted, found = plain.run(fetches, feeds), session.run(fetches, feeds)
+            for one, other in zip(wanted, found, strict=True):
+                np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
+        assert set(chosen(session)) == {engine}
+        if whole:
+            assert "; the plan keeps" not in session.explain(fetches, several[0])
+
+
+@pytest.mark.parametrize(("size", "stride", "padding"), [
+    (9, 2, "SAME"), (8, 2, "SAME"), (8, 3, "VALID"), (9, 1, "SAME"), (7, 2, "VALID"),
+])  # fmt: skip
+def test_convolutions_run_backwards(
+    engine: str, size: int, stride: int, padding: str, notices: list[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    steps = -(-size // stride) if padding == "SAME" else (size - 3) // stride + 1
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, steps, steps, 4], "x")
+        filters = rng.normal(size=(3, 3, 5, 4)).astype("f")
+        shape = tf.stack([tf.shape(x)[0], size, size, 5])
+        y = tf.nn.conv2d_transpose(tf.nn.relu(x), filters, shape, stride, padding)
+        y = tf.nn.relu(tf.nn.bias_add(y, np.ones(5, "f")))
+    shapes = [(count, steps, steps, 4) for count in (2, 1, 3)]
+    agrees(engine, graph, [y], *[{"x:0": rng.normal(size=shape)} for shape in shapes])
+    assert not notices
+
+
+def test_a_wrong_batch_of_a_convolution_backwards_has_the_error_of_the_plan(
+    engine: str, notices: list[str]
+) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 4, 4, 2], "x")
+        count = tf.placeholder(tf.int32, [], "count")
+        y = tf.nn.conv2d_transpose(
+            tf.nn.relu(x), np.ones((3, 3, 1, 2), "f"), tf.stack([count, 8, 8, 1]), 2
+        )
+    texts = []
+    for name in ("plan", engine):
+        with tf.Session(graph=graph, config=use(name)) as session:
+            session.run(y, {x: np.ones((2, 4, 4, 2)), count: 2})
+            with pytest.raises(errors.InvalidArgumentError) as error:
+                session.run(y, {x: np.ones((2, 4, 4, 2)), count: 3})
+            texts.append(error.value.message.splitlines()[0])
+    assert texts[0] == texts[1]
+    assert not notices
+
+
+@pytest.mark.parametrize("options", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
+@pytest.mark.parametrize("size", [(9, 4), (3, 11), (1, 1)])
+def test_images_are_resized(
+    engine: str, options: dict[str, bool], size: tuple[int, int], notices: list[str]
+) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 6, 5, 3], "x")
+        y = tf.raw_ops.ResizeBilinear(images=tf.nn.relu(x), size=size, **options) * 2.0
+    rng = np.random.default_rng(1)
+    agrees(engine, graph, [y], *[{"x:0": rng.normal(size=(n, 6, 5, 3))} for n in (2, 1)])
+    assert not notices
+
+
+def test_the_largest_come_in_order_and_equal_ones_by_place(engine: str, notices: list[str]) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 6], "x")
+        values, places = tf.nn.top_k(x * 2.0, 3)
+    feeds = {"x:0": [[1, 5, 5, 2, 5, 0], [3, 3, 3, 3, 3, 3]]}
+    agrees(engine, graph, [values, places], feeds)
+    assert not notices
+
+
+def test_images_may_have_their_channels_second(engine: str, notices: list[str]) -> None:
+    rng = np.random.default_rng(2)
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 3, 9, 8], "x")
+        filters = rng.normal(size=(3, 3, 3, 4)).astype("f")
+        y = tf.nn.conv2d(x, filters, 2, "SAME", data_format="NCHW")
+        y = tf.nn.relu(tf.nn.bias_add(y, np.ones(4, "f"), data_format="NCHW"))
+        y = tf.nn.fused_batch_norm(
+            y, np.ones(4, "f"), np.ones(4, "f"), np.ones(4, "f"), np.ones(4, "f"),
+            is_training=False, data_format="NCHW",
+        )[0]  # fmt: skip
+        y = [tf.nn.max_pool(y, 3, 2, "SAME", data_format="NCHW"),
+             tf.nn.avg_pool(y, 2, 1, "VALID", data_format="NCHW")]  # fmt: skip
+    agrees(engine, graph, y, *[{"x:0": rng.normal(size=(n, 3, 9, 8))} for n in (2, 1)])
+    assert not notices

@@ -238,3 +238,13 @@ def gather(b: Builder, op: Operation) -> str:
     elif known.size and not 0 <= known.min() <= known.max() < size:
         raise Unfit("an index is out of range")
     return str(b.add("Gather", [b(value), name], axis=axis))
+
+
+@rule("TopK", "TopKV2")
+def top_k(b: Builder, op: Operation) -> list[str]:
+    if not op.attrs["sorted"]:
+        raise Unfit("its order is open")
+    count = op.attrs["k"] if op.type == "TopK" else b.known(op._inputs[1])
+    taken = [b(op._inputs[0]), b.constant([int(count)], np.int64)]
+    values, places = b.add("TopK", taken, outputs=2)
+    return [values, b.add("Cast", [places], to=_INT32)]

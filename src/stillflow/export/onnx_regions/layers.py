@@ -7,40 +7,54 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.export.onnx_regions.builder import NCHW, Builder, rule
+from stillflow.export.onnx_regions.builder import NCHW, NHWC, Builder, rule
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.engines.region import Unfit
+from stillflow.runtime.engines.region import Guarded, Unfit
 
-_HEIGHT_AND_WIDTH = (1, 2)
+_INT64 = 7
 
 
-def _last(op: Operation) -> None:
-    if op.attrs.get("data_format", b"NHWC") != b"NHWC":
-        raise Unfit("channels come second")
+def _second(op: Operation) -> bool:
+    """Return True if the graph itself has the channels second."""
+    return bool(op.attrs.get("data_format", b"NHWC") == b"NCHW")
+
+
+def _taken(b: Builder, op: Operation, image: Tensor) -> str:
+    """Return the name of an image with its channels second."""
+    return b(image) if _second(op) else b.channels_second(image)
+
+
+def _put(b: Builder, op: Operation, made: str) -> None:
+    """Record the name of a result with its channels second."""
+    b.put(op._outputs[0], made, NHWC if _second(op) else NCHW)
+
+
+def _lengths(b: Builder, op: Operation, image: Tensor) -> list[int]:
+    """Return the height and the width of an image."""
+    dims = b.dims(image)
+    found = None if dims is None else dims[2:4] if _second(op) else dims[1:3]
+    if found is None or None in found:
+        raise Unfit("the size of the image is unknown")
+    return list(found)  # type: ignore[arg-type]
 
 
 def _window(
-    b: Builder, op: Operation, sizes: Sequence[int], strides: Sequence[int],
+    b: Builder, op: Operation, image: Tensor, sizes: Sequence[int], strides: Sequence[int],
     dilations: Sequence[int] = (1, 1),
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the attributes of a window that slides over the height and width."""
+    """Return the attributes of a window that slides over the height and width of an image."""
     attrs: dict[str, Any] = {"kernel_shape": list(sizes), "strides": list(strides)}
     if tuple(dilations) != (1, 1):
         attrs["dilations"] = list(dilations)
     padding = op.attrs["padding"]
     if padding == b"EXPLICIT":
-        pads = op.attrs["explicit_paddings"]
-        attrs["pads"] = [pads[2], pads[4], pads[3], pads[5]]
+        pads = op.attrs["explicit_paddings"][4 if _second(op) else 2 :]
+        attrs["pads"] = [pads[0], pads[2], pads[1], pads[3]]
     elif padding == b"SAME":
-        dims = b.dims(op._inputs[0])
-        assert dims is not None
         before, after = [], []
-        for axis, size, stride, dilation in zip(
-            _HEIGHT_AND_WIDTH, sizes, strides, dilations, strict=True
+        for length, size, stride, dilation in zip(
+            _lengths(b, op, image), sizes, strides, dilations, strict=True
         ):
-            length = dims[axis]
-            if length is None:
-                raise Unfit("the size of the image is unknown")
             reach = (size - 1) * dilation + 1
             total = max((-(-length // stride) - 1) * stride + reach - length, 0)
             before.append(total // 2)
@@ -51,9 +65,10 @@ def _window(
 
 def _spatial(op: Operation, name: str) -> list[int]:
     values = [int(number) for number in op.attrs.get(name) or (1, 1, 1, 1)]
-    if values[0] != 1 or values[3] != 1:
+    channels = values.pop(1 if _second(op) else 3)
+    if values[0] != 1 or channels != 1:
         raise Unfit(f"{name} of the batch or the channels")
-    return values[1:3]
+    return values[1:]
 
 
 def _filter(b: Builder, tensor: Tensor, depthwise: bool) -> tuple[str, tuple[int, ...]]:
@@ -75,38 +90,83 @@ def _filter(b: Builder, tensor: Tensor, depthwise: bool) -> tuple[str, tuple[int
 
 @rule("Conv2D", "DepthwiseConv2dNative")
 def convolution(b: Builder, op: Operation) -> None:
-    _last(op)
     image, filter = op._inputs
     depthwise = op.type != "Conv2D"
     weights, shape = _filter(b, filter, depthwise)
-    attrs = _window(b, op, shape[:2], _spatial(op, "strides"), _spatial(op, "dilations"))
+    attrs = _window(b, op, image, shape[:2], _spatial(op, "strides"), _spatial(op, "dilations"))
+    channels = _channels(b, op, image)
+    attrs["group"] = channels if depthwise else channels // shape[2]
+    _put(b, op, b.add("Conv", [_taken(b, op, image), weights], **attrs))
+
+
+def _channels(b: Builder, op: Operation, image: Tensor) -> int:
     dims = b.dims(image)
-    channels = None if dims is None else dims[3]
+    channels = None if dims is None else dims[1 if _second(op) else 3]
     if channels is None:
         raise Unfit("the number of channels is unknown")
-    attrs["group"] = channels if depthwise else channels // shape[2]
-    b.put(op._outputs[0], b.add("Conv", [b.channels_second(image), weights], **attrs), NCHW)
+    return channels
+
+
+@rule("Conv2DBackpropInput")
+def transposed_convolution(b: Builder, op: Operation) -> None:
+    """Convolve backwards. A guard compares the batch with that of the wanted sizes."""
+    sizes, filter, gradient = op._inputs
+    weights, shape = _filter(b, filter, depthwise=False)
+    strides, dilations = _spatial(op, "strides"), _spatial(op, "dilations")
+    made = op._outputs[0]
+    attrs = _window(b, op, made, shape[:2], strides, dilations)
+    if _channels(b, op, made) != shape[2]:
+        raise Unfit("it has groups")
+    pads = attrs.get("pads", [0, 0, 0, 0])
+    more = [
+        length - (stride * (steps - 1) + (size - 1) * dilation + 1 - before - after)
+        for length, steps, size, stride, dilation, before, after in zip(
+            _lengths(b, op, made), _lengths(b, op, gradient), shape[:2], strides, dilations,
+            pads[:2], pads[2:], strict=True,
+        )
+    ]  # fmt: skip
+    if any(not 0 <= number < stride for number, stride in zip(more, strides, strict=True)):
+        raise Unfit("its sizes do not fit")
+    both = b.add("Shape", [b(gradient)]), b.add("Cast", [b(sizes)], to=_INT64)
+    first = b.constant(0, np.int64)
+    apart = b.add("Sub", [b.add("Gather", [each, first]) for each in both])
+    b.guards.append(Guarded(apart, 0, 0))
+    taken = [_taken(b, op, gradient), weights]
+    _put(b, op, b.add("ConvTranspose", taken, output_padding=more, **attrs))
 
 
 @rule("MaxPool", "AvgPool")
 def pool(b: Builder, op: Operation) -> None:
-    _last(op)
-    if op._inputs[0].dtype.name != "float32":
-        raise Unfit(f"of type {op._inputs[0].dtype.name}")
-    attrs = _window(b, op, _spatial(op, "ksize"), _spatial(op, "strides"))
+    image = op._inputs[0]
+    if image.dtype.name != "float32":
+        raise Unfit(f"of type {image.dtype.name}")
+    attrs = _window(b, op, image, _spatial(op, "ksize"), _spatial(op, "strides"))
     kind = "MaxPool" if op.type == "MaxPool" else "AveragePool"
-    b.put(op._outputs[0], b.add(kind, [b.channels_second(op._inputs[0])], **attrs), NCHW)
+    _put(b, op, b.add(kind, [_taken(b, op, image)], **attrs))
+
+
+@rule("ResizeBilinear")
+def resize(b: Builder, op: Operation) -> None:
+    image, size = op._inputs
+    if image.dtype.name != "float32":
+        raise Unfit(f"of type {image.dtype.name}")
+    name = b.channels_second(image)
+    wanted = b.constant(b.ints(size), np.int64)
+    sizes = b.add("Concat", [b.add("Shape", [name], start=0, end=2), wanted], axis=0)
+    mode = "half_pixel" if op.attrs.get("half_pixel_centers") else "asymmetric"
+    mode = "align_corners" if op.attrs["align_corners"] else mode
+    taken = [name, "", "", sizes]
+    made = b.add("Resize", taken, mode="linear", coordinate_transformation_mode=mode)
+    b.put(op._outputs[0], made, NCHW)
 
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def normalization(b: Builder, op: Operation) -> None:
-    _last(op)
     if op.attrs["is_training"]:
         raise Unfit("it trains")
     image, *rest = op._inputs
-    names = [b.channels_second(image), *map(b, rest)]
-    epsilon = float(op.attrs["epsilon"])
-    b.put(op._outputs[0], b.add("BatchNormalization", names, epsilon=epsilon), NCHW)
+    names = [_taken(b, op, image), *map(b, rest)]
+    _put(b, op, b.add("BatchNormalization", names, epsilon=float(op.attrs["epsilon"])))
 
 
 @rule("LRN")

@@ -28,11 +28,11 @@ class Choice:
     Attributes:
       engines: those that may run regions, in the order in which they are tried.
       timed: whether a run keeps what is fastest; otherwise it keeps the first engine.
-      options: the session's `ConfigProto` as bytes.
+      options: what else decides about a run: `timed`, and the `ConfigProto` as bytes.
     """
 
     def __init__(self, engines: tuple[Engine, ...], timed: bool, options: bytes = b"") -> None:
-        self.engines, self.timed, self.options = engines, timed, options
+        self.engines, self.timed, self.options = engines, timed, (timed, options)
         self._digest = (-1, b"")  # of the graph as it was last
         self._shared: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -59,8 +59,7 @@ class Choice:
         graph = tensors[0].graph
         if self._digest[0] != graph._edition:
             self._digest = graph._edition, stored.graph_digest(graph)
-        options = self.timed, self.options
-        return stored.run_key(self._digest[1], self.engines, options, tensors, feeds)
+        return stored.run_key(self._digest[1], self.engines, self.options, tensors, feeds)
 
     def plan_of(
         self, fetches: Fetches, feeds: Mapping[Tensor, Dims], make_plan: Callable[[], Any]

@@ -19,7 +19,11 @@ def _open(model: OnnxModel, threads: int) -> Opened:
         "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32",
     }  # fmt: skip
-    compiled = core.compile_model(core.read_model(model.whole()), "CPU", settings)
+    network = core.read_model(model.whole())
+    for node in network.get_ops():
+        if "stable" in node.get_attributes():  # of equal values, the first before the others
+            node.set_attribute("stable", True)
+    compiled = core.compile_model(network, "CPU", settings)
     of_thread = threading.local()  # a request serves one thread at a time
 
     def run(feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
