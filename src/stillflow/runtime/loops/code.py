@@ -122,8 +122,7 @@ class LoopCode:
         ordered, _ = place_in_memory(ordered, tracer, after, names, tracer.held)
         self._take_apart(ordered)
         if segments is not None:
-            others = [step for part in PARTS if part != "body" for step in self.parts[part]]
-            used = {name for step in others for name in step.inputs}
+            used = {n for p in PARTS if p != "body" for s in self.parts[p] for n in s.inputs}
             again = {*tracer.current.values(), *wanted, *self.results, *self.carried.values()}
             self.parts["body"] = segments.captured(self.parts["body"], {*used, *again})
 

@@ -15,7 +15,7 @@ from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.ir.verify import WANTED, verify
 from stillflow.runtime.ir.verify_memory import verify_edges
-from stillflow.runtime.passes import matrix_products, packed_weights
+from stillflow.runtime.passes import matrix_products, packed_weights, written_out
 from stillflow.runtime.passes.accuracies import fuse_accuracies
 from stillflow.runtime.passes.activations import fuse_activations
 from stillflow.runtime.passes.checkpoint_restores import fuse_restores
@@ -68,6 +68,7 @@ PASSES = (
     Pass("fuse restores", fuse_restores, loops=True),
     Pass("fold normalizations", fold_normalizations),
     Pass("fuse normalizations", fuse_normalizations),
+    Pass("fuse functions written out", written_out.fuse_written_out),
     Pass("fuse GELUs", fuse_gelus),
     Pass("pack weights", packed_weights.pack_weights),
     Pass("fuse activations", fuse_activations),
