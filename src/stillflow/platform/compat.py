@@ -8,7 +8,7 @@ import datetime
 import numbers
 import os
 from collections.abc import Iterator
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ __all__ = [
     "path_to_str",
     "real_types",
 ]
-_Other = TypeVar("_Other")
 
 _HORIZON = datetime.date(2019, 8, 21)  # that of TensorFlow 1.15
 _DELTA_DAYS = "TF_FORWARD_COMPATIBILITY_DELTA_DAYS"
@@ -84,10 +83,6 @@ def as_str_any(value: Any) -> str:
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
-@overload
-def path_to_str(path: os.PathLike[Any]) -> str: ...
-@overload
-def path_to_str(path: _Other) -> _Other: ...
 @export("compat.path_to_str")
 def path_to_str(path: Any) -> Any:
     """Return a `PathLike` object as text, anything else as it is."""

@@ -69,7 +69,7 @@ def function_text(name: str, function: Any, types: Annotations, decorators: str 
         parameters = list(_ANYTHING)
     text = parameters_text(parameters, module, types)
     doc = docstring_text(function)
-    if module == raw_ops.__name__ and (card := find(name)) is not None:
+    if module == raw_ops.__name__ and (card := find(function.__name__)) is not None:
         before, returned = _outputs(card.signature, types)
     else:
         before, returned = "", _returned(name, function, module, types)

@@ -41,12 +41,13 @@ def _binary(
         summarize: int | None = None,
         message: str | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Operation | None:
         with name_scope(name, op_name, [x, y, data]):
             x = convert_to_tensor(x, name="x")
             y = convert_to_tensor(y, name="y")
             if executing_eagerly():
-                return check_now(symbol, x, y, function(x, y), data, summarize, message)
+                check_now(symbol, x, y, function(x, y), data, summarize, message)
+                return None
             if data is None:
                 data = [
                     f"Condition x {symbol} y did not hold element-wise:",
