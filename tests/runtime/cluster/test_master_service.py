@@ -190,6 +190,7 @@ def test_garbage_on_the_port_harms_nobody(channel: Any, address: str) -> None:
 
 def test_without_grpcio_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")
     server = tf.train.Server.create_local_server()
     host, _, port = server.target.removeprefix("grpc://").rpartition(":")
     with socket.create_connection((host, int(port))) as connection:

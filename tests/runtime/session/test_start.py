@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -30,10 +31,13 @@ def test_training_waits_for_no_messages_files_functions_or_clusters() -> None:
     }  # fmt: skip
     assert aside.isdisjoint(loaded)
     # Its import looks at the file of each module that is there.
-    assert loaded.index("torch") < loaded.index("stillflow.runtime.plan.plan")
+    assert loaded.index("torch") < loaded.index("stillflow.runtime.session.session_plans")
 
 
-def test_a_session_that_runs_nothing_does_not_wait_for_torch() -> None:
+def test_with_an_engine_a_session_that_runs_nothing_does_not_wait_for_torch() -> None:
     code = "import sys, stillflow as tf; tf.Session(); print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "STILLFLOW_ENGINE": "auto"},
+    )  # fmt: skip
     assert done.stdout.strip() == "False"

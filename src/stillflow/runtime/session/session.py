@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
+if not os.environ.get("STILLFLOW_ENGINE"):  # with an engine a run may do without
+    import torch  # before our modules: its import looks at the file of each module that it finds
+
 from stillflow import errors
 from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
-from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.cluster import targets
 from stillflow.runtime.interrupts import time_limit
@@ -62,8 +65,7 @@ class BaseSession(SessionPlans):
     @property
     def graph_def(self) -> Any:
         """The graph as a `GraphDef`."""
-        config = self._config
-        shapes = config is not None and config.graph_options.infer_shapes
+        shapes = self._config is not None and self._config.graph_options.infer_shapes
         return self._graph.as_graph_def(add_shapes=shapes)
 
     @property
