@@ -129,6 +129,7 @@ CONTRIB = (
     Row("memory_stats", "../stillflow_contrib/ops/memory_stats.py"),
     Row("periodic_resample", "../stillflow_contrib/ops/periodic_resample.py"),
     Row("rnn", "nn"),
+    Row("slim.nets", "../stillflow_contrib/slim"),
     Row("slim.summarize_*", "../stillflow_contrib/layers"),
     Row("slim", "contrib/layers"),
     Row("tensor_forest", "../stillflow_contrib/ops/tensor_forest"),
@@ -168,7 +169,7 @@ class Rule:
         plain = re.sub(r"^compat\.v[12]\.", "", name)
         space, _, leaf = plain.rpartition(".")
         if space.startswith("contrib."):
-            return _in_contrib(space.split(".")[1], leaf)
+            return _in_contrib(space.removeprefix("contrib."), leaf)
         target = self._table.get(plain, self._table.get(name, ""))
         spaces = sorted(self._spaces.get(target, ()))
         folders = dict.fromkeys(_in_space(space)[-1] for space in spaces[:2])
@@ -192,8 +193,10 @@ def _in_space(space: str) -> tuple[str, ...]:
 
 
 def _in_contrib(space: str, leaf: str) -> tuple[str, ...]:
+    space, _, inner = space.partition(".")
     home = "contrib" if space in COMMON.split() else "../stillflow_contrib"
-    row = _row(CONTRIB, f"{space}.{leaf}") or _row(CONTRIB, space)
+    inside = _row(CONTRIB, f"{space}.{inner.partition('.')[0]}") if inner else None
+    row = _row(CONTRIB, f"{space}.{leaf}") or inside or _row(CONTRIB, space)
     return (f"{home}/{space}", row.folders if row else _in_space(space)[0])
 
 
