@@ -207,6 +207,18 @@ def test_a_changed_graph_has_a_plan(engine: Fake, process: Any, graph: Any) -> N
     assert later.has_plan
 
 
+def test_a_graph_that_changes_again_and_again_is_not_followed(
+    engine: Fake, process: Any, place: Path, graph: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "_MOST", 2)
+    growing = process()
+    for count in (1, 2, 2):
+        with graph.as_default():
+            tf.constant(1.0)
+        growing.run()
+        assert files(place).count(".json") == count
+
+
 @pytest.mark.parametrize("kind", ["variable", "random", "limited"])
 def test_graphs_with_state_or_limits_have_plans(
     engine: Fake, process: Any, place: Path, graph: Any, kind: str

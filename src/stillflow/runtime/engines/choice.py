@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MODULES = {"onnxruntime": "onnx_runtime", "openvino": "open_vino", "compile": "compiled"}
 _AUTOMATIC = ("onnxruntime", "openvino")  # a compiler takes longer than most programs run
-_MOST = 32  # plans for any sizes that a session keeps
+_MOST = 32  # plans for any sizes that a session keeps, and changes of its graph that are followed
 
 
 class Choice:
@@ -33,7 +33,7 @@ class Choice:
 
     def __init__(self, engines: tuple[Engine, ...], timed: bool, options: bytes = b"") -> None:
         self.engines, self.timed, self.options = engines, timed, (timed, options)
-        self._digest = (-1, b"")  # of the graph as it was last
+        self._digest = (-1, b"", 0)  # of the graph as it was last, and how often it has changed
         self._shared: dict[Any, Any] = {}
         self._lock = threading.Lock()
         forks.note(self)
@@ -56,10 +56,11 @@ class Choice:
         """Return the key of a run among those on disk; "" for one that is not kept there."""
         if stored.folder() is None:
             return ""
-        graph = tensors[0].graph
-        if self._digest[0] != graph._edition:
-            self._digest = graph._edition, stored.graph_digest(graph)
-        return stored.run_key(self._digest[1], self.engines, self.options, tensors, feeds)
+        graph, (edition, digest, changes) = tensors[0].graph, self._digest
+        if edition != graph._edition:
+            digest = stored.graph_digest(graph) if changes < _MOST else b""
+            self._digest = graph._edition, digest, changes + 1
+        return stored.run_key(digest, self.engines, self.options, tensors, feeds)
 
     def plan_of(
         self, fetches: Fetches, feeds: Mapping[Tensor, Dims], make_plan: Callable[[], Any]
