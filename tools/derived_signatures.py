@@ -230,6 +230,8 @@ def _given(
         value = _constant(node, {}, home)
         if name and not isinstance(value, _Omitted):
             known[name] = value
+        elif isinstance(node, ast.Name):
+            known[f"{name}.__name__"] = node.id
     for statement in maker.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             value = _constant(statement.value, known, there)
@@ -249,8 +251,8 @@ def _constant(node: ast.expr, known: dict[str, Any], home: Source) -> Any:
         ]
         is_known = not any(isinstance(x, _Omitted) for x in parts)
         return "".join(map(str, parts)) if is_known else _Omitted()
-    if isinstance(node, ast.Attribute) and node.attr == "__name__":
-        return ast.unparse(node.value) if isinstance(node.value, ast.Name) else _Omitted()
+    if isinstance(node, ast.Attribute):
+        return known.get(ast.unparse(node), _Omitted())
     try:
         return home.value(node)
     except (AttributeError, TypeError, ValueError):
