@@ -1,10 +1,13 @@
 /* A layer of LSTM cells over all time steps: src/stillflow/ops/recurrent/lstm_layer.py. */
 #include "panels.h"
 
+#include <stddef.h>
+
 typedef struct {
     int64_t steps, rows, cells;
     const int64_t *places;       /* of the input gate, memory, forget gate and output gate */
     double forget_bias;
+    const float *peepholes[3];   /* [cells], of the input, forget and output gate; or NULL */
     const float *weights;        /* [cells, 4 * cells] */
     float *packed;               /* [panels of 32 cells, 4 * cells, 32]: the weights in panels */
     const uint8_t *ended;        /* [steps, rows]: rows that keep their state; or NULL */
@@ -20,30 +23,43 @@ typedef struct {
 
 enum { I, CI, F, O, CO, MEMORY, OUTPUT, STATE_MEMORY, STATE_OUTPUT };
 
+/* Adds weights * values to sums, if there are weights. */
+INLINE void add_products(float *sums, const float *weights, const float *values, int64_t first,
+                         int64_t count) {
+    if (weights == NULL) return;
+    for (int64_t k = 0; k < count; k++) sums[k] += weights[first + k] * values[k];
+}
+
 /* ---- One step, forward */
 
 INLINE void activate(const Layer *all, int64_t row, int64_t first, int64_t count,
-                     const float *const sums[4]) {
+                     float *const sums[4]) {
     int64_t cells = all->cells, at = (all->step * all->rows + row) * cells + first;
     int64_t here = row * cells + first;
     const float *given = all->gates[all->step] + 4 * row * cells + first;
     const float *gate[4];
     for (int k = 0; k < 4; k++) gate[k] = given + all->places[k] * cells;
-    const float *zi = sums[0], *zci = sums[1], *zf = sums[2], *zo = sums[3];
+    float *zi = sums[0], *zci = sums[1], *zf = sums[2], *zo = sums[3];
     const float *gi = gate[0], *gci = gate[1], *gf = gate[2], *go = gate[3];
     const float *before = all->step ? all->results[STATE_MEMORY] + at - all->rows * cells
                                     : all->memory + here;
     float i[WIDE], ci[WIDE], f[WIDE], o[WIDE], co[WIDE], bias = (float)all->forget_bias;
     float *memory = all->results[MEMORY] + at, *output = all->results[OUTPUT] + at;
+    add_products(zi, all->peepholes[0], before, first, count);
+    add_products(zf, all->peepholes[1], before, first, count);
     TURNS_APART
     for (int64_t k = 0; k < count; k++) {
         i[k] = sigmoid(gi[k] + zi[k]);
         ci[k] = hyperbolic_tangent(gci[k] + zci[k]);
         f[k] = sigmoid(gf[k] + zf[k] + bias);
-        o[k] = sigmoid(go[k] + zo[k]);
         float sum = i[k] * ci[k] + f[k] * before[k];
         memory[k] = sum;
         co[k] = hyperbolic_tangent(sum);
+    }
+    add_products(zo, all->peepholes[2], memory, first, count);
+    TURNS_APART
+    for (int64_t k = 0; k < count; k++) {
+        o[k] = sigmoid(go[k] + zo[k]);
         output[k] = o[k] * co[k];
     }
     const float *parts[5] = {i, ci, f, o, co};
@@ -65,7 +81,7 @@ INLINE void go_forward_item(const Layer *all, int64_t panel, int64_t first, int6
     float sums[4][GROUP * WIDE];
     multiply_item(&all->panels, h + first * cells, panel, rows, all->tall, sums, 4);
     for (int64_t row = 0; row < rows; row++) {
-        const float *own[4];
+        float *own[4];
         for (int gate = 0; gate < 4; gate++) own[gate] = sums[gate] + row * WIDE;
         activate(all, first + row, panel * WIDE, count, own);
     }
@@ -85,19 +101,25 @@ INLINE void differentiate(const Layer *all, int64_t row, int64_t first, int64_t 
     float *of_gates = (float *)all->gates[step] + 4 * row * cells + first;
     float *gate_i = of_gates + all->places[0] * cells, *gate_ci = of_gates + all->places[1] * cells;
     float *gate_f = of_gates + all->places[2] * cells, *gate_o = of_gates + all->places[3] * cells;
-    float dh[WIDE];
+    float dh[WIDE], dcs[WIDE], stays[WIDE];
     for (int64_t k = 0; k < count; k++)
         dh[k] = (ended ? 0.0f : of_state[k]) + (of_output == NULL ? 0.0f : of_output[k]);
     TURNS_APART
     for (int64_t k = 0; k < count; k++) {
-        float given = ended ? 0.0f : of_memory[k];
-        float dcs = given + dh[k] * o[k] * (1 - co[k] * co[k]);
+        stays[k] = ended ? of_memory[k] : 0.0f;
+        dcs[k] = (ended ? 0.0f : of_memory[k]) + dh[k] * o[k] * (1 - co[k] * co[k]);
         gate_o[k] = dh[k] * co[k] * (1 - o[k]) * o[k];
-        gate_i[k] = dcs * ci[k] * (1 - i[k]) * i[k];
-        gate_ci[k] = dcs * i[k] * (1 - ci[k] * ci[k]);
-        gate_f[k] = dcs * before[k] * (1 - f[k]) * f[k];
-        of_memory[k] = dcs * f[k] + (ended ? of_memory[k] : 0.0f);
     }
+    add_products(dcs, all->peepholes[2], gate_o, first, count);
+    TURNS_APART
+    for (int64_t k = 0; k < count; k++) {
+        gate_i[k] = dcs[k] * ci[k] * (1 - i[k]) * i[k];
+        gate_ci[k] = dcs[k] * i[k] * (1 - ci[k] * ci[k]);
+        gate_f[k] = dcs[k] * before[k] * (1 - f[k]) * f[k];
+        of_memory[k] = dcs[k] * f[k] + stays[k];
+    }
+    add_products(of_memory, all->peepholes[0], gate_i, first, count);
+    add_products(of_memory, all->peepholes[1], gate_f, first, count);
 }
 
 /* The gradient of the state before the last step made, by the gradients of its gates. */

@@ -30,7 +30,7 @@ def operands(sizes, kind):
 def doubled(value):
     if isinstance(value, (tuple, list)):
         return type(value)(map(doubled, value))
-    return value.double() if value.is_floating_point() else value
+    return value.double() if value is not None and value.is_floating_point() else value
 
 
 def close(found, expected):
@@ -42,13 +42,19 @@ def results(steps):
     return [*steps.parts, steps.memory, steps.output, steps.state_memory, steps.state_output]
 
 
+def peepholes_of(state, there):
+    return (state[0][0], state[1][0], state[1][-1]) if there else (None, None, None)
+
+
+@pytest.mark.parametrize("peepholes", [False, True])
 @pytest.mark.parametrize("lengths", [False, True])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_native_steps_forward(sizes, lengths):
+def test_native_steps_forward(sizes, lengths, peepholes):
     x, weights, bias, state, ended = operands(sizes, torch.float32)
-    ended = ended if lengths else None
-    found = lstm_layer(x, weights, bias, state, 1.0, ended, True)
-    expected = lstm_layer(*doubled([x, weights, bias, state]), 1.0, ended, True)
+    ended, seen = ended if lengths else None, peepholes_of(state, peepholes)
+    found = lstm_layer(x, weights, bias, state, 1.0, ended, True, seen)
+    given = doubled([x, weights, bias, state])
+    expected = lstm_layer(*given, 1.0, ended, True, doubled(seen))
     for mine, other in zip(results(found), results(expected), strict=True):
         close(mine, other)
 
@@ -86,38 +92,45 @@ def backward_operands(sizes, kind):
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("of_ended", [False, True])
 @pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("peepholes", [False, True])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_native_steps_backward(sizes, lengths, of_ended, backwards):
+def test_native_steps_backward(sizes, peepholes, lengths, of_ended, backwards):
     parts, of_outputs, weights, depth, state, ended = backward_operands(sizes, torch.float32)
     how = (ended if lengths else None, backwards, of_ended)
-    found = lstm_layer_gradient(parts, of_outputs, weights, depth, state, *how)
+    seen = peepholes_of(state, peepholes)
+    found = lstm_layer_gradient(parts, of_outputs, weights, depth, state, *how, seen)
     given = doubled([parts, of_outputs, weights])
-    expected = lstm_layer_gradient(*given, depth, doubled(state), *how)
+    expected = lstm_layer_gradient(*given, depth, doubled(state), *how, doubled(seen))
     for mine, other in zip(found, expected, strict=True):
         close(mine, other)
 
 
+@pytest.mark.parametrize("peepholes", [False, True])
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
-def test_gradients_are_those_of_autograd(kind):
+def test_gradients_are_those_of_autograd(kind, peepholes):
     x, weights, bias, state, _ = operands(SIZES[0], torch.float64)
+    seen = peepholes_of(state, peepholes)
+    see_i, see_f, see_o = seen if peepholes else (torch.zeros(SIZES[0][3]),) * 3
+    seen = tuple(None if each is None else each.to(kind) for each in seen)
     variables = [each.clone().requires_grad_() for each in (x, *state)]
     inputs, memory, output = variables
     outputs = []
     for step in inputs:
         i, j, f, o = (torch.cat([step, output], 1) @ weights + bias).chunk(4, 1)
-        memory = torch.sigmoid(f + 1) * memory + torch.sigmoid(i) * torch.tanh(j)
-        output = torch.sigmoid(o) * torch.tanh(memory)
+        forget = torch.sigmoid(f + 1 + see_f * memory)
+        memory = forget * memory + torch.sigmoid(i + see_i * memory) * torch.tanh(j)
+        output = torch.sigmoid(o + see_o * memory) * torch.tanh(memory)
         outputs.append(output)
     loss = torch.stack(outputs).square().sum() + memory.sum()
     expected = torch.autograd.grad(loss, variables)
     made = lstm_layer(x.to(kind), weights.to(kind), bias.to(kind),
-                      (state[0].to(kind), state[1].to(kind)), 1.0, None, True)  # fmt: skip
+                      (state[0].to(kind), state[1].to(kind)), 1.0, None, True, seen)  # fmt: skip
     before = [state[0].to(kind), *made.memory.unbind()][: len(x)]
     parts = [part.unbind()[::-1] for part in made.parts] + [before[::-1]]
     of_outputs = (2 * made.output).unbind()[::-1]
     last = (torch.ones_like(made.memory[0]), torch.zeros_like(made.memory[0]))
     gates, of_memory, of_output = lstm_layer_gradient(
-        parts, of_outputs, weights.to(kind), x.shape[2], last, None, True
+        parts, of_outputs, weights.to(kind), x.shape[2], last, None, True, peepholes=seen
     )
     close(gates @ weights[: x.shape[2]].to(kind).t(), expected[0])
     close(of_memory, expected[1])

@@ -51,6 +51,7 @@ CELLS_TAKEN = {
     "lstm": lstm,
     "basic": lambda: tf.nn.rnn_cell.BasicLSTMCell(CELLS, forget_bias=0.25),
     "stacked": stacked,
+    "peepholes": lambda: lstm(use_peepholes=True),
     "gru": lambda: tf.nn.rnn_cell.GRUCell(CELLS),
     "gru, stacked": lambda: tf.nn.rnn_cell.MultiRNNCell(
         [tf.nn.rnn_cell.GRUCell(CELLS), tf.nn.rnn_cell.GRUCell(CELLS + 2)]
@@ -62,7 +63,6 @@ CELLS_TAKEN = {
 }
 NATIVE = [kind for kind in CELLS_TAKEN if "gru" in kind or "tanh" in kind]
 OTHERS = {
-    "peepholes": lambda: lstm(use_peepholes=True),
     "projection": lambda: lstm(num_proj=2),
     "clipping": lambda: lstm(cell_clip=0.5),
     "relu": lambda: lstm(activation=tf.nn.relu),
@@ -126,15 +126,16 @@ def test_outputs_states_and_gradients_are_those_of_the_iterations(
 
 @pytest.mark.parametrize("of", ["outputs", "state"])
 @pytest.mark.parametrize("lengths", [None, LENGTHS])
-@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+@pytest.mark.parametrize("kind", ["lstm", "peepholes", "gru", "tanh"])
 def test_a_loss_may_take_outputs_or_states_alone(monkeypatch, taken, kind, lengths, of):
     check(monkeypatch, *network(CELLS_TAKEN[kind](), lengths=lengths, of=(of,)))
     assert len(taken) == 3
 
 
+@pytest.mark.parametrize("kind", ["lstm", "peepholes"])
 @pytest.mark.parametrize("lengths", [None, LENGTHS])
-def test_double_precision(monkeypatch, taken, lengths):
-    x, *fetches = network(lstm(), tf.float64, lengths)
+def test_double_precision(monkeypatch, taken, kind, lengths):
+    x, *fetches = network(CELLS_TAKEN[kind](), tf.float64, lengths)
     check(monkeypatch, x, *fetches, rtol=1e-14)
     assert len(taken) == 3
 
@@ -146,7 +147,7 @@ def test_double_precision_of_others(monkeypatch, taken, kind):
     assert not taken
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+@pytest.mark.parametrize("kind", ["lstm", "peepholes", "gru", "tanh"])
 @pytest.mark.parametrize("batch", [0, 1, 30])
 def test_any_batch_and_order_of_axes(monkeypatch, taken, kind, batch):
     x, *fetches = network(CELLS_TAKEN[kind](), time_major=True)

@@ -23,6 +23,16 @@ def _affine(x: Any, weights: str, bias: str) -> Term:
     return Term("BiasAdd", (matmul(x, weights), bias), attrs=(("data_format", b"NHWC"),))
 
 
+def _gate(value: Any, peephole: str, memory: Any) -> Term:
+    """Return the pattern of a gate, which may see the memory."""
+    return term("Sigmoid", (value, added(value, multiplied(peephole, memory))))
+
+
+def _peepholes(names: Mapping[Any, str], value: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
+    i, f, o = (value(key) if (key := f"vector of {gate}") in names else None for gate in "ifo")
+    return i, f, o
+
+
 def chosen(mask: Any, x: Any, y: Any) -> Term:
     """Return the pattern of rows of x where a vector is true, else of y."""
     return term("Select", mask, x, y)
@@ -54,6 +64,7 @@ def _parts(value: Any, count: int) -> tuple[Term, ...]:
 
 
 ROW_SUM = term("BiasAddGrad", "rows")
+MATRIX_SUM = term("Sum", "rows", _is_first, False)  # of a matrix, its rank is to be asked for
 PRODUCT_SUM = matmul("left", "right", transpose_a=True)
 
 
@@ -92,7 +103,7 @@ class Cell:
 
 
 class LstmCell(Cell):
-    """The step of BasicLSTMCell and LSTMCell of tf.nn.rnn_cell, without peepholes.
+    """The step of BasicLSTMCell and LSTMCell of tf.nn.rnn_cell, with peepholes or without.
 
     Concatenation of input and output, MatMul, BiasAdd, Split into four gates (i, j, f, o); then
     memory = sigmoid(f + forget_bias) * memory + sigmoid(i) * tanh(j), and
@@ -103,9 +114,11 @@ class LstmCell(Cell):
     both = term("ConcatV2", "x", "h", "axis")
     gates = _affine(both, "weights", "bias")
     _i, _ci, _f, _o = _parts(gates, 4)
-    i, ci, o = term("Sigmoid", _i), term("Tanh", _ci), term("Sigmoid", _o)
-    f = term("Sigmoid", added(_f, "number of bias"))
+    _f = added(_f, "number of bias")
+    i, ci = _gate(_i, "vector of i", "c"), term("Tanh", _ci)
+    f = _gate(_f, "vector of f", "c")
     memory = added(multiplied(f, "c"), multiplied(i, ci))
+    o = _gate(_o, "vector of o", memory)
     co = term("Tanh", memory)
     output = multiplied(o, co)
     states, new = ("c", "h"), (memory, output)
@@ -119,7 +132,8 @@ class LstmCell(Cell):
         state = self._state(value)
         keep = not self.wanted.isdisjoint((self.i, self.ci, self.f, self.o, self.co))
         bias = float(value("number of bias"))
-        made = lstm_layer(x, value("weights"), value("bias"), state, bias, ended, keep)
+        peepholes = _peepholes(self.names, value)
+        made = lstm_layer(x, value("weights"), value("bias"), state, bias, ended, keep, peepholes)
         found: dict[Any, Any] = {self.memory: made.memory, self.output: made.output}
         if made.parts is not None:
             found.update(zip((self.i, self.ci, self.f, self.o, self.co), made.parts, strict=True))
@@ -211,6 +225,7 @@ class CellGradient:
       results: terms of the gradients that the kernel gives to others: for each kernel its gates,
         and then the gradient of the inputs by them.
       kernels: names of the kernels.
+      pieces: terms for equal parts of the first kernel's gates that others may take.
       parts: names of values of the step forward.
     """
 
@@ -220,6 +235,7 @@ class CellGradient:
     before: tuple[tuple[Any, ...], ...] = ()
     results: tuple[tuple[Any, Any], ...] = ()
     kernels: tuple[str, ...] = ("weights",)
+    pieces: tuple[Any, ...] = ()
     parts: tuple[str, ...] = ()
 
     def __init__(self, names: Mapping[Any, str], depth: int, wanted: set[str]) -> None:
@@ -242,6 +258,9 @@ class CellGradient:
         found, after = self.compute(value, weights, parts, of_outputs, ended, backwards)
         for stored, kernel, (gates, of_x) in zip(found, weights, self.results, strict=True):
             known[self.names[gates]] = _in_turn(stored, backwards)
+            for key, piece in zip(self.pieces, stored.chunk(4, 2), strict=False):
+                if key is not None:
+                    known[self.names[key]] = _in_turn(piece, backwards)
             if self.names.get(of_x) in self.wanted:
                 flat = product(stored.flatten(0, 1), kernel[: self.depth].t())
                 shape = *stored.shape[:2], self.depth
@@ -262,18 +281,21 @@ class LstmCellGradient(CellGradient):
     output, which two Slices part.
     """
 
-    _of_memory = added("of_c", term("TanhGrad", multiplied("o", "of_h"), "co"))
-    _of_f = term("SigmoidGrad", multiplied(_of_memory, "memory"), "f")
-    _gates = (
-        term("SigmoidGrad", multiplied(_of_memory, "ci"), "i"),
-        term("TanhGrad", multiplied("i", _of_memory), "ci"),
-        _summed_up(_of_f),
-        term("SigmoidGrad", multiplied("of_h", "co"), "o"),
+    of_o = term("SigmoidGrad", multiplied("of_h", "co"), "o")
+    _of_co = term("TanhGrad", multiplied("o", "of_h"), "co")
+    _of_memory = (
+        added("of_c", _of_co),
+        added("of_c", _of_co, _summed_up(multiplied("vector of o", of_o))),
     )
-    gates = term("ConcatV2", *_gates, "axis")
+    of_f = term("SigmoidGrad", multiplied(_of_memory, "memory"), "f")
+    of_i = term("SigmoidGrad", multiplied(_of_memory, "ci"), "i")
+    _of_ci = term("TanhGrad", multiplied("i", _of_memory), "ci")
+    gates = term("ConcatV2", of_i, _of_ci, _summed_up(of_f), of_o, "axis")
     of_both = matmul(gates, "weights", transpose_b=True)
     states, of = ("m_c", "m_h"), ("of_c", "of_h")
-    before = ((multiplied("f", _of_memory),), (term("Slice", of_both, "h part"),))
+    before: tuple[tuple[Any, ...], ...] = (
+        (multiplied("f", _of_memory),), (term("Slice", of_both, "h part"),),
+    )  # fmt: skip
     results = ((gates, term("Slice", of_both, "x part")),)
     parts = ("i", "ci", "f", "o", "co", "memory")
 
@@ -282,9 +304,24 @@ class LstmCellGradient(CellGradient):
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         state = value("m_c"), value("m_h")
         gates, *after = lstm_layer_gradient(
-            parts, of_outputs, weights[0], self.depth, state, ended, backwards
-        )
+            parts, of_outputs, weights[0], self.depth, state, ended, backwards,
+            peepholes=_peepholes(self.names, value),
+        )  # fmt: skip
         return [gates], after
+
+
+class PeepholeGradient(LstmCellGradient):
+    """The gradient of the step of an LSTM with peepholes, which takes those of the gates, too."""
+
+    _kind = LstmCellGradient
+    before = (
+        (
+            *_kind.before[0], _summed_up(multiplied("vector of f", _kind.of_f)),
+            _summed_up(multiplied("vector of i", _kind.of_i)),
+        ),
+        _kind.before[1],
+    )  # fmt: skip
+    pieces = (_kind.of_i, None, _kind.of_f, _kind.of_o)
 
 
 class TanhCellGradient(CellGradient):
@@ -339,7 +376,9 @@ class GruCellGradient(CellGradient):
         return found, [after]
 
 
-GRADIENTS: tuple[type[CellGradient], ...] = (LstmCellGradient, GruCellGradient, TanhCellGradient)
+GRADIENTS: tuple[type[CellGradient], ...] = (
+    LstmCellGradient, PeepholeGradient, GruCellGradient, TanhCellGradient,
+)  # fmt: skip
 
 
 def _values(

@@ -1,4 +1,4 @@
-"""Layers of LSTM cells without peepholes over all time steps, forward and backward.
+"""Layers of LSTM cells over all time steps, forward and backward.
 
 The inputs' part of the gates is one product for all steps. float32 on processors runs in C
 (native/lstm_layer.c), everything else step by step in torch.
@@ -20,6 +20,8 @@ from stillflow.ops.native_calls import int64s
 # Columns of the weights: input gate, new memory, forget gate, output gate.
 _PLACES = (0, 1, 2, 3)
 WIDE = 32  # columns of a panel of the native loop
+Peepholes = tuple[Any, Any, Any]
+_NONE: Peepholes = (None, None, None)
 MOST = 1 << 24  # bytes of gates that are computed before their steps
 
 
@@ -29,6 +31,7 @@ class _Layer(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("steps", "rows", "cells")),
         ("places", ctypes.c_void_p), ("forget_bias", ctypes.c_double),
+        ("peepholes", ctypes.c_void_p * 3),
         *((name, ctypes.c_void_p) for name in ("weights", "packed", "ended", "gates")),
         ("parts", ctypes.c_void_p * 6), ("of_outputs", ctypes.c_void_p),
         ("results", ctypes.c_void_p * 9), ("memory", ctypes.c_void_p),
@@ -57,7 +60,7 @@ class Steps:
 
 def lstm_layer(
     x: Any, weights: Any, bias: Any, state: tuple[Any, Any], forget_bias: float, ended: Any,
-    keep: bool,
+    keep: bool, peepholes: Peepholes = _NONE,
 ) -> Steps:  # fmt: skip
     """Run a layer.
 
@@ -69,11 +72,12 @@ def lstm_layer(
       forget_bias: added to the forget gate before its activation.
       ended: [time, batch], True where a sequence keeps its state; None without lengths.
       keep: whether a gradient needs the parts.
+      peepholes: of the input, forget and output gate, [cells] each; None without.
     """
     memory, output = (each.contiguous() for each in state)
     time, (rows, cells) = x.shape[0], memory.shape
     depth = x.shape[2]
-    _check(memory, [output], weights, depth, time, ended)
+    _check(memory, [output], weights, depth, time, ended, peepholes)
     if bias.shape != (4 * cells,) or x.shape[1] != rows:
         raise ValueError(f"bias {tuple(bias.shape)}, inputs {tuple(x.shape)}: not for the state")
 
@@ -87,7 +91,11 @@ def lstm_layer(
     if not made.memory.numel():
         return made
     of_inputs, recurrent = weights[:depth], weights[depth:]
-    run = _forward_natively if _native(x, weights, bias, memory, output) else _forward
+    run = (
+        _forward_natively
+        if _native(x, weights, bias, memory, output, *_there(peepholes))
+        else _forward
+    )
     span = max(1, MOST // (rows * cells * 4 * x.element_size()))
     for start in range(0, time, span):
         part = slice(start, start + span)
@@ -97,7 +105,7 @@ def lstm_layer(
             made.memory[part], made.output[part], made.state_memory[part], made.state_output[part],
         )  # fmt: skip
         stopped = None if ended is None else ended[part]
-        run(now, gates, recurrent, memory, output, forget_bias, stopped)
+        run(now, gates, recurrent, memory, output, forget_bias, stopped, peepholes)
         memory, output = now.state_memory[-1], now.state_output[-1]
     return made
 
@@ -115,12 +123,14 @@ def product(x: Any, y: Any, bias: Any = None) -> Any:
 
 
 def _check(
-    memory: Any, others: Sequence[Any], weights: Any, depth: int, steps: int, ended: Any
-) -> None:
+    memory: Any, others: Sequence[Any], weights: Any, depth: int, steps: int, ended: Any,
+    peepholes: Peepholes,
+) -> None:  # fmt: skip
     """Raise ValueError for operands that do not fit; the native loops rely on their sizes."""
     rows, cells = memory.shape
     fits = weights.shape == (depth + cells, 4 * cells)
     fits = fits and all(each.shape == memory.shape for each in others)
+    fits = fits and all(each.shape == (cells,) for each in _there(peepholes))
     if ended is not None:
         fits = fits and ended.shape == (steps, rows) and ended.dtype == torch.bool
     if not fits:
@@ -134,12 +144,16 @@ def _native(*tensors: Any) -> bool:
 
 def _forward(
     made: Steps, gates: Any, recurrent: Any, memory: Any, output: Any, forget_bias: float,
-    ended: Any,
+    ended: Any, peepholes: Peepholes,
 ) -> None:  # fmt: skip
     for step, given in enumerate(gates.unbind()):
         i, ci, f, o = torch.addmm(given, output, recurrent).chunk(4, 1)
-        i, ci, f, o = i.sigmoid(), ci.tanh(), (f + forget_bias).sigmoid(), o.sigmoid()
+        f = f + forget_bias
+        i = (i if peepholes[0] is None else i + peepholes[0] * memory).sigmoid()
+        f = (f if peepholes[1] is None else f + peepholes[1] * memory).sigmoid()
+        ci = ci.tanh()
         new = torch.add(i * ci, f * memory, out=made.memory[step])
+        o = (o if peepholes[2] is None else o + peepholes[2] * new).sigmoid()
         co = new.tanh()
         out = torch.mul(o, co, out=made.output[step])
         if made.parts is not None:
@@ -155,10 +169,10 @@ def _forward(
 
 def _forward_natively(
     made: Steps, gates: Any, recurrent: Any, memory: Any, output: Any, forget_bias: float,
-    ended: Any,
+    ended: Any, peepholes: Peepholes,
 ) -> None:  # fmt: skip
     memory, output = memory.contiguous(), output.contiguous()
-    layer, held = _layer(len(gates), memory, recurrent, ended)
+    layer, held = _layer(len(gates), memory, recurrent, ended, peepholes)
     table = table_of(gates.unbind())
     layer.gates, layer.forget_bias = ctypes.addressof(table), forget_bias
     parts = made.parts or [None] * 5
@@ -175,6 +189,7 @@ def _forward_natively(
 def lstm_layer_gradient(
     parts: Sequence[Sequence[Any]], of_outputs: Sequence[Any] | None, weights: Any, depth: int,
     state: tuple[Any, Any], ended: Any, backwards: bool, of_ended: bool = False,
+    peepholes: Peepholes = _NONE,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return the gradients of the gates, and those of memory and output before the first step.
 
@@ -195,7 +210,7 @@ def lstm_layer_gradient(
     rows, cells = memory.shape
     count = len(parts[0])
     steps = [each for step in (*parts, of_outputs or ()) for each in step]
-    _check(memory, [output, *steps], weights, depth, count, ended)
+    _check(memory, [output, *steps], weights, depth, count, ended, peepholes)
     stored = memory.new_empty((count, rows, 4 * cells))
     gates = stored.unbind()[::-1] if backwards else stored.unbind()
     recurrent = weights[depth:]
@@ -203,10 +218,12 @@ def lstm_layer_gradient(
         return stored, memory, output
     if ended is not None and of_outputs is not None and not of_ended:
         of_outputs = torch.where(ended[:, :, None], 0, torch.stack(list(of_outputs))).unbind()
-    if not native_calls.take(memory, output, weights, *steps):
-        memory, output = _backward(parts, of_outputs, recurrent, memory, output, ended, gates)
+    if not native_calls.take(memory, output, weights, *steps, *_there(peepholes)):
+        memory, output = _backward(
+            parts, of_outputs, recurrent, memory, output, ended, gates, peepholes
+        )
         return stored, memory, output
-    layer, held = _layer(count, memory, recurrent, ended)
+    layer, held = _layer(count, memory, recurrent, ended, peepholes)
     tables = [table_of(each) for each in (*parts, gates)]
     layer.parts = (ctypes.c_void_p * 6)(*map(ctypes.addressof, tables[:6]))
     layer.gates = ctypes.addressof(tables[6])
@@ -222,7 +239,7 @@ def lstm_layer_gradient(
 
 def _backward(
     parts: Sequence[Sequence[Any]], of_outputs: Sequence[Any] | None, recurrent: Any, memory: Any,
-    output: Any, ended: Any, gates: Sequence[Any],
+    output: Any, ended: Any, gates: Sequence[Any], peepholes: Peepholes,
 ) -> tuple[Any, Any]:  # fmt: skip
     back = recurrent.t()
     for step, (i, ci, f, o, co, before) in enumerate(zip(*parts, strict=True)):
@@ -232,13 +249,14 @@ def _backward(
             dh, dc = torch.where(stays, 0, dh), torch.where(stays, 0, dc)
         if of_outputs is not None:
             dh = dh + of_outputs[step]
+        of_o = dh * co * o * (1 - o)
         dcs = dc + dh * o * (1 - co * co)
-        of_gates = (
-            dcs * ci * i * (1 - i), dcs * i * (1 - ci * ci), dcs * before * f * (1 - f),
-            dh * co * o * (1 - o),
-        )  # fmt: skip
-        torch.cat(of_gates, 1, out=gates[step])
+        dcs = dcs if peepholes[2] is None else dcs + peepholes[2] * of_o
+        of_i, of_f = dcs * ci * i * (1 - i), dcs * before * f * (1 - f)
+        torch.cat((of_i, dcs * i * (1 - ci * ci), of_f, of_o), 1, out=gates[step])
         of_memory, of_output = dcs * f, gates[step] @ back
+        for peephole, of_gate in zip(peepholes, (of_i, of_f), strict=False):
+            of_memory = of_memory if peephole is None else of_memory + peephole * of_gate
         if ended is not None:
             of_memory = of_memory + torch.where(stays, memory, 0)
             of_output = of_output + torch.where(stays, output, 0)
@@ -246,7 +264,13 @@ def _backward(
     return memory, output
 
 
-def _layer(steps: int, memory: Any, recurrent: Any, ended: Any) -> tuple[_Layer, list[Any]]:
+def _there(peepholes: Peepholes) -> list[Any]:
+    return [each for each in peepholes if each is not None]
+
+
+def _layer(
+    steps: int, memory: Any, recurrent: Any, ended: Any, peepholes: Peepholes
+) -> tuple[_Layer, list[Any]]:
     """Return the sizes and weights of a layer for the native loop, and what to keep meanwhile."""
     rows, cells = memory.shape
     packed = memory.new_empty((-(-cells // WIDE), 4 * cells, WIDE))
@@ -254,6 +278,8 @@ def _layer(steps: int, memory: Any, recurrent: Any, ended: Any) -> tuple[_Layer,
     layer = _Layer(steps=steps, rows=rows, cells=cells, places=ctypes.addressof(places))
     layer.weights, layer.packed = recurrent.data_ptr(), packed.data_ptr()
     layer.threads = torch.get_num_threads()
+    for number, each in enumerate(peepholes):
+        layer.peepholes[number] = None if each is None else each.data_ptr()
     held = [packed, places]
     if ended is not None:
         ended = ended.contiguous()

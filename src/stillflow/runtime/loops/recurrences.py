@@ -198,7 +198,7 @@ class _Body(Matcher):
         axes = map(self.constants.get, _named(bound, "axis").values())
         numbers = map(self.constants.get, _named(bound, "number").values())
         return (
-            self.steady.issuperset(_named(bound, "weights", "bias").values())
+            self.steady.issuperset(_named(bound, "weights", "bias", "vector").values())
             and all(axis is not None and int(axis) in (1, -1) for axis in axes)
             and all(number is not None and number.numel() == 1 for number in numbers)
         )
@@ -251,7 +251,7 @@ class _Body(Matcher):
         fits = all(part[1] == slice(depth, dims[0]) for part in parts for dims in known)
         fits = fits and self._are_fixed(bound)
         states = [bound[key] for key in kind.states]
-        outside = self._claim(bound, chain(*kind.results), states) if fits else None
+        outside = self._claim(bound, chain(*kind.results, kind.pieces), states) if fits else None
         if outside is None:
             return None
         cell = kind(bound, depth, outside)
@@ -263,9 +263,16 @@ class _Body(Matcher):
     def sums(self) -> Iterator[_Unit]:
         """Yield the sums of gradients of biases and weights."""
         for state, following in self.next.items():
-            for term in (cell_patterns.ROW_SUM, cell_patterns.PRODUCT_SUM):
+            for term in (
+                cell_patterns.ROW_SUM,
+                cell_patterns.MATRIX_SUM,
+                cell_patterns.PRODUCT_SUM,
+            ):
                 total = added(_same(state), term)
                 for bound in self.match(total, following, {}):
+                    rows = self.shapes.get(bound.get("rows", ""), (None, None))[0]
+                    if term is cell_patterns.MATRIX_SUM and (rows is None or len(rows) != 2):
+                        continue
                     if self._claim(bound, (), [state]) is not None:
                         needs = {bound[key] for key in ("left", "right", "rows") if key in bound}
                         yield _Unit(partial(_add_up, state, bound), [state], needs, set())
