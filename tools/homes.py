@@ -113,7 +113,7 @@ TOP = (
 )  # fmt: skip
 
 # The packages of contrib that programs use most; the others stand in `../stillflow_contrib/`.
-COMMON = "framework layers slim tensorboard tpu training"
+COMMON = "framework layers tensorboard tpu training"
 # `tf.contrib.<space>.<name>` is there, or where `tf.<space>.<name>` would be; but:
 CONTRIB = (
     Row("checkpoint training", "train"),
@@ -129,7 +129,6 @@ CONTRIB = (
     Row("memory_stats", "../stillflow_contrib/ops/memory_stats.py"),
     Row("periodic_resample", "../stillflow_contrib/ops/periodic_resample.py"),
     Row("rnn", "nn"),
-    Row("slim.nets", "../stillflow_contrib/slim"),
     Row("slim.summarize_*", "../stillflow_contrib/layers"),
     Row("slim", "contrib/layers"),
     Row("tensor_forest", "../stillflow_contrib/ops/tensor_forest"),

@@ -10,9 +10,9 @@ MODULES = {
         "stillflow.contrib.meta_graph_transform.meta_graph_transform",
     **{f"tensorflow.contrib.opt.python.training.{name}": f"stillflow_contrib.opt.{name}"
        for name in ("matrix_functions", "sign_decay")},
-    **{f"{_SLIM}.{name}": f"stillflow.contrib.slim.{name}"
+    **{f"{_SLIM}.{name}": f"stillflow_contrib.slim.{name}"
        for name in ("evaluation", "learning", "model_analyzer", "queues", "summaries")},
-    **{f"{_SLIM}.data.{name}": f"stillflow.contrib.slim.{name}"
+    **{f"{_SLIM}.data.{name}": f"stillflow_contrib.slim.{name}"
        for name in ("data_decoder", "data_provider", "dataset", "dataset_data_provider",
                     "parallel_reader", "prefetch_queue", "tfexample_decoder")},
     **{f"{_SLIM}.nets.{name}": f"stillflow_contrib.slim.nets.{name}"

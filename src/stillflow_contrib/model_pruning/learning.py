@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stillflow.contrib.slim import learning
 from stillflow.graph.export import export
+from stillflow_contrib.slim import learning
 
 _USE_DEFAULT = 0
 

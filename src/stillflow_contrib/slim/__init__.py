@@ -1,1 +1,1 @@
-"""Parts of `tf.contrib.slim` that few programs use: its networks for images."""
+"""`tf.contrib.slim`: training and evaluation, data sets, networks; its layers are contrib's own."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.slim.data_decoder import DataDecoder
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor as _SparseTensor
 from stillflow.ops.sparse.dense import sparse_tensor_to_dense
 from stillflow.ops.sparse.rearranging import sparse_reshape
+from stillflow_contrib.slim.data_decoder import DataDecoder
 
 _Features = dict[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.contrib.slim.data_provider import DataProvider
-from stillflow.contrib.slim.parallel_reader import parallel_read
 from stillflow.graph.export import export
+from stillflow_contrib.slim.data_provider import DataProvider
+from stillflow_contrib.slim.parallel_reader import parallel_read
 
 
 @export("contrib.slim.dataset_data_provider.DatasetDataProvider")
