@@ -52,10 +52,11 @@ NAMED = {
     "stillflow/ops/summary/writer_cards.py": ["create_db_writer"],
     "stillflow/platform/load_library.py": ["tf.load_file_system_library"],
     "stillflow/runtime/functions/collectives.py": ["collectives"],
-    "stillflow/runtime/cluster/master.py": ["debuggers that watch tensors"],
+    "stillflow/runtime/cluster/master.py": ["debuggers that watch tensors", "Session.partial_run"],
     "stillflow/runtime/cluster/packed.py": ["sent to another task"],
+    "stillflow/runtime/cluster/tensor_coding.py": ["sent to another task"],
+    "stillflow/runtime/cluster/worker_service.py": ["Session.partial_run"],
     "stillflow/runtime/loops/repeats.py": ["steps of partial runs"],
-    "stillflow/runtime/session/session.py": ["Session.partial_run"],
     "stillflow/tools/graph_transforms/__init__.py": ["TransformGraph"],
 }  # fmt: skip
 # They say what to install, or that a version is served which is not asked for.
@@ -63,6 +64,7 @@ NO_LIMITS = {
     "stillflow/facade/notebook.py",
     "stillflow/keras/applications/library.py",
     "stillflow/ops/custom/interface.py",
+    "stillflow/runtime/cluster/grpc_port.py",
 }
 
 

@@ -5,6 +5,9 @@ Programs do not make them; the runtime cuts graphs into the parts of tasks with 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from stillflow.graph.card import op
 
 _ATTRS = """
@@ -13,7 +16,27 @@ _ATTRS = """
     flags: stateful
 """
 
-CROSSINGS = ("_Send", "_Recv")
+
+def rendezvous_key(attrs: Mapping[str, Any]) -> str:
+    """Return the key of the value that a `_Send` or `_Recv` of these attributes transfers."""
+    parts = (
+        attrs["send_device"].decode(),
+        f"{attrs['send_device_incarnation'] % (1 << 64):016x}",
+        attrs["recv_device"].decode(),
+        attrs["tensor_name"].decode(),
+        "0:0",  # the frame of a loop, and its iteration
+    )
+    return ";".join(parts)
+
+
+SEND, RECV, FEED = "_Send", "_Recv", "Placeholder"
+CROSSINGS = (SEND, RECV)
+
+
+def plain_kind(kind: str) -> str:
+    """Return the type of an operation; that of values in the memory of the host is the same."""
+    return kind.replace("_Host", "_") if kind in ("_HostSend", "_HostRecv") else kind
+
 
 send_op = op(
     f"_Send(tensor: T)\nT: type{_ATTRS}", effect="network", handle="rendezvous", access="put"

@@ -16,7 +16,9 @@ step of a worker needs nobody but the tasks that its graph names.
 The messages of our own protocol are in `protos/cluster.txt`. Clients of TensorFlow are served on
 the same port by TensorFlow's own: `grpc_port` takes their connections, `master_service` keeps
 their sessions, `tensor_coding` writes their tensors; the messages are in `protos/distributed.txt`.
-`remote_master` is the session of a server of TensorFlow, which `grpc_client` calls.
+`remote_master` is the session of a server of TensorFlow, which `grpc_client` calls. Among the tasks
+of a cluster, `worker_service` does the parts of a master of TensorFlow, `remote_worker` gives parts
+to a task of TensorFlow, and values are asked for (`peers`, `rendezvous`) instead of sent.
 As with TensorFlow's servers, who can reach a port can run graphs there: networks of clusters are
 private.
 """

@@ -131,9 +131,6 @@ class Remote:
             return  # then it has ended with the connection
 
 
-Access = Direct | Remote
-
-
 class RemoteTask:
     """A target in another process.
 

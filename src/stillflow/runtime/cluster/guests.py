@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import stillflow.runtime.functions.lowering  # noqa: F401 - registers the lowering of function calls
 from stillflow import errors
-from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
 from stillflow.graph.importer import import_graph_def
-from stillflow.runtime.cluster.links import link_to
-from stillflow.runtime.cluster.packed import pack
+from stillflow.ops.send_recv import CROSSINGS
 from stillflow.runtime.cluster.partition import EFFECT
+from stillflow.runtime.cluster.peers import Peers
+from stillflow.runtime.cluster.rendezvous import Pull, pulling
 from stillflow.runtime.cluster.task_steps import TaskSteps
 from stillflow.runtime.devices.devices import DeviceAttributes
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.plan.cache import PlanCache, Shapes
-from stillflow.runtime.plan.crossings import DEAD
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.fetches import Fetches
 
@@ -102,6 +101,8 @@ class GuestPart:
         self._lock = threading.Lock()
         self._placement = placement
         self._traced: Any = None
+        self.crossings = [op for op in self._graph.get_operations() if op.type in CROSSINGS]
+        self.pulls: list[Pull] = []
 
     @property
     def types(self) -> list[DType]:
@@ -152,7 +153,7 @@ class Guest:
     Args:
       handle: all tasks' name of the session.
       task: which one this is.
-      addresses: of all tasks.
+      peers: the other tasks.
       devices: of this one.
       resources: the session's state here.
     """
@@ -161,7 +162,7 @@ class Guest:
         self,
         handle: str,
         task: Task,
-        addresses: Mapping[Task, str],
+        peers: Peers,
         devices: list[DeviceAttributes],
         resources: Resources,
     ) -> None:
@@ -169,7 +170,7 @@ class Guest:
         self.resources = resources
         self.states_of: Any = handle
         self.steps = TaskSteps(self._send)
-        self._addresses = addresses
+        self._peers = peers
         self._parts: dict[int, GuestPart] = {}
         self._numbers = itertools.count(1)
         self._placement = Placement(Graph(), None, lambda: devices)
@@ -190,6 +191,7 @@ class Guest:
             )
         except (ValueError, KeyError, TypeError) as error:
             raise errors.InvalidArgumentError(None, None, f"{error}") from error
+        part.pulls = [pull for op in part.crossings if (pull := self._peers.meet(op))]
         number = next(self._numbers)
         self._parts[number] = part
         return number
@@ -226,7 +228,7 @@ class Guest:
           tf.errors.OpError: if an operation fails, or the step is ended early.
         """
         found = self.part(part)
-        with self.steps.taking_part(step):
+        with self.steps.taking_part(step) as there, pulling(found.pulls, step, there):
             return (found.run(arrays), None) if options is None else found.traced(arrays, options)
 
     def arrive(self, step: int, key: str, value: Any) -> None:
@@ -236,13 +238,9 @@ class Guest:
             there.put(key, value)
 
     def _send(self, step: int, device: str, key: str, dtype: DType, value: Any) -> None:
-        spec = DeviceSpecV2.from_string(device)
-        address = self._addresses.get((spec.job or "", spec.task or 0))
-        if address is None:
-            raise errors.InternalError(None, None, f"No task of this cluster has {device}")
-        arrival = {"session": self.handle, "step": step, "key": key, "dead": value is DEAD}
-        tensors = [] if value is DEAD else [pack(value, dtype)]
-        link_to(address).tell(tensors, arrival=arrival)
+        name = self._peers.send(self.handle, step, device, key, dtype, value)
+        if name is not None:
+            self.arrive(step, name, value)
 
     def close(self) -> None:
         """Stop running steps, and release the session's own state."""

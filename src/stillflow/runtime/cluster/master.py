@@ -17,10 +17,12 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.values import fetch_fed
 from stillflow.protos import RunOptions
 from stillflow.runtime.cluster import tasks
-from stillflow.runtime.cluster.access import Access, Direct, Remote, RemoteTask
+from stillflow.runtime.cluster.access import Direct, Remote, RemoteTask
 from stillflow.runtime.cluster.guests import Task, task_name
+from stillflow.runtime.cluster.links import IsTensorFlow
 from stillflow.runtime.cluster.partition import Part, Partition
-from stillflow.runtime.cluster.runs import PartOfRun, Run, by_itself
+from stillflow.runtime.cluster.remote_worker import TensorFlowTask, signed
+from stillflow.runtime.cluster.runs import Access, PartOfRun, Run, by_itself
 from stillflow.runtime.cluster.tasks import Cluster, LocalTask
 from stillflow.runtime.devices.devices import DeviceAttributes
 from stillflow.runtime.interrupts import Interrupt
@@ -102,7 +104,11 @@ class Master:
                 guest.states_of = id(self._graph)
                 return Direct(self._target, guest)
             address = self._target.address
-        return Remote(address, self._handle, task, cluster_def, self._config, self._check)
+        try:
+            return Remote(address, self._handle, task, cluster_def, self._config, self._check)
+        except IsTensorFlow:
+            own_session = self._config is not None and self._config.HasField("cluster_def")
+            return TensorFlowTask(address, self._handle, task, cluster_def, own_session)
 
     def devices(self) -> list[DeviceAttributes]:
         """Return the devices of all tasks, those of the target first."""
@@ -149,7 +155,8 @@ class Master:
             if key not in self._plans:
                 accesses = self._open()
                 own, access = next(iter(accesses.items()))
-                partition = Partition(tensors, targets, fed, device_of)
+                known = {d.name: signed(d.incarnation) for d in self.devices()}
+                partition = Partition(tensors, targets, fed, device_of, known)
                 alone = isinstance(access, Direct) and partition.tasks <= {own}
                 if alone:
                     self._plans[key] = None
@@ -168,7 +175,8 @@ class Master:
         key = part.task, hashlib.sha256(text).digest()
         number = self._registered.get(key)
         if number is None:
-            number = self._registered[key] = access.register(*wanted)
+            tensors = (part.fetches,) if isinstance(access, TensorFlowTask) else ()
+            number = self._registered[key] = access.register(*wanted, *tensors)
         places = [fed.index(tensor) for tensor in part.feeds]
         return PartOfRun(access, number, part.graph, places, list(part.feeds), part.fetches)
 

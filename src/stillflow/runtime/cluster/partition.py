@@ -10,7 +10,7 @@ always be done).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from stillflow.graph.graphdef import fill_library, fill_node
@@ -65,6 +65,7 @@ class Partition:
       targets: operations that are run.
       fed: the feeds.
       device_of: the full name of an operation's device.
+      incarnations: of the devices; tasks of TensorFlow check them.
     """
 
     def __init__(
@@ -73,7 +74,9 @@ class Partition:
         targets: Sequence[Operation],
         fed: Collection[Tensor],
         device_of: Callable[[Operation], str],
+        incarnations: Mapping[str, int],
     ) -> None:
+        self._incarnations = incarnations
         self._ops = needed_ops(tensors, targets, fed)
         self._graph = self._ops[0].graph if self._ops else None
         self._now: dict[Any, Any] = {}
@@ -303,7 +306,7 @@ class Partition:
     def _address(self, node: Any, key: str, maker: Operation, there: str) -> None:
         node.attr["tensor_name"].s = key.encode()
         node.attr["send_device"].s = self._devices[maker].encode()
-        node.attr["send_device_incarnation"].i = 0
+        node.attr["send_device_incarnation"].i = self._incarnations.get(self._devices[maker], 0)
         node.attr["recv_device"].s = there.encode()
 
     def _finish(self, part: Part) -> None:

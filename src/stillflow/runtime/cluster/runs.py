@@ -12,9 +12,12 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
-from stillflow.runtime.cluster.access import Access, Direct, Remote, fetched
+from stillflow.runtime.cluster.access import Direct, Remote, fetched
 from stillflow.runtime.cluster.links import Answer
+from stillflow.runtime.cluster.remote_worker import TensorFlowTask
 from stillflow.runtime.interrupts import Interrupt, current_interrupt
+
+Access = Direct | Remote | TensorFlowTask
 
 
 class PartOfRun(NamedTuple):
@@ -80,6 +83,9 @@ class Run:
         finally:
             for interrupt in watched:
                 interrupt.forget(self._stop)
+            for part in self._parts:
+                if isinstance(part.access, TensorFlowTask):
+                    part.access.end(self._step)
         if self._failed is not None:
             access, cause = self._failed
             raise _as_raised(None if access is None else access.name, cause, graph)
@@ -90,7 +96,7 @@ class Run:
         answers = [
             (part, self._begin(part, part.access))
             for part in self._parts
-            if isinstance(part.access, Remote)
+            if not isinstance(part.access, Direct)
         ]
         for part in self._parts:
             if isinstance(part.access, Direct):
@@ -106,7 +112,7 @@ class Run:
                 found[tensor] = fetched(tensor, array)
         return found
 
-    def _begin(self, part: PartOfRun, access: Remote) -> Answer:
+    def _begin(self, part: PartOfRun, access: Remote | TensorFlowTask) -> Answer:
         def settled(answer: Answer) -> None:
             if answer.error is not None:
                 self._fail(access, answer.error)

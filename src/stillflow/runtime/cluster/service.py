@@ -12,7 +12,7 @@ from stillflow import errors
 from stillflow.graph.graph import Graph
 from stillflow.protos import DeviceAttributes
 from stillflow.runtime import native_log
-from stillflow.runtime.cluster.grpc_port import MASTER, GrpcPort, as_failure
+from stillflow.runtime.cluster.grpc_port import MASTER, WORKER, GrpcPort, as_failure
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
@@ -86,9 +86,11 @@ class Service:
         with self._lock:
             if self._grpc is None:
                 from stillflow.runtime.cluster.master_service import MasterService
+                from stillflow.runtime.cluster.worker_service import WorkerService
 
                 masters = MasterService(self._task, self._make_session)
-                self._grpc = GrpcPort({MASTER: masters.calls()})
+                services = {MASTER: masters.calls(), WORKER: WorkerService(self._task).calls()}
+                self._grpc = GrpcPort(services)
             return self._grpc
 
 

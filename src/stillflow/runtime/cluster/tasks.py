@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from stillflow import errors
 from stillflow.runtime.cluster.guests import Guest, SessionResources, Task, task_name
-from stillflow.runtime.devices.devices import session_devices
+from stillflow.runtime.cluster.peers import Peers
+from stillflow.runtime.cluster.rendezvous import Rendezvous
+from stillflow.runtime.devices.devices import DeviceAttributes, session_devices
 from stillflow.runtime.resources import Resources
 
 Cluster = dict[Task, str]
@@ -33,12 +37,22 @@ class LocalTask:
     def __init__(self, target: str, task: Task, config: Any, cluster_def: Any) -> None:
         self.target, self.task, self.config = target, task, config
         self.cluster_def = cluster_def
+        self.rendezvous = Rendezvous()
+        self._incarnation = secrets.randbits(63) | 1
         self._guests: dict[str, Guest] = {}
         self._sessions: list[weakref.WeakMethod[Any]] = []
         self._shared: Resources | None = None
         self._lock = threading.Lock()
 
-    def open(self, handle: str, task: Task, cluster_def: Any, config: Any) -> Guest:
+    def devices(self, task: Task | None = None) -> list[DeviceAttributes]:
+        """Return the devices of the task, by the name that it has in a session's cluster."""
+        prefix = f"{task_name(task or self.task)}/device:"
+        found = session_devices(self.config, prefix)
+        return [replace(device, incarnation=self._incarnation) for device in found]
+
+    def open(
+        self, handle: str, task: Task, cluster_def: Any, config: Any, asks: bool = False
+    ) -> Guest:
         """Open a session.
 
         Args:
@@ -46,12 +60,14 @@ class LocalTask:
           task: which task of its cluster this is.
           cluster_def: its cluster.
           config: its `ConfigProto`, or None.
+          asks: whether its master is TensorFlow, so that all tasks ask for the others' values.
         """
-        devices = session_devices(self.config, f"{task_name(task)}/device:")
+        devices = self.devices(task)
         resources = SessionResources(_new_state() if _is_isolated(config) else self._state())
         if config is not None:
             resources.configure(config)
-        guest = Guest(handle, task, cluster_of(cluster_def), devices, resources)
+        peers = Peers(task, cluster_of(cluster_def), self.rendezvous, asks)
+        guest = Guest(handle, task, peers, devices, resources)
         with self._lock:
             self._guests[handle] = guest
         return guest

@@ -16,6 +16,7 @@ from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.send_recv import rendezvous_key
 from stillflow.ops.values import from_array
 from stillflow.runtime.devices.moves import HOST
 from stillflow.runtime.interrupts import Waits, current_interrupt
@@ -32,7 +33,7 @@ DEAD = object()
 def receive(tracer: Tracer, op: Operation) -> None:
     """Add the step that waits for a value of another task."""
     guard = tracer.guard_of(op)
-    key, waits = _key(op), PlanNode(op, tracer.facts).waits()
+    key, waits = op.attrs["tensor_name"].decode(), PlanNode(op, tracer.facts).waits()
     fits = partial(_checked, op._outputs[0])
     value = Value(tracer.name("t"), guard, tracer.memory.fresh())
     outputs, take = [value.name], _take
@@ -48,7 +49,8 @@ def receive(tracer: Tracer, op: Operation) -> None:
 def send(tracer: Tracer, op: Operation) -> None:
     """Add the step that sends a value to another task, or word that there is none."""
     guard = tracer.guard_of(op)
-    there = partial(_send, op.attrs["recv_device"].decode(), _key(op), op._inputs[0].dtype)
+    device, key = op.attrs["recv_device"].decode(), rendezvous_key(op.attrs)
+    there = partial(_send, device, key, op._inputs[0].dtype)
     tracer._op_guards[op] = ()
     if guard is None:
         tracer.steps.append(Step("call", op, [], [], (), there, [DEAD]))
@@ -64,10 +66,6 @@ def send(tracer: Tracer, op: Operation) -> None:
     if flag is not None:
         dead = ((flag, False),)
         tracer.steps.append(Step("call", op, [], [], dead, there, [DEAD]))
-
-
-def _key(op: Operation) -> str:
-    return op.attrs["tensor_name"].decode()
 
 
 def _send(device: str, key: str, dtype: DType, value: Any) -> None:

@@ -1,0 +1,92 @@
+"""The other tasks of a session, as one of its tasks sends values to them and receives theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.device import DeviceSpecV2
+from stillflow.graph.dtypes import DType
+from stillflow.ops.send_recv import SEND, rendezvous_key
+from stillflow.runtime.cluster.links import IsTensorFlow, ask_when_there, link_to
+from stillflow.runtime.cluster.packed import pack
+from stillflow.runtime.cluster.rendezvous import Pull, Rendezvous
+from stillflow.runtime.plan.crossings import DEAD
+
+Task = tuple[str, int]
+
+
+class Peers:
+    """The tasks of a session's cluster.
+
+    Args:
+      own: the task whose peers they are.
+      addresses: of all tasks.
+      rendezvous: keeps values for tasks that ask for them.
+      asks: whether all of them do; else those of TensorFlow alone.
+    """
+
+    def __init__(
+        self, own: Task, addresses: Mapping[Task, str], rendezvous: Rendezvous, asks: bool
+    ) -> None:
+        self._own, self._addresses, self._rendezvous = own, addresses, rendezvous
+        self._all_ask = asks
+        self._ask: dict[Task, bool] = {own: False}
+
+    def meet(self, op: Any) -> Pull | None:
+        """Find out how a `_Send` or `_Recv` reaches the other task; return its value to ask for."""
+        sends = op.type == SEND
+        side = "recv_device" if sends else "send_device"
+        task = _task_of(op.attrs[side].decode())
+        if not self._asks(task) or sends:
+            return None
+        name = op.attrs["tensor_name"].decode()
+        return Pull(self._addresses[task], rendezvous_key(op.attrs), name)
+
+    def _asks(self, task: Task) -> bool:
+        """Return True if a task asks for values, and is asked for them."""
+        found = self._ask.get(task)
+        if found is None:
+            found = self._all_ask or self._is_tensorflow(task)
+            self._ask[task] = found
+        return found
+
+    def _is_tensorflow(self, task: Task) -> bool:
+        try:
+            ask_when_there(self._address(task), str(task), lambda: None, describe={})
+        except IsTensorFlow:
+            return True
+        return False
+
+    def _address(self, task: Task) -> str:
+        address = self._addresses.get(task)
+        if address is None:
+            name = f"/job:{task[0]}/replica:0/task:{task[1]}"
+            raise errors.InternalError(None, None, f"This cluster has no {name}")
+        return address
+
+    def send(
+        self, session: str, step: int, device: str, key: str, dtype: DType, value: Any
+    ) -> str | None:
+        """Send a value, or keep it until it is asked for.
+
+        Returns:
+          The value's name, if the receiver is this task itself.
+        """
+        task = _task_of(device)
+        name = key.split(";")[3]
+        if task == self._own:
+            return name
+        if self._asks(task):
+            self._rendezvous.put(step, key, value, dtype)
+            return None
+        arrival = {"session": session, "step": step, "key": name, "dead": value is DEAD}
+        tensors = [] if value is DEAD else [pack(value, dtype)]
+        link_to(self._address(task)).tell(tensors, arrival=arrival)
+        return None
+
+
+def _task_of(device: str) -> Task:
+    spec = DeviceSpecV2.from_string(device)
+    return spec.job or "", spec.task or 0

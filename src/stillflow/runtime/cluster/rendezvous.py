@@ -1,0 +1,146 @@
+"""Values between tasks of which one is TensorFlow's: it asks for them, by step and key."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from functools import partial
+from typing import Any, NamedTuple
+
+from stillflow import errors
+from stillflow.graph.dtypes import DType
+from stillflow.runtime.cluster import tensor_coding
+from stillflow.runtime.cluster.grpc_client import Caller, as_error
+from stillflow.runtime.cluster.grpc_port import WORKER, file
+from stillflow.runtime.interrupts import current_interrupt
+from stillflow.runtime.plan.crossings import DEAD
+from stillflow.util.interpreter_exit import Resting
+
+# Finished steps, whose late values are discarded; older ones are forgotten.
+_REMEMBERED = 4096
+# The error of another task's step comes from the master, too, which names its cause.
+_MASTER_SECONDS = 2.0
+
+_Sent = Future[tuple[Any, DType]]
+
+
+class Rendezvous:
+    """Values that this task has sent, until other tasks ask for them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._steps: dict[int, dict[str, _Sent]] = {}
+        self._over: OrderedDict[int, None] = OrderedDict()
+
+    def put(self, step: int, key: str, value: Any, dtype: DType) -> None:
+        """Store a value."""
+        place = self._place(step, key)
+        if place is not None:
+            with contextlib.suppress(InvalidStateError):
+                place.set_result((value, dtype))
+
+    def take(self, step: int, key: str) -> tuple[Any, DType]:
+        """Remove and return a value and its type; waits for it, as the call in this thread may.
+
+        Raises:
+          tf.errors.OpError: if the step ends first.
+        """
+        place = self._place(step, key)
+        if place is None:
+            raise errors.aborted("Step is over")
+        limit = current_interrupt()
+
+        def end(error: errors.OpError) -> None:
+            with contextlib.suppress(InvalidStateError):
+                place.set_exception(error)
+
+        limit.watch(end)
+        try:
+            with Resting():
+                return place.result()
+        finally:
+            limit.forget(end)
+            with self._lock:
+                self._steps.get(step, {}).pop(key, None)
+
+    def end(self, step: int) -> None:
+        """Forget the values of a step."""
+        with self._lock:
+            left = self._steps.pop(step, {})
+            self._over[step] = None
+            if len(self._over) > _REMEMBERED:
+                self._over.popitem(last=False)
+        for place in left.values():
+            with contextlib.suppress(InvalidStateError):
+                place.set_exception(errors.aborted("Step is over"))
+
+    def _place(self, step: int, key: str) -> _Sent | None:
+        with self._lock:
+            if step in self._over:
+                return None
+            return self._steps.setdefault(step, {}).setdefault(key, Future())
+
+
+class Pull(NamedTuple):
+    """A value that this task asks another one for.
+
+    Attributes:
+      address: of the other task.
+      key: of the value in its rendezvous.
+      name: of the value in a step of this task.
+    """
+
+    address: str
+    key: str
+    name: str
+
+
+@contextlib.contextmanager
+def pulling(pulls: Sequence[Pull], number: int, step: Any) -> Iterator[None]:
+    """Return a context in which values come in from other tasks.
+
+    Args:
+      pulls: the values.
+      number: of the step.
+      step: the `TaskStep` that takes them.
+    """
+    if not pulls:
+        yield
+        return
+    request = file("tensorflow/core/protobuf/worker.proto")["RecvTensorRequest"]
+    asked = [
+        Caller(pull.address, WORKER).begin(
+            "RecvTensor",
+            request(step_id=number, rendezvous_key=pull.key),
+            partial(_arrived, step, pull.name),
+        )
+        for pull in pulls
+    ]
+    try:
+        yield
+    finally:
+        for each in asked:
+            each.cancel()
+
+
+def _arrived(step: Any, name: str, future: Any) -> None:
+    if future.cancelled():
+        return
+    failure = future.exception()
+    if failure is None:
+        response = future.result()
+        try:
+            step.put(name, DEAD if response.is_dead else tensor_coding.array_of(response.tensor))
+        except errors.OpError as malformed:
+            step.leave(malformed)
+        return
+    error = as_error(failure)
+    if isinstance(error, errors.UnavailableError):
+        step.leave(error)
+        return
+    later = threading.Timer(_MASTER_SECONDS, step.leave, (error,))
+    later.daemon = True
+    later.start()
