@@ -4,7 +4,10 @@ Run under the TensorFlow 1.15 interpreter, with grpcio:
 
     python tests/runtime/cluster/record_rpc.py tests/runtime/cluster/recorded/master.json
 
-A proxy between both writes down requests and answers, program after program.
+A proxy between both writes down requests and answers, program after program. With --worker, it
+is between a master and a parameter server:
+
+    python tests/runtime/cluster/record_rpc.py --worker tests/runtime/cluster/recorded/worker.json
 """
 
 import base64
@@ -21,10 +24,10 @@ SERVICE = "/tensorflow.MasterService/"
 class Proxy(grpc.GenericRpcHandler):
     """A server that passes all calls on, and keeps them."""
 
-    def __init__(self, address):
+    def __init__(self, address=None):
         self.calls = []
-        self._channel = grpc.insecure_channel(address)
-        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(8), [self])
+        self._channel = address and grpc.insecure_channel(address)
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(50), [self])
         self.port = self._server.add_insecure_port("localhost:0")
         self._server.start()
 
@@ -32,7 +35,7 @@ class Proxy(grpc.GenericRpcHandler):
         method = details.method
 
         def call(request, context):
-            record = {"method": method[len(SERVICE) :], "request": text(request)}
+            record = {"method": method.rpartition("/")[2], "request": text(request)}
             self.calls.append(record)
             try:
                 answer = self._channel.unary_unary(method)(request, timeout=60)
@@ -43,6 +46,9 @@ class Proxy(grpc.GenericRpcHandler):
             return answer
 
         return grpc.unary_unary_rpc_method_handler(call)
+
+    def pass_to(self, address):
+        self._channel = grpc.insecure_channel(address)
 
     def ask(self, method, request):
         """Send bytes that no client would; the answer is only recorded."""
@@ -193,11 +199,60 @@ def unusual(tf, session, proxy):
     proxy.ask("Reset", b"")
 
 
+def parts(tf, target):
+    """Run steps of which a parameter server does a part that asks for no value of another task."""
+    with tf.device("/job:ps/task:0"):
+        v = tf.get_variable("v", initializer=[1.0, 2.0])
+        r = tf.get_variable("r", initializer=3.0, use_resource=True)
+        add = v.assign_add([0.5, 0.5])
+        x = tf.placeholder(tf.float32, [2], name="x")
+        scaled = x * r
+        words = tf.strings.join([tf.as_string(r), "!"])
+        bad = tf.check_numerics(x / 0.0, "not finite", name="bad")
+        branch = tf.cond(r > 5.0, lambda: r + 1.0, lambda: r.assign_add(10.0) + 0.0)
+    with tf.device("/job:worker/task:0"):
+        y = v * 2.0
+        either = branch * 2.0
+        text = tf.strings.length(words)
+    with tf.Session(target) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(y)
+        session.run([add, scaled], {x: [1.0, 2.0]})
+        session.run([text, words])
+        session.run([either])
+        session.run([either, y])
+        attempt(tf, session.run, bad, {x: [1.0, 2.0]})
+
+
+def record_parts():
+    import tensorflow as tf
+
+    proxy = Proxy()
+    ports = [free_port(), free_port()]
+    there = {"ps": ["localhost:%d" % ports[0]], "worker": ["localhost:%d" % ports[1]]}
+    servers = [tf.train.Server(there, "ps", 0)]
+    proxy.pass_to(there["ps"][0])
+    seen = {"ps": ["localhost:%d" % proxy.port], "worker": there["worker"]}
+    servers.append(tf.train.Server(seen, "worker", 0))
+    parts(tf, servers[1].target)
+    return {"parts": proxy.calls}
+
+
+def free_port():
+    import socket
+
+    bound = socket.socket()
+    bound.bind(("localhost", 0))
+    port = bound.getsockname()[1]
+    bound.close()
+    return port
+
+
 def field(number, data):
     return bytes(bytearray([number << 3 | 2, len(data)])) + data
 
 
-def main(path):
+def record_programs():
     import tensorflow as tf
 
     server = tf.train.Server.create_local_server()
@@ -212,10 +267,16 @@ def main(path):
         except tf.errors.OpError as error:
             print(error.message)
         found[program.__name__] = proxy.calls
+    return found
+
+
+def main(*arguments):
+    found = record_parts() if arguments[0] == "--worker" else record_programs()
+    path = arguments[-1]
     with open(path, "w") as out:
         json.dump(found, out, indent=0, sort_keys=True)
         out.write("\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

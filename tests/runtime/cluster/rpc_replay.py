@@ -11,11 +11,11 @@ from typing import Any
 from google.protobuf.message_factory import GetMessageClass
 from tests.runtime.cluster import record_rpc as recorder
 
-from stillflow.runtime.cluster.grpc_port import MASTER, file
+from stillflow.runtime.cluster.grpc_port import MASTER, WORKER, file
 
 RECORDED = Path(__file__).parent / "recorded"
-__all__ = ["Client", "message_types", "programs", "recorder", "repeated", "status"]
-HANDLES = ("session_handle", "partial_run_handle")
+__all__ = ["Client", "answer_of", "message_types", "programs", "recorder", "repeated", "status"]
+HANDLES = ("session_handle", "partial_run_handle", "graph_handle")
 
 
 def programs(name: str) -> dict[str, list[dict[str, Any]]]:
@@ -24,9 +24,16 @@ def programs(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def message_types(method: str) -> tuple[Any, Any]:
-    (service,) = file(MASTER)["DESCRIPTOR"].services_by_name.values()
-    found = service.methods_by_name[method]
+    found = _method(method)
     return GetMessageClass(found.input_type), GetMessageClass(found.output_type)
+
+
+def _method(name: str) -> Any:
+    for path in (MASTER, WORKER):
+        (service,) = file(path)["DESCRIPTOR"].services_by_name.values()
+        if name in service.methods_by_name:
+            return service.methods_by_name[name]
+    raise KeyError(name)
 
 
 def status(code: int) -> Any:
@@ -34,6 +41,12 @@ def status(code: int) -> Any:
     import grpc
 
     return next(each for each in grpc.StatusCode if each.value[0] == code)
+
+
+def answer_of(record: dict[str, Any]) -> Any:
+    """Return the answer of a recorded call."""
+    _, kind = message_types(record["method"])
+    return kind.FromString(base64.b64decode(record["answer"]))
 
 
 class Client:
@@ -52,12 +65,13 @@ class Client:
         import grpc
 
         kind, answer_kind = message_types(record["method"])
+        service = _method(record["method"]).containing_service.full_name
         request = kind.FromString(base64.b64decode(record["request"]))
         for field in HANDLES:
             if getattr(request, field, ""):
                 old = getattr(request, field)
                 setattr(request, field, self._handles.get(old, old))
-        method = f"/tensorflow.MasterService/{record['method']}"
+        method = f"/{service}/{record['method']}"
         try:
             data = self._channel.unary_unary(method)(request.SerializeToString(), timeout=60)
             answer = answer_kind.FromString(data)

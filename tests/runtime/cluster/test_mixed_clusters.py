@@ -100,7 +100,7 @@ def test_traces_have_a_row_for_each_task(target: str) -> None:
     assert len(tasks) == 2
 
 
-def test_steps_leave_nothing_behind(target: str) -> None:
+def test_steps_leave_nothing_behind(target: str, cluster: Any) -> None:
     from stillflow.runtime.cluster import tasks
 
     v = on(PS, [1.0], name="v")
@@ -112,11 +112,29 @@ def test_steps_leave_nothing_behind(target: str) -> None:
         session.run(v.initializer)
         for _ in range(20):
             session.run(z)
-        guests = [task for task in tasks._tasks.values() if task._guests]
-        assert len(guests) == 3
-    for task in guests:
+        found = [tasks._tasks[each] for each in cluster]
+        assert all(task._guests for task in found)
+    for task in found:
         wait_until(lambda task=task: not task._guests)
-        assert not any(task.rendezvous._steps.values())
+        assert not task.rendezvous._steps
+
+
+def test_a_step_that_fails_leaves_nothing_behind(target: str, cluster: Any) -> None:
+    from stillflow.runtime.cluster import tasks
+
+    with tf.device(WORKER):
+        x = tf.placeholder(tf.float32, [], name="x")
+        sent = x * 2.0
+        bad = tf.check_numerics(1.0 / x, "not finite")
+    with tf.device(PS):
+        y = sent + bad
+    with tf.Session(target) as session:
+        for _ in range(5):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="From /job:worker"):
+                session.run(y, {x: 0.0})
+    for each in cluster:
+        task = tasks._tasks[each]
+        wait_until(lambda task=task: not task.rendezvous._steps)
 
 
 def wait_until(is_so: Any) -> None:

@@ -32,7 +32,7 @@ class Direct:
 
     def abort(self, step: int) -> None:
         """Abort a step."""
-        self.guest.steps.abort(step)
+        self.guest.abort(step)
 
     def close(self) -> None:
         """Release the session's state in the task."""

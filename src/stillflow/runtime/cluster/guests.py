@@ -228,8 +228,19 @@ class Guest:
           tf.errors.OpError: if an operation fails, or the step is ended early.
         """
         found = self.part(part)
-        with self.steps.taking_part(step) as there, pulling(found.pulls, step, there):
-            return (found.run(arrays), None) if options is None else found.traced(arrays, options)
+        try:
+            with self.steps.taking_part(step) as there, pulling(found.pulls, step, there):
+                if options is None:
+                    return found.run(arrays), None
+                return found.traced(arrays, options)
+        except BaseException:
+            self._peers.end(step)
+            raise
+
+    def abort(self, step: int) -> None:
+        """Abort a step, and forget its values for other tasks."""
+        self.steps.abort(step)
+        self._peers.end(step)
 
     def arrive(self, step: int, key: str, value: Any) -> None:
         """Receive a tensor from another task for a step."""

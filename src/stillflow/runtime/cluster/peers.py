@@ -86,6 +86,11 @@ class Peers:
         link_to(self._address(task)).tell(tensors, arrival=arrival)
         return None
 
+    def end(self, step: int) -> None:
+        """Forget the values of a step that has failed."""
+        if any(self._ask.values()):
+            self._rendezvous.end(step)
+
 
 def _task_of(device: str) -> Task:
     spec = DeviceSpecV2.from_string(device)

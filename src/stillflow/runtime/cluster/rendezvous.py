@@ -64,7 +64,10 @@ class Rendezvous:
         finally:
             limit.forget(end)
             with self._lock:
-                self._steps.get(step, {}).pop(key, None)
+                left = self._steps.get(step, {})
+                left.pop(key, None)
+                if not left:
+                    self._steps.pop(step, None)
 
     def end(self, step: int) -> None:
         """Forget the values of a step."""

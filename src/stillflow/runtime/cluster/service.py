@@ -149,7 +149,7 @@ class Caller:
         del tensors
         guest = self._task.find(abort.session)
         if guest is not None:
-            guest.steps.abort(abort.step)
+            guest.abort(abort.step)
 
     # ---- answers
 

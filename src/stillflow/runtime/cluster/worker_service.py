@@ -188,8 +188,12 @@ def _rewritten(graph_def: Any) -> _Part:
     part = _Part()
     part.graph.versions.CopyFrom(graph_def.versions)
     part.graph.library.CopyFrom(graph_def.library)
-    used = {text.lstrip("^").partition(":")[0] for node in graph_def.node for text in node.input}
+    inputs = (text.lstrip("^") for node in graph_def.node for text in node.input)
+    used = {_public(text.partition(":")[0]) for text in inputs}
     for node in graph_def.node:
+        node.name = _public(node.name)
+        for place, text in enumerate(node.input):
+            node.input[place] = f"^{_public(text[1:])}" if text[0] == "^" else _public(text)
         kind = plain_kind(node.op)
         from_client = kind in CROSSINGS and node.attr["client_terminated"].b
         if from_client and kind == SEND:
@@ -214,6 +218,11 @@ def _rewritten(graph_def: Any) -> _Part:
         elif node.name not in used:
             made.attr[EFFECT].b = True
     return part
+
+
+def _public(name: str) -> str:
+    """Return the name of a node; graphs do not have those that TensorFlow's runtime makes."""
+    return f"internal{name}" if name[0] == "_" else name
 
 
 def _attrs(node: Any) -> dict[str, Any]:
