@@ -142,6 +142,8 @@ class Annotations:
             return _ANY if _ANY in items else " | ".join(items)
         if base.endswith(("Annotated", "ClassVar", "Final")):
             return items[0]
+        if base.endswith("Callable") and items[0] == _ANY:  # a ParamSpec
+            items = ["...", *items[1:]]
         return f"{base}[{', '.join(items)}]"
 
     def _object(self, value: Any, parameter: bool) -> str:
