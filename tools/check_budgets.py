@@ -35,7 +35,7 @@ CLUSTER_SERVICE_LINES = 1_500
 MAIN_LINES = 316_400 + 950 + 330 + CLUSTER_SERVICE_LINES
 RUNTIME = MAIN / "runtime"
 APART = ("cluster/", "processes/", "explain/", "ir/verify", "engines/")  # of the runtime's files
-ENGINE_LINES = 756  # 200 of them keep models on disk
+ENGINE_LINES = 758  # 200 of them keep models on disk
 RUNTIME_LINES, FLAT_MODULES, IMPORTS, COMPLEXITY, REQUEST_ARGUMENTS = 9405, 6, 25, 15, 4
 # Parts with a bound of their own, for a large gain, and that can be left out whole; 25 of the lines
 # above call them.

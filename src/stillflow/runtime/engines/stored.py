@@ -68,7 +68,7 @@ def _verified(assignment: Assignment, request: PlanRequest) -> Verified | None:
     fed = {values[tensor].name: place for place, tensor in enumerate(request.feeds)
            if tensor in values}  # fmt: skip
     made = {name: place for place, (name, _) in enumerate(region.outputs)}
-    fetched = [values[tensor].name for tensor in request.tensors]
+    fetched = [values[tensor].name if tensor in values else "" for tensor in request.tensors]
     if not fed.keys() >= dict(region.inputs).keys() or not made.keys() >= {*fetched}:
         return None
     inputs, outputs = [fed[name] for name, _ in region.inputs], [made[name] for name in fetched]
@@ -168,11 +168,13 @@ def _processor() -> str:
 def keep(key: str, verified: Verified, timed: bool) -> None:
     """Write the model of a run; do nothing where that is impossible, as on a full disk."""
     place = folder()
-    content = verified.model.whole()
-    if place is None or len(content) > _LARGEST:
+    model = verified.model
+    size = len(model.content) + sum(array.nbytes for array in model.weights.values())
+    if place is None or size > _LARGEST:
         return
+    content = model.whole()
     name = hashlib.sha256(content).hexdigest()
-    guards = [(guard.lowest, guard.highest) for guard in verified.model.guards]
+    guards = [(int(guard.lowest), int(guard.highest)) for guard in model.guards]
     about = {
         "key": key, "model": name, "threads": verified.threads,
         "engine": verified.engine, "version": _version(verified.engine),
