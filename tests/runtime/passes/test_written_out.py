@@ -103,6 +103,16 @@ def test_numbers_that_are_none(monkeypatch, taken, name):
     assert taken
 
 
+def test_a_variance_that_overflows_concerns_its_row_alone(monkeypatch, taken):
+    x, y, fetches = network(normalized, (4, 3))
+    values = given((4, 3))
+    values[1, 0] = 1e20
+    fused, plain = both(monkeypatch, [y, *fetches], {x: values})
+    assert taken == NORM
+    assert np.isnan(fused[0][1]).all()
+    np.testing.assert_allclose(fused[0][[0, 2, 3]], plain[0][[0, 2, 3]], rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_double_precision_keeps_the_steps(monkeypatch, taken, name):
     x, y, fetches = network(FUNCTIONS[name], (4, 3), tf.float64)
