@@ -26,7 +26,7 @@ messages = file("tensorflow/core/protobuf/master.proto")
 
 
 @pytest.fixture
-def address() -> str:
+def address(cpu: None) -> str:  # the recorded server had no GPU
     server = tf.train.Server.create_local_server()
     return server.target.removeprefix("grpc://")
 

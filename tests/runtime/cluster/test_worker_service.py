@@ -44,7 +44,7 @@ class Worker(grpc.GenericRpcHandler):
 
 
 @pytest.fixture
-def channel() -> Iterator[Any]:
+def channel(cpu: None) -> Iterator[Any]:  # the recorded cluster had no GPU
     """Yield a channel to a parameter server."""
     addresses = {job: [f"localhost:{free_port()}"] for job in ("ps", "worker")}
     worker = Worker(addresses["worker"][0])
