@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .bert_small import HEADS, LAYERS, LENGTH, RATE, VOCABULARY, WIDTH, data
 
 
@@ -54,13 +55,11 @@ def build(torch: Any) -> Callable[[], float]:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     given = data()
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         tokens, lengths, at, labels = map(torch.as_tensor, given)
-        loss = torch.nn.functional.cross_entropy(model(tokens, lengths, at), labels.long())
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        return loss.item()
+        return torch.nn.functional.cross_entropy(model(tokens, lengths, at), labels.long())
 
-    return step
+    def clip() -> None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+    return training_step(optimizer, loss_of_batch, clip)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .dynamic_rnn import CLASSES, UNITS, data
 
 
@@ -16,13 +17,9 @@ def build(torch: Any) -> Callable[[], float]:
     optimizer = torch.optim.SGD([*layer.parameters(), *output.parameters()], lr=0.5)
     pixels, labels = data()
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         outputs, _ = layer(torch.as_tensor(pixels))
         logits = output(outputs[:, -1])
-        loss = torch.nn.functional.cross_entropy(logits, torch.as_tensor(labels))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return torch.nn.functional.cross_entropy(logits, torch.as_tensor(labels))
 
-    return step
+    return training_step(optimizer, loss_of_batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .mlp_adam import data, initial_weights
 
 
@@ -16,15 +17,11 @@ def build(torch: Any) -> Callable[[], float]:
     biases = [torch.zeros(w.shape[1], requires_grad=True) for w in weights]
     optimizer = torch.optim.Adam(weights + biases, lr=1e-3)
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         h = torch.as_tensor(pixels)
         for w, b in zip(weights[:-1], biases[:-1]):
             h = functional.relu(torch.addmm(b, h, w))
         logits = torch.addmm(biases[-1], h, weights[-1])
-        loss = functional.cross_entropy(logits, torch.as_tensor(labels))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return functional.cross_entropy(logits, torch.as_tensor(labels))
 
-    return step
+    return training_step(optimizer, loss_of_batch)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..torch_steps import training_step
 from .mnist_cnn import data
 
 
@@ -23,12 +24,8 @@ def build(torch: Any) -> Callable[[], float]:
     images, labels = data()
     images = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         logits = model(torch.as_tensor(images))
-        loss = nn.functional.cross_entropy(logits, torch.as_tensor(labels))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return nn.functional.cross_entropy(logits, torch.as_tensor(labels))
 
-    return step
+    return training_step(optimizer, loss_of_batch)

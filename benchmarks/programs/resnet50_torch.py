@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..torch_steps import training_step
 from .resnet50 import CLASSES, STAGES, data
 
 
@@ -45,12 +46,8 @@ def build(torch: Any) -> Callable[[], float]:
     pixels, classes = data()
     pixels = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         logits = model(torch.as_tensor(pixels))
-        loss = torch.nn.functional.cross_entropy(logits, torch.as_tensor(classes))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return torch.nn.functional.cross_entropy(logits, torch.as_tensor(classes))
 
-    return step
+    return training_step(optimizer, loss_of_batch)

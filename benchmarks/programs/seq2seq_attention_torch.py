@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .seq2seq_attention import LAYERS, LENGTH, UNITS, VOCABULARY, data
 
 
@@ -52,15 +53,13 @@ def build(torch: Any) -> Callable[[], float]:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     source, lengths, target = data()
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         words = torch.as_tensor(target)
         logits = model(torch.as_tensor(source), torch.as_tensor(lengths).long(), words[:, :-1])
-        loss = torch.nn.functional.cross_entropy(
+        return torch.nn.functional.cross_entropy(
             logits.reshape(-1, VOCABULARY), words[:, 1:].reshape(-1).long())
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        optimizer.step()
-        return loss.item()
 
-    return step
+    def clip() -> None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+
+    return training_step(optimizer, loss_of_batch, clip)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .softmax_regression import data
 
 
@@ -15,12 +16,8 @@ def build(torch: Any) -> Callable[[], float]:
     b = torch.zeros(10, requires_grad=True)
     optimizer = torch.optim.SGD([w, b], lr=0.1)
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         x, y = torch.as_tensor(pixels), torch.as_tensor(labels)
-        loss = torch.nn.functional.cross_entropy(torch.addmm(b, x, w), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return torch.nn.functional.cross_entropy(torch.addmm(b, x, w), y)
 
-    return step
+    return training_step(optimizer, loss_of_batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .text_cnn import FILTERS, UNITS, VOCABULARY, data
 
 
@@ -19,14 +20,10 @@ def build(torch: Any) -> Callable[[], float]:
     optimizer = torch.optim.Adam(parameters, lr=1e-3)
     words, labels = data()
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         sentences = table(torch.as_tensor(words)).transpose(1, 2)
         answers = [functional.relu(window(sentences)).amax(2) for window in windows]
         logits = output(functional.dropout(torch.cat(answers, 1), 0.5))
-        loss = functional.cross_entropy(logits, torch.as_tensor(labels))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return functional.cross_entropy(logits, torch.as_tensor(labels))
 
-    return step
+    return training_step(optimizer, loss_of_batch)

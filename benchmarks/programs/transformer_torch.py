@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .transformer import HEADS, LAYERS, LENGTH, VOCABULARY, WIDTH, data
 
 
@@ -52,14 +53,12 @@ def build(torch: Any) -> Callable[[], float]:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     tokens, following = data()
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         logits = model(torch.as_tensor(tokens)).reshape(-1, VOCABULARY)
         labels = torch.as_tensor(following).reshape(-1).long()
-        loss = torch.nn.functional.cross_entropy(logits, labels)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        return loss.item()
+        return torch.nn.functional.cross_entropy(logits, labels)
 
-    return step
+    def clip() -> None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+    return training_step(optimizer, loss_of_batch, clip)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..torch_steps import training_step
 from .wide_and_deep import CLASSES, NUMBERS, SIZE, data
 
 
@@ -27,15 +28,11 @@ def build(torch: Any) -> Callable[[], float]:
     numbers, classes = data()
     places = SIZE * np.arange(CLASSES)
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         given = torch.as_tensor(np.concatenate(numbers, 1))
         rows = torch.as_tensor(np.concatenate(classes, 1) + places)
         deep = torch.cat([given, embedded(rows).flatten(1)], 1)
         result = output(torch.relu(hidden(deep))) + wide(rows).sum(1) + bias
-        loss = (result - 1).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return (result - 1).square().mean()
 
-    return step
+    return training_step(optimizer, loss_of_batch)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..torch_steps import training_step
 from .word2vec import SAMPLED, UNITS, VOCABULARY, data
 
 
@@ -31,17 +32,13 @@ def build(torch: Any) -> Callable[[], float]:
         share = torch.log((words + 2) / (words + 1)) / math.log(VOCABULARY + 1)
         return torch.log(-torch.expm1(SAMPLED * torch.log1p(-share)))
 
-    def step() -> float:
+    def loss_of_batch() -> Any:
         units = table(torch.as_tensor(inputs))
         true = torch.as_tensor(labels)[:, 0]
         drawn = torch.rand(SAMPLED).mul_(math.log(VOCABULARY + 1)).exp_().long() - 1
         noise = drawn.clamp_(0, VOCABULARY - 1)
         answers = (units * weights(true)).sum(1) + biases(true)[:, 0] - expected(true)
         others = units @ weights(noise).T + biases(noise)[:, 0] - expected(noise)
-        loss = (functional.softplus(-answers) + functional.softplus(others).sum(1)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return (functional.softplus(-answers) + functional.softplus(others).sum(1)).mean()
 
-    return step
+    return training_step(optimizer, loss_of_batch)
