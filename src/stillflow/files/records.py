@@ -9,7 +9,6 @@ import atexit
 import io
 import os
 import threading
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -23,6 +22,7 @@ from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.filesystem import name_of, open_file
 from stillflow.files.record_frames import FRAME, HEADER
 from stillflow.util.deprecation import deprecated
+from stillflow.util.weak import LiveSet
 
 _CHUNK = 1 << 18
 _BUFFER = 1 << 16
@@ -205,13 +205,13 @@ class TFRecordWriter:
         self.close()
 
 
-_open: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()
+_open: LiveSet[TFRecordWriter] = LiveSet()
 
 
 @atexit.register
 def _close_all() -> None:
     """Flush files that programs have left open; Python need not delete reference cycles."""
-    for writer in list(_open):
+    for writer in _open:
         writer.__del__()
 
 

@@ -12,6 +12,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.util.weak import live_items
 
 Shapes = tuple[TensorShape | None, ...]  # of leaves, None for one that is no tensor
 _SHAPELESS = (dtypes.resource, dtypes.variant)  # such a handle carries its own facts
@@ -44,14 +45,14 @@ class Traces:
         return self._by_graph[graph]
 
     def __iter__(self) -> Iterator[ConcreteFunction]:
-        for cache in self._by_graph.values():
+        for _, cache in live_items(self._by_graph):
             yield from cache.primary.values()
             yield from cache.arg_relaxed.values()
 
     def joined(self) -> FunctionCache:
         """Those of all graphs, with the graph's identity in the key."""
         joined: list[dict[Any, Any]] = [{}, {}, {}]
-        for graph, cache in self._by_graph.items():
+        for graph, cache in live_items(self._by_graph):
             found: list[dict[Any, Any]] = list(cache)
             for own, every in zip(found, joined, strict=True):
                 every.update({(id(graph), key): value for key, value in own.items()})

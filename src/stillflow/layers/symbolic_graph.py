@@ -13,6 +13,7 @@ from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.nest import flatten
+from stillflow.util.weak import live_items
 from stillflow.variables.base import VariableV2
 
 _registered: set[type] = set()  # classes whose objects are taken for tensors
@@ -36,7 +37,7 @@ def in_symbolic_graph() -> bool:
     """Return True if the default graph is Keras' own, or a function's inside it."""
     graph = get_default_graph()
     while isinstance(graph, FuncGraph):
-        if any(graph is own for own in _own.values()):
+        if any(graph is own for _, own in live_items(_own)):
             return True
         graph = graph.outer_graph
     return False

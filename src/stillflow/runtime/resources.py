@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
 from stillflow.graph.trust import Policy
 from stillflow.runtime.interrupts import Interrupt
+from stillflow.util.weak import LiveSet
 
 
 class Bounds:
@@ -71,7 +71,7 @@ class DeclaredShapes:
 
     def __init__(self) -> None:
         self.left = 0
-        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
+        self._graphs: LiveSet[Graph] = LiveSet()
         self._lock = threading.Lock()
 
     def relied_on_by(self, graph: Graph) -> None:

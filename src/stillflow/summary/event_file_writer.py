@@ -16,6 +16,7 @@ from stillflow.files.events import EventsWriter
 from stillflow.files.filesystem import name_of
 from stillflow.platform import tf_logging as logging
 from stillflow.util.threads import our_thread
+from stillflow.util.weak import LiveSet, live_items
 
 # Who adds events waits only when this much has piled up, and more than `max_queue` events.
 _PILE = 64 << 20
@@ -135,7 +136,7 @@ class _Losses:
                 self._told = True
 
 
-_open: weakref.WeakSet[EventFileWriter] = weakref.WeakSet()
+_open: LiveSet[EventFileWriter] = LiveSet()
 # Threads outlive their writers, which programs drop without closing them.
 _workers: weakref.WeakKeyDictionary[threading.Thread, _Pile] = weakref.WeakKeyDictionary()
 
@@ -143,12 +144,12 @@ _workers: weakref.WeakKeyDictionary[threading.Thread, _Pile] = weakref.WeakKeyDi
 @atexit.register
 def _close_all() -> None:
     """Write the pending events of programs when they end."""
-    for writer in list(_open):
+    for writer in _open:
         try:
             writer.close()
         except Exception as error:
             logging.error(f"Events in {writer.get_logdir()} are lost: {error}")
-    for worker, pile in list(_workers.items()):
+    for worker, pile in live_items(_workers):
         pile.end()
         worker.join()
 

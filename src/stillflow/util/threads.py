@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-import weakref
+
+from stillflow.util.weak import LiveSet
 
 # All threads that run. To ask for its length costs a run less than `threading.active_count()`.
 ACTIVE: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
-_ours: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+_ours: LiveSet[threading.Thread] = LiveSet()
 
 
 def our_thread(thread: threading.Thread) -> threading.Thread:

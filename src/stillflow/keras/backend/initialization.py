@@ -8,9 +8,10 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.util.weak import LiveSet
 
 _variables: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
-_optimizers: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
+_optimizers: weakref.WeakKeyDictionary[Any, LiveSet[Any]] = weakref.WeakKeyDictionary()
 _by_hand = False
 
 
@@ -34,7 +35,7 @@ def track_variable(variable: Any) -> None:
 
 def track_tf_optimizer(optimizer: Any) -> None:
     """Make Keras initialize the variables of a wrapped optimizer of tf.train."""
-    _optimizers.setdefault(get_default_graph(), weakref.WeakSet()).add(optimizer)
+    _optimizers.setdefault(get_default_graph(), LiveSet()).add(optimizer)
 
 
 def forget_graph(graph: Any) -> None:

@@ -6,11 +6,11 @@ import contextlib
 import gc
 import time
 from typing import Any
-from weakref import WeakSet
 
 from stillflow.graph.export import export
+from stillflow.util.weak import LiveSet
 
-pools: WeakSet[Any] = WeakSet()  # those of processes that still exist
+pools: LiveSet[Any] = LiveSet()  # those of processes that still exist
 
 
 @export("keras.experimental.terminate_keras_multiprocessing_pools")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import shape_text
 from stillflow.graph.functions import find_function
 from stillflow.ops.data.walk import Walk
+from stillflow.util.weak import LiveSet
 
 Elements = Walk
 
@@ -35,7 +35,7 @@ class Context:
         self.waits = waits
         self.lock = threading.Lock()
         self._states: dict[str, Any] = {} if before is None else before._states
-        self._closing: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._closing: LiveSet[Any] = LiveSet()
         self._closed = threading.Event()
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
         self.elides = False  # whether datasets that change nothing are left out
@@ -117,8 +117,7 @@ class Context:
         """
         with self.lock:
             self._closed.set()
-            closing = list(self._closing)
-            self._closing.clear()
+            closing, self._closing = list(self._closing), LiveSet()
         for thing in closing:
             thing.close()
         for thing in closing if settle else ():

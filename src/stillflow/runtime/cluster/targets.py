@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph.graph import Graph
 from stillflow.runtime.interrupts import time_limit
+from stillflow.util.weak import LiveSet
 
 if TYPE_CHECKING:
     from stillflow.runtime.cluster.access import RemoteTask
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stillflow.runtime.session.session import BaseSession
 
 _SCHEME = "grpc://"
-ALONE: weakref.WeakSet[BaseSession] = weakref.WeakSet()  # sessions without a server
+ALONE: LiveSet[BaseSession] = LiveSet()  # sessions without a server
 
 
 def find(target: bytes) -> LocalTask | RemoteTask | None:
@@ -65,7 +65,7 @@ def master(
 
 def reset_alone() -> None:
     """End all sessions without a server; cancel their runs."""
-    for session in list(ALONE):
+    for session in ALONE:
         ALONE.discard(session)
         session._free()
 

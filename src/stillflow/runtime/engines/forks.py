@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import weakref
 from typing import Protocol
+
+from stillflow.util.weak import LiveSet
 
 
 class Forked(Protocol):
@@ -14,7 +15,7 @@ class Forked(Protocol):
         """Put the object in order."""
 
 
-_noted: weakref.WeakSet[Forked] = weakref.WeakSet()
+_noted: LiveSet[Forked] = LiveSet()
 
 
 def note(each: Forked) -> None:
@@ -23,7 +24,7 @@ def note(each: Forked) -> None:
 
 
 def _after_fork() -> None:
-    for each in tuple(_noted):
+    for each in _noted:
         each.after_fork()
 
 
