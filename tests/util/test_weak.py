@@ -1,4 +1,4 @@
-"""Weak collections may grow while they are gone through, as another thread may make them do."""
+"""Weak collections may grow while a loop runs over them, as another thread may make them do."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def interrupted_by(interrupt: Interrupt) -> Iterator[None]:
 
 
 @contextmanager
-def time_limit(milliseconds: int) -> Iterator[None]:
+def time_limit(milliseconds: int, message: str) -> Iterator[None]:
     """Stop this thread's computations by DeadlineExceededError after a while; 0 is no limit."""
     if milliseconds <= 0:
         yield
@@ -118,8 +118,7 @@ def time_limit(milliseconds: int) -> Iterator[None]:
     interrupt = Interrupt()
 
     def stop() -> None:
-        error = errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
-        interrupt.leave(error)
+        interrupt.leave(errors.DeadlineExceededError(None, None, message))
 
     timer = threading.Timer(milliseconds / 1000, stop)
     timer.daemon = True

@@ -314,6 +314,16 @@ def test_what_waits_in_another_task_ends_with_its_time(empty):
         assert session.run(waits) == 4.0
 
 
+@pytest.mark.parametrize("milliseconds", range(1, 8))
+def test_a_time_limit_says_the_same_while_tasks_are_reached(empty, milliseconds):
+    target, _, waits = empty
+    with (
+        tf.Session(target) as session,
+        pytest.raises(tf.errors.DeadlineExceededError, match=r"^Operation timed out\.$"),
+    ):
+        session.run(waits, options=RunOptions(timeout_in_ms=milliseconds))
+
+
 def test_what_waits_in_another_task_ends_with_the_session(empty):
     target, _, waits = empty
     session = tf.Session(target)

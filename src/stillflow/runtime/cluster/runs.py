@@ -163,21 +163,16 @@ def by_itself(
     return run
 
 
-# Messages of errors that come from no task.
-_ENDED: dict[type[errors.OpError], str] = {
-    errors.CancelledError: "Step was cancelled by an explicit call to `Session::Close()`.",
-    errors.DeadlineExceededError: "Operation timed out.",
-}
+_CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
 
 
 def _as_raised(task: str | None, error: BaseException, graph: Graph) -> BaseException:
     """Return an error with the operation of the session's graph, and the task that it is from."""
     if not isinstance(error, errors.OpError):
         return error
-    if task is None:
-        message = _ENDED.get(type(error), error.message)
-    else:
-        message = f"From {task}:\n{error.message}"
+    message = error.message if task is None else f"From {task}:\n{error.message}"
+    if task is None and isinstance(error, errors.CancelledError):
+        message = _CLOSED
     name = getattr(error.op, "name", error.op)
     op = graph._by_name.get(name) if name else None
     kind: Any = type(error)

@@ -79,7 +79,7 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
     from stillflow.runtime.cluster.links import ask_when_there
     from stillflow.runtime.cluster.tasks import LocalTask, cluster_of
 
-    with time_limit(milliseconds):
+    with time_limit(milliseconds, "Deadline Exceeded"):
         if not isinstance(target, LocalTask) and target.is_tensorflow:
             from stillflow.runtime.cluster.remote_master import reset as reset_there
 

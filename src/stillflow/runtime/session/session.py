@@ -37,6 +37,9 @@ from stillflow.runtime.session.session_plans import SessionPlans
 _Key = TypeVar("_Key")
 
 
+_TIMED_OUT = ("Timed out waiting for notification", "Operation timed out.")  # alone, in a cluster
+
+
 class BaseSession(SessionPlans):
     """Base of `Session` and `InteractiveSession`.
 
@@ -144,7 +147,7 @@ class BaseSession(SessionPlans):
         if options is not None and options.debug_options.debug_tensor_watch_opts:
             execute = functools.partial(self._execute_watched, options.debug_options)
             options = untraced(options)
-        with time_limit(limit or self._time_limit):
+        with time_limit(limit or self._time_limit, _TIMED_OUT[self._master is not None]):
             shared = self._shared(handler, feeds)
             if shared is not None:
                 interrupt = self._get_resources().interrupt
