@@ -383,7 +383,9 @@ def _answers_of_cuda(count: int) -> dict[str, Any]:
         "get_device_properties": lambda device: SimpleNamespace(
             name="simulated", major=9, minor=0, total_memory=1 << 30
         ),
-        "current_stream": lambda device=None: SimpleNamespace(synchronize=lambda: None),
+        "current_stream": lambda device=None: SimpleNamespace(
+            synchronize=lambda: None, cuda_stream=0
+        ),
         "set_per_process_memory_fraction": lambda fraction, device=None: None,
         "memory_allocated": lambda device=None: 0,
         "memory_reserved": lambda device=None: 0,

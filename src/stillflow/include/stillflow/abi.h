@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define STILLFLOW_ABI 1
+#define STILLFLOW_ABI 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,16 +22,25 @@ extern "C" {
  * library, to be read and released; a negative one, -1 - i, says: the reference that input i is. */
 enum { SF_NOTHING = 0, SF_OFFERED = 1, SF_ALLOCATED = 2 };
 
+/* Memory of GPUs, which is PyTorch's. A library gets these functions when it is loaded. */
+typedef struct sf_memory {
+  int64_t (*allocate)(int64_t device, int64_t bytes); /* 0 if none is left */
+  void (*release)(int64_t address);
+  /* A copy of an input or an output of the call that this thread is in. */
+  int64_t (*copy)(int64_t from);
+} sf_memory;
+
 /* One run of a kernel. Tensors are rows of words: address, rank, sizes. The address of texts and
  * handles is that of a table of (address, length), one pair for each element. */
 typedef struct sf_call {
   const int64_t* inputs;
   const int64_t* offers; /* memory for outputs; rank -1: none */
   int64_t* results;      /* of each output, then of each input: the tensor that replaces it, or 0 */
+  int64_t device;        /* number of the GPU; -1: the host */
   int64_t stream;        /* cudaStream_t */
   int64_t step;
   int64_t user;          /* handed on to allocate */
-  /* Memory for an output; 0 if none is left. */
+  /* Memory for an output, zeros on a GPU; 0 if none is left. */
   int64_t (*allocate)(int64_t user, int64_t output, int64_t type, int64_t rank,
                       const int64_t* sizes);
 } sf_call;
@@ -50,6 +59,7 @@ typedef struct sf_library {
   void (*release)(void* tensor);
   void* (*make_resources)(void);
   void (*destroy_resources)(void* resources);
+  void (*connect)(const sf_memory* memory);
 } sf_library;
 
 #ifdef __cplusplus

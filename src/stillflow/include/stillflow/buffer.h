@@ -6,6 +6,7 @@
 #pragma GCC system_header  // its warnings are not the including file's
 #endif
 
+#include "abi.h"
 #include "shape.h"
 #include "sync.h"
 
@@ -78,6 +79,7 @@ class ResourceHandle {
 namespace internal {
 
 const int64 kAlignment = 64;
+const int64 kHost = -1;  // the device that is none
 
 template <typename T>
 inline void* NewArray(int64 count) {
@@ -92,14 +94,28 @@ inline void DeleteArray(void* memory, int64 count) {
   cpu_allocator()->DeallocateRaw(memory);
 }
 
+// The functions for memory of GPUs that Python gave.
+SF_LOCAL inline sf_memory& DeviceMemory() {
+  static sf_memory memory = {nullptr, nullptr, nullptr};
+  return memory;
+}
+
 class Buffer : public core::RefCounted {
  public:
   // Memory of somebody else, who keeps it until the kernel has ended.
-  Buffer(void* memory, int64 bytes) : data(memory), bytes(bytes), type_(DT_UINT8), owned_(false) {}
+  Buffer(void* memory, int64 bytes, int64 device)
+      : data(memory), bytes(bytes), device(device), type_(DT_UINT8), owned_(false) {}
 
-  // New memory, all zeros, empty strings or handles of nothing.
-  Buffer(DataType type, int64 count) : type_(BaseType(type)), count_(count), owned_(true) {
-    if (type_ == DT_STRING) {
+  // New memory: on the host zeros, empty strings or handles of nothing.
+  Buffer(DataType type, int64 count, int64 on = kHost)
+      : device(DataTypeSize(type) ? on : kHost),
+        type_(BaseType(type)),
+        count_(count),
+        owned_(true) {
+    if (device != kHost) {
+      bytes = count * DataTypeSize(type_);
+      data = Checked(DeviceMemory().allocate(device, bytes));
+    } else if (type_ == DT_STRING) {
       data = NewArray<string>(count);
     } else if (type_ == DT_RESOURCE) {
       data = NewArray<ResourceHandle>(count);
@@ -114,6 +130,11 @@ class Buffer : public core::RefCounted {
   // Copies what is somebody else's: a kernel holds on to it.
   void Detach() {
     if (owned_) return;
+    if (device != kHost) {
+      data = Checked(DeviceMemory().copy(reinterpret_cast<int64>(data)));
+      owned_ = true;
+      return;
+    }
     void* copy = cpu_allocator()->AllocateRaw(kAlignment, static_cast<size_t>(bytes));
     if (copy == nullptr) throw std::bad_alloc();
     memcpy(copy, data, static_cast<size_t>(bytes));
@@ -124,11 +145,18 @@ class Buffer : public core::RefCounted {
 
   void* data;
   int64 bytes = 0;
+  int64 device = kHost;  // the number of a GPU
 
  private:
+  static void* Checked(int64 address) {
+    if (address == 0) throw std::bad_alloc();
+    return reinterpret_cast<void*>(address);
+  }
   ~Buffer() override {
     if (!owned_) return;
-    if (type_ == DT_STRING) {
+    if (device != kHost) {
+      DeviceMemory().release(reinterpret_cast<int64>(data));
+    } else if (type_ == DT_STRING) {
       DeleteArray<string>(data, count_);
     } else if (type_ == DT_RESOURCE) {
       DeleteArray<ResourceHandle>(data, count_);

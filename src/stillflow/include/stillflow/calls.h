@@ -35,7 +35,7 @@ inline bool SameShape(const int64* words, const TensorShape& shape) {
 }  // namespace internal
 
 inline OpKernelContext::OpKernelContext(OpKernel* kernel, const sf_call* call)
-    : kernel_(kernel), call_(call) {
+    : kernel_(kernel), call_(call), device_context_(call->device, call->stream) {
   outputs_.resize(static_cast<size_t>(kernel->num_outputs()));
   inputs_.reserve(static_cast<size_t>(kernel->num_inputs()));
   borrowed_.reserve(inputs_.capacity() + outputs_.size());
@@ -43,29 +43,28 @@ inline OpKernelContext::OpKernelContext(OpKernel* kernel, const sf_call* call)
   const int64* words = reinterpret_cast<const int64*>(call->inputs);
   for (int at = 0; at < kernel->num_inputs(); ++at) {
     TensorShape shape(words + 2, static_cast<size_t>(words[1]));
-    inputs_.push_back(ReadInput(kernel->input_type(at), words, shape));
+    inputs_.push_back(ReadInput(at, words, shape));
     words += 2 + shape.dims();
   }
 }
 
-inline Tensor OpKernelContext::ReadInput(DataType type, const int64* words,
-                                         const TensorShape& shape) {
-  const DataType base = RemoveRefType(type);
+inline Tensor OpKernelContext::ReadInput(int at, const int64* words, const TensorShape& shape) {
+  const DataType type = kernel_->input_type(at), base = RemoveRefType(type);
   if (base == DT_STRING || base == DT_RESOURCE) {
     Tensor tensor(base, shape);
     const auto* pieces = reinterpret_cast<const internal::Piece*>(words[0]);
-    for (int64 at = 0; at < shape.num_elements(); ++at) {
+    for (int64 i = 0; i < shape.num_elements(); ++i) {
       if (base == DT_STRING) {
-        tensor.base<string>()[at].assign(reinterpret_cast<const char*>(pieces[at].address),
-                                         static_cast<size_t>(pieces[at].size));
+        tensor.base<string>()[i].assign(reinterpret_cast<const char*>(pieces[i].address),
+                                        static_cast<size_t>(pieces[i].size));
       } else {
-        tensor.base<ResourceHandle>()[at] = internal::ReadHandle(pieces[at]);
+        tensor.base<ResourceHandle>()[i] = internal::ReadHandle(pieces[i]);
       }
     }
     return tensor;
   }
   const int64 bytes = shape.num_elements() * DataTypeSize(base);
-  internal::Buffer* buffer = Borrow(words[0], bytes);
+  internal::Buffer* buffer = Borrow(words[0], bytes, input_memory_type(at));
   if (words[0] % internal::kAlignment != 0 && !IsRefType(type)) buffer->Detach();
   return Tensor(base, shape, buffer);
 }
@@ -97,15 +96,12 @@ inline Status OpKernelContext::allocate_output(int at, const TensorShape& shape,
   }
   call_->results[at] = how;
   const int64 bytes = shape.num_elements() * DataTypeSize(type);
-  if (bytes > 0) memset(reinterpret_cast<void*>(memory), 0, static_cast<size_t>(bytes));
-  output.reset(new Tensor(type, shape, Borrow(memory, bytes)));
+  internal::Buffer* buffer = Borrow(memory, bytes, output_memory_type(at));
+  if (bytes > 0 && buffer->device == internal::kHost) {
+    memset(reinterpret_cast<void*>(memory), 0, static_cast<size_t>(bytes));
+  }
+  output.reset(new Tensor(type, shape, buffer));
   *result = output.get();
-  return Status::OK();
-}
-
-inline Status OpKernelContext::allocate_temp(DataType type, const TensorShape& shape,
-                                             Tensor* result) {
-  *result = Tensor(type, shape);
   return Status::OK();
 }
 

@@ -149,10 +149,12 @@ inline void STLDeleteElements(Items* items) {
   items->clear();
 }
 
-// The `limit` best values; `Less(a, b)` holds where a is better.
+// The `limit` best values; `Less(a, b)` holds where a is better. They stand in the order of their
+// arrival, the worst of them first once it was asked for, until one too many makes them a heap.
 template <typename T, typename Less = std::greater<T>>
 class TopN {
  public:
+  using UnsortedIterator = typename std::vector<T>::const_iterator;
   explicit TopN(size_t limit, const Less& less = Less()) : limit_(limit), less_(less) {}
   size_t limit() const { return limit_; }
   size_t size() const { return items_.size(); }
@@ -160,32 +162,74 @@ class TopN {
   void reserve(size_t count) { items_.reserve(count); }
   void push(const T& value) { push(value, nullptr); }
   void push(const T& value, T* dropped) {
-    items_.insert(std::upper_bound(items_.begin(), items_.end(), value, less_), value);
-    if (items_.size() > limit_) {
-      if (dropped) *dropped = items_.back();
-      items_.pop_back();
+    if (limit_ == 0) {
+      if (dropped) *dropped = value;
+    } else if (!is_heap_) {
+      items_.push_back(value);
+      if (worst_first_ && less_(items_.front(), value)) std::swap(items_.front(), items_.back());
+      if (items_.size() <= limit_) return;
+      std::make_heap(items_.begin(), items_.end(), less_);
+      is_heap_ = true;
+      DropWorst(dropped);
+    } else if (less_(value, items_.front())) {
+      DropWorst(dropped);
+      items_.push_back(value);
+      std::push_heap(items_.begin(), items_.end(), less_);
+    } else if (dropped) {
+      *dropped = value;
     }
   }
-  const T& peek_bottom() const { return items_.back(); }
-  typename std::vector<T>::const_iterator unsorted_begin() const { return items_.begin(); }
-  typename std::vector<T>::const_iterator unsorted_end() const { return items_.end(); }
-  std::vector<T>* Extract() { return ExtractCopy(true); }
-  std::vector<T>* ExtractUnsorted() { return ExtractCopy(true); }
-  std::vector<T>* ExtractNondestructive() const {
-    return new std::vector<T>(items_);
+  const T& peek_bottom() {
+    if (!is_heap_ && !worst_first_) {
+      size_t worst = 0;
+      for (size_t at = 1; at < items_.size(); ++at)
+        if (less_(items_[worst], items_[at])) worst = at;
+      std::swap(items_.front(), items_[worst]);
+      worst_first_ = true;
+    }
+    return items_.front();
   }
-  void ExtractNondestructive(std::vector<T>* result) const { *result = items_; }
-  void Reset() { items_.clear(); }
+  UnsortedIterator unsorted_begin() const { return items_.begin(); }
+  UnsortedIterator unsorted_end() const { return items_.end(); }
+  // The caller owns the vector.
+  std::vector<T>* Extract() {
+    auto* result = ExtractNondestructive();
+    Reset();
+    return result;
+  }
+  std::vector<T>* ExtractUnsorted() {
+    auto* result = new std::vector<T>(items_);
+    Reset();
+    return result;
+  }
+  std::vector<T>* ExtractNondestructive() const {
+    auto* result = new std::vector<T>();
+    ExtractNondestructive(result);
+    return result;
+  }
+  void ExtractNondestructive(std::vector<T>* result) const {
+    *result = items_;
+    if (is_heap_) {
+      std::sort_heap(result->begin(), result->end(), less_);
+    } else {
+      std::sort(result->begin(), result->end(), less_);
+    }
+  }
+  void Reset() {
+    items_.clear();
+    is_heap_ = worst_first_ = false;
+  }
 
  private:
-  std::vector<T>* ExtractCopy(bool clear) {
-    auto* result = new std::vector<T>(items_);
-    if (clear) items_.clear();
-    return result;
+  void DropWorst(T* dropped) {
+    std::pop_heap(items_.begin(), items_.end(), less_);
+    if (dropped) *dropped = items_.back();
+    items_.pop_back();
   }
   size_t limit_;
   Less less_;
   std::vector<T> items_;
+  bool is_heap_ = false, worst_first_ = false;
 };
 
 // Runs a function at the end of a block.

@@ -6,7 +6,6 @@
 #pragma GCC system_header  // its warnings are not the including file's
 #endif
 
-#include "abi.h"
 #include "kernel.h"
 
 namespace tensorflow {
@@ -34,10 +33,13 @@ class OpKernelContext {
   FunctionLibraryRuntime* function_library() const { return nullptr; }
   ResourceMgr* resource_manager() const { return kernel_->making().resources; }
   DeviceContext* input_device_context(int) { return nullptr; }
-  DeviceContext* op_device_context() { return &device_context_; }
+  // Null on the host, as in TensorFlow.
+  DeviceContext* op_device_context() {
+    return call_->device == internal::kHost ? nullptr : &device_context_;
+  }
   template <typename Device>
   const Device& eigen_device() const {
-    return internal::EigenDevice<Device>::Get();
+    return internal::EigenDevice<Device>::Get(call_->device, call_->stream);
   }
 #if !defined(STILLFLOW_MINI_EIGEN)
   const Eigen::ThreadPoolDevice& eigen_cpu_device() const {
@@ -45,10 +47,19 @@ class OpKernelContext {
   }
 #endif
   const Eigen::GpuDevice& eigen_gpu_device() const { return eigen_device<Eigen::GpuDevice>(); }
-  AllocatorAttributes input_alloc_attr(int) const { return AllocatorAttributes(); }
-  AllocatorAttributes output_alloc_attr(int) const { return AllocatorAttributes(); }
+  AllocatorAttributes input_alloc_attr(int at) const {
+    return AttributesOf(input_memory_type(at));
+  }
+  AllocatorAttributes output_alloc_attr(int at) const {
+    return AttributesOf(output_memory_type(at));
+  }
   Allocator* get_allocator(AllocatorAttributes) { return cpu_allocator(); }
-  MemoryType input_memory_type(int) const { return HOST_MEMORY; }
+  MemoryType input_memory_type(int at) const {
+    return kernel_->input_memory_types().at(static_cast<size_t>(at));
+  }
+  MemoryType output_memory_type(int at) const {
+    return kernel_->output_memory_types().at(static_cast<size_t>(at));
+  }
   bool track_allocations() const { return false; }
   bool is_input_dead() const { return false; }
   bool output_required(int) const { return true; }
@@ -136,20 +147,22 @@ class OpKernelContext {
                                           const TensorShape& shape, Tensor** result) {
     return allocate_output(name, shape, result);
   }
-  Status allocate_temp(DataType type, const TensorShape& shape, Tensor* result);
   Status allocate_temp(DataType type, const TensorShape& shape, Tensor* result,
-                       AllocatorAttributes, const AllocationAttributes& = {}) {
-    return allocate_temp(type, shape, result);
+                       AllocatorAttributes attributes = AllocatorAttributes(),
+                       const AllocationAttributes& = {}) {
+    *result = Tensor(type, shape, attributes.on_host() ? internal::kHost : call_->device);
+    return Status::OK();
   }
   Status forward_input_or_allocate_temp(gtl::ArraySlice<int>, DataType type,
-                                        const TensorShape& shape, const AllocatorAttributes&,
-                                        Tensor* result) {
-    return allocate_temp(type, shape, result);
+                                        const TensorShape& shape,
+                                        const AllocatorAttributes& attributes, Tensor* result) {
+    return allocate_temp(type, shape, result, attributes);
   }
   Status allocate_persistent(DataType type, const TensorShape& shape, PersistentTensor* kept,
-                             Tensor** result, AllocatorAttributes = AllocatorAttributes()) {
+                             Tensor** result,
+                             AllocatorAttributes attributes = AllocatorAttributes()) {
     Tensor made;
-    TF_RETURN_IF_ERROR(allocate_temp(type, shape, &made));
+    TF_RETURN_IF_ERROR(allocate_temp(type, shape, &made, attributes));
     *kept = PersistentTensor(made);
     if (result) *result = kept->AccessTensor(this);
     return Status::OK();
@@ -201,11 +214,17 @@ class OpKernelContext {
  private:
   // Lets go of PyTorch's memory; what the kernel keeps of it is copied.
   void Release();
-  internal::Buffer* Borrow(int64 memory, int64 bytes) {
-    borrowed_.push_back(new internal::Buffer(reinterpret_cast<void*>(memory), bytes));
+  internal::Buffer* Borrow(int64 memory, int64 bytes, MemoryType type) {
+    borrowed_.push_back(new internal::Buffer(reinterpret_cast<void*>(memory), bytes,
+                                             kernel_->making().DeviceOf(type)));
     return borrowed_.back();
   }
-  Tensor ReadInput(DataType type, const int64* words, const TensorShape& shape);
+  Tensor ReadInput(int at, const int64* words, const TensorShape& shape);
+  static AllocatorAttributes AttributesOf(MemoryType type) {
+    AllocatorAttributes attributes;
+    attributes.set_on_host(type == HOST_MEMORY);
+    return attributes;
+  }
   SF_LOCAL static mutex* RefMutex() {
     static mutex shared;
     return &shared;

@@ -6,6 +6,7 @@
 #pragma GCC system_header  // its warnings are not the including file's
 #endif
 
+#include "stream.h"
 #include "tensor.h"
 #include "threads.h"
 
@@ -16,15 +17,29 @@ namespace internal {
 // Eigen's device of each kind; where the kind is not defined, a place that stands for it.
 template <typename Device>
 struct EigenDevice {
-  SF_LOCAL static const Device& Get() {
+  SF_LOCAL static const Device& Get(int64 = kHost, int64 = 0) {
     static const double place[16] = {};
     return *reinterpret_cast<const Device*>(place);
+  }
+};
+// Makes Eigen's device of a GPU and a stream. Sources that know its type set it (gpu_device.h);
+// others hand the device on to those.
+SF_LOCAL inline const void* (*&GpuDeviceMaker())(int64 device, int64 stream) {
+  static const void* (*maker)(int64, int64) = nullptr;
+  return maker;
+}
+template <>
+struct EigenDevice<Eigen::GpuDevice> {
+  SF_LOCAL static const Eigen::GpuDevice& Get(int64 device, int64 stream) {
+    static const double place[16] = {};
+    const void* made = GpuDeviceMaker() ? GpuDeviceMaker()(device, stream) : place;
+    return *static_cast<const Eigen::GpuDevice*>(made);
   }
 };
 #if !defined(STILLFLOW_MINI_EIGEN)
 template <>
 struct EigenDevice<Eigen::DefaultDevice> {
-  SF_LOCAL static const Eigen::DefaultDevice& Get() {
+  SF_LOCAL static const Eigen::DefaultDevice& Get(int64 = kHost, int64 = 0) {
     static const Eigen::DefaultDevice device;
     return device;
   }
@@ -32,7 +47,7 @@ struct EigenDevice<Eigen::DefaultDevice> {
 #if defined(EIGEN_USE_THREADS)
 template <>
 struct EigenDevice<Eigen::ThreadPoolDevice> {
-  SF_LOCAL static const Eigen::ThreadPoolDevice& Get() {
+  SF_LOCAL static const Eigen::ThreadPoolDevice& Get(int64 = kHost, int64 = 0) {
     static auto* pool = new Eigen::ThreadPool(port::NumSchedulableCPUs());
     static auto* device = new Eigen::ThreadPoolDevice(pool, port::NumSchedulableCPUs());
     return *device;
@@ -43,6 +58,14 @@ struct EigenDevice<Eigen::ThreadPoolDevice> {
 
 }  // namespace internal
 
+class StreamExecutorUtil {
+ public:
+  template <typename T>
+  static se::DeviceMemory<T> AsDeviceMemory(const Tensor& tensor) {
+    return se::DeviceMemory<T>::MakeFromByteSize(tensor.base<T>(), tensor.TotalBytes());
+  }
+};
+
 class DeviceAttributes {
  public:
   explicit DeviceAttributes(const string& name = "") : name_(name) {}
@@ -52,7 +75,14 @@ class DeviceAttributes {
   string name_;
 };
 
-class DeviceContext {};
+class DeviceContext {
+ public:
+  DeviceContext(int64 device, int64 stream) : stream_(device, stream) {}
+  stream_executor::Stream* stream() { return &stream_; }
+
+ private:
+  stream_executor::Stream stream_;
+};
 
 class DeviceBase {
  public:
@@ -90,5 +120,19 @@ class DeviceBase {
 };
 
 }  // namespace tensorflow
+
+#if GOOGLE_CUDA
+namespace stream_executor {
+namespace internal {
+template <>
+struct GemmName<Eigen::half> {
+  static const char* Get() { return "cublasHgemm"; }
+};
+}  // namespace internal
+}  // namespace stream_executor
+#endif
+#if defined(EIGEN_USE_GPU)
+#include "gpu_device.h"
+#endif
 
 #endif  // STILLFLOW_DEVICE_H_

@@ -25,16 +25,25 @@ struct Making {
   std::vector<string> input_names, output_names;  // of arguments
   std::vector<int64> input_counts, output_counts;  // how many tensors each of them is
   DataTypeVector input_types, output_types;
+  std::vector<MemoryType> input_memory, output_memory;
+  int64 device = kHost;  // the number of a GPU
   ResourceMgr* resources = nullptr;
 
   static Making Read(Reader* reader) {
     Making made;
     made.node = NodeDef::Read(reader);
     made.device_type = reader->Text();
+    made.device = reader->Number();
     ReadArguments(reader, &made.input_names, &made.input_counts, &made.input_types);
     ReadArguments(reader, &made.output_names, &made.output_counts, &made.output_types);
     return made;
   }
+  // Where tensors are: with a GPU's kernel, in its memory but for the arguments named here.
+  void PlaceIn(const std::vector<string>& on_host) {
+    input_memory = Memory(input_names, input_counts, input_types, on_host);
+    output_memory = Memory(output_names, output_counts, output_types, on_host);
+  }
+  int64 DeviceOf(MemoryType memory) const { return memory == DEVICE_MEMORY ? device : kHost; }
   // The range of tensors that an argument stands for.
   static Status Range(const std::vector<string>& names, const std::vector<int64>& counts,
                       StringPiece name, int* begin, int* end) {
@@ -48,6 +57,19 @@ struct Making {
   }
 
  private:
+  std::vector<MemoryType> Memory(const std::vector<string>& names,
+                                 const std::vector<int64>& counts, const DataTypeVector& types,
+                                 const std::vector<string>& on_host) const {
+    std::vector<MemoryType> memory;
+    for (size_t at = 0; at < names.size(); ++at) {
+      const bool named = std::find(on_host.begin(), on_host.end(), names[at]) != on_host.end();
+      for (int64 left = counts[at]; left > 0; --left) {
+        const bool fits = DataTypeSize(types[memory.size()]) > 0;
+        memory.push_back(device == kHost || named || !fits ? HOST_MEMORY : DEVICE_MEMORY);
+      }
+    }
+    return memory;
+  }
   static void ReadArguments(Reader* reader, std::vector<string>* names,
                             std::vector<int64>* counts, DataTypeVector* types) {
     for (int64 left = reader->Number(); left > 0; --left) {
@@ -98,13 +120,14 @@ class OpKernelConstruction {
   Status MatchSignature(const DataTypeSlice inputs, const DataTypeSlice outputs) const {
     return internal::CheckTypes(input_types(), output_types(), inputs, outputs);
   }
-  Status allocate_temp(DataType type, const TensorShape& shape, Tensor* result) {
-    *result = Tensor(type, shape);
+  Status allocate_temp(DataType type, const TensorShape& shape, Tensor* result,
+                       AllocatorAttributes attributes = AllocatorAttributes()) {
+    *result = Tensor(type, shape, attributes.on_host() ? internal::kHost : making_->device);
     return Status::OK();
   }
   Status allocate_persistent(DataType type, const TensorShape& shape, PersistentTensor* kept,
                              Tensor** result) {
-    *kept = PersistentTensor(Tensor(type, shape));
+    *kept = PersistentTensor(Tensor(type, shape, making_->device));
     if (result) *result = kept->AccessTensor(this);
     return Status::OK();
   }
@@ -150,6 +173,8 @@ class OpKernel {
   DataType output_type(int at) const { return making_.output_types.at(static_cast<size_t>(at)); }
   const DataTypeVector& input_types() const { return making_.input_types; }
   const DataTypeVector& output_types() const { return making_.output_types; }
+  const std::vector<MemoryType>& input_memory_types() const { return making_.input_memory; }
+  const std::vector<MemoryType>& output_memory_types() const { return making_.output_memory; }
   Status InputRange(StringPiece name, int* begin, int* end) const {
     return internal::Making::Range(making_.input_names, making_.input_counts, name, begin, end);
   }

@@ -118,8 +118,10 @@ inline int64_t Make(int64_t kernel, const char* request, int64_t size, void* res
     Reader reader(request, size);
     Making making = Making::Read(&reader);
     making.resources = static_cast<ResourceMgr*>(resources);
+    const KernelRecord& record = Kernels().at(static_cast<size_t>(kernel));
+    making.PlaceIn(record.host_memory);
     OpKernelConstruction context(&making);
-    std::unique_ptr<OpKernel> made(Kernels().at(static_cast<size_t>(kernel)).make(&context));
+    std::unique_ptr<OpKernel> made(record.make(&context));
     if (context.status().ok()) *result = made.release();
     return context.status();
   });
@@ -134,7 +136,8 @@ inline int64_t Run(void* kernel, const sf_call* call) {
   });
 }
 
-// A tensor's type and shape, then the address of its numbers, or its texts or handles.
+// A tensor's type and shape, then the address of its numbers, with the GPU and the address of the
+// memory that they are a part of; or its texts or handles.
 inline const char* ReadTensor(void* address, int64_t* size) {
   const Tensor& tensor = *static_cast<Tensor*>(address);
   Writer writer;
@@ -144,6 +147,8 @@ inline const char* ReadTensor(void* address, int64_t* size) {
     writer.Number(tensor.dtype());
     writer.Shape(tensor.shape());
     writer.Number(reinterpret_cast<int64>(tensor.data()));
+    writer.Number(tensor.device());
+    writer.Number(tensor.buffer() ? reinterpret_cast<int64>(tensor.buffer()->data) : 0);
   }
   Answer() = writer.data;
   return Give(size);
@@ -159,10 +164,12 @@ inline void ReleaseTensor(void* tensor) { delete static_cast<Tensor*>(tensor); }
 inline void* MakeResources() { return new ResourceMgr(); }
 inline void DestroyResources(void* resources) { delete static_cast<ResourceMgr*>(resources); }
 
+inline void Connect(const sf_memory* memory) { DeviceMemory() = *memory; }
+
 SF_LOCAL inline const sf_library* Table() {
   static const sf_library table = {STILLFLOW_ABI, Describe,      Infer,           Make,
                                    Destroy,       Run,           Give,            ReadTensor,
-                                   ReleaseTensor, MakeResources, DestroyResources};
+                                   ReleaseTensor, MakeResources, DestroyResources, Connect};
   return &table;
 }
 

@@ -60,6 +60,11 @@ class Tensor {
       : type_(BaseType(type)),
         shape_(shape),
         buffer_(new internal::Buffer(type, shape.num_elements())) {}
+  // In the memory of a GPU; for this library's own use.
+  Tensor(DataType type, const TensorShape& shape, int64 device)
+      : type_(BaseType(type)),
+        shape_(shape),
+        buffer_(new internal::Buffer(type, shape.num_elements(), device)) {}
   Tensor(Allocator*, DataType type, const TensorShape& shape) : Tensor(type, shape) {}
   Tensor(Allocator*, DataType type, const TensorShape& shape, const AllocationAttributes&)
       : Tensor(type, shape) {}
@@ -239,6 +244,7 @@ class Tensor {
     return static_cast<T*>(raw());
   }
   internal::Buffer* buffer() const { return buffer_; }
+  int64 device() const { return buffer_ ? buffer_->device : internal::kHost; }
 
  private:
   void* raw() const { return buffer_ ? static_cast<char*>(buffer_->data) + offset_ : nullptr; }
@@ -351,6 +357,7 @@ inline string Tensor::SummarizeValue(int64 most, bool) const {
     return strings::StrCat("uninitialized Tensor of ", NumElements(), " elements of type ",
                            static_cast<int>(type_));
   }
+  if (device() != internal::kHost) return "<on a GPU>";
   switch (type_) {
 #define SF_TYPE(name, number, type, text) \
   case DT_##name:                         \

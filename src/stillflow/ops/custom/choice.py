@@ -13,15 +13,7 @@ from stillflow.ops.custom.interface import KernelDeclaration
 
 def kernel_for(node: Any, device: str, kernels: Sequence[KernelDeclaration]) -> int:
     """Return the number, in its library, of a node's kernel for "CPU" or "GPU"."""
-    label = node.op.attrs.get("_kernel", b"").decode()
-    fitting = [
-        at
-        for at, kernel in enumerate(kernels)
-        if kernel.op == node.op.type
-        and kernel.device == device
-        and kernel.label == label
-        and _allows(kernel, node.op.attrs)
-    ]
+    fitting = _fitting(node, device, kernels)
     if not fitting:
         raise errors.invalid_argument(_none(node, device, kernels))
     best = max(kernels[at].priority for at in fitting)
@@ -32,6 +24,26 @@ def kernel_for(node: Any, device: str, kernels: Sequence[KernelDeclaration]) -> 
             + " and ".join(f"'{kernels[at].class_name}'" for at in fitting[:2])
         )
     return fitting[0]
+
+
+def device_for(node: Any, kernels: Sequence[KernelDeclaration]) -> str:
+    """Return the device whose kernel a node runs: on a GPU the host's if that has no other."""
+    if not str(node.device).startswith("cuda"):
+        return "CPU"
+    only_host = not _fitting(node, "GPU", kernels) and _fitting(node, "CPU", kernels)
+    return "CPU" if only_host else "GPU"
+
+
+def _fitting(node: Any, device: str, kernels: Sequence[KernelDeclaration]) -> list[int]:
+    label = node.op.attrs.get("_kernel", b"").decode()
+    return [
+        at
+        for at, kernel in enumerate(kernels)
+        if kernel.op == node.op.type
+        and kernel.device == device
+        and kernel.label == label
+        and _allows(kernel, node.op.attrs)
+    ]
 
 
 def _allows(kernel: KernelDeclaration, attrs: dict[str, Any]) -> bool:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from stillflow import errors
 from stillflow.ops.custom.declarations import Declaration
+from stillflow.ops.custom.device_memory import MEMORY
 from stillflow.ops.custom.messages import Reader
 
-VERSION = 1
+VERSION = 2
 SYMBOL = b"stillflow_op_library"
 NOTHING, OFFERED, ALLOCATED = 0, 1, 2  # of an output, in `Call.results`
 
@@ -27,6 +28,7 @@ class Call(ctypes.Structure):
         ("inputs", _POINTER),
         ("offers", _POINTER),
         ("results", _POINTER),
+        ("device", _INT),
         ("stream", _INT),
         ("step", _INT),
         ("user", _INT),
@@ -45,6 +47,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "release": (None, (_POINTER,)),
     "make_resources": (_POINTER, ()),
     "destroy_resources": (None, (_POINTER,)),
+    "connect": (None, (_POINTER,)),
 }
 
 
@@ -99,6 +102,7 @@ class Interface:
         for name, (result, arguments) in _SIGNATURES.items():
             prototype = ctypes.CFUNCTYPE(result, *arguments)
             setattr(self, name, prototype(getattr(table, name)))
+        self.connect(MEMORY)
 
     describe: Callable[..., Any]
     infer: Callable[..., Any]
@@ -110,6 +114,7 @@ class Interface:
     release: Callable[..., Any]
     make_resources: Callable[..., Any]
     destroy_resources: Callable[..., Any]
+    connect: Callable[..., Any]
 
     def answer(self) -> bytes:
         """Return the answer or the error message of this thread's last call."""

@@ -56,8 +56,11 @@ class Library:
     def _card(self, number: int, declared: Declaration) -> LibraryCard:
         signature = signature_of(declared)
         on_gpu = any(k.op == declared.name and k.device == "GPU" for k in self.kernels)
+        numbers = {n for k in self.kernels if k.op == declared.name for n in k.host_memory}
         references = [at for at, arg in enumerate(signature.inputs) if arg.is_ref]
-        card = LibraryCard(signature, devices="any" if on_gpu else "host", writes=references)
+        traits: dict[str, Any] = {"devices": "any" if on_gpu else "host", "writes": references}
+        traits["numbers"] = tuple(arg.name for arg in signature.inputs if arg.name in numbers)
+        card = LibraryCard(signature, **traits)
         card.place = (self.interface.path, 0)
         card.shape(partial(_shapes, library=self, number=number, infers=declared.infers_shapes))
         card.kernel(partial(running.kernel, library=self))

@@ -20,7 +20,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType, as_dtype
 from stillflow.graph.lazy import torch
-from stillflow.ops.custom.choice import kernel_for
+from stillflow.ops.custom.choice import device_for, kernel_for
+from stillflow.ops.custom.device_memory import call_on, copied
 from stillflow.ops.custom.inference import write_node
 from stillflow.ops.custom.interface import ALLOCATE, ALLOCATED, NOTHING, OFFERED, Call, Interface
 from stillflow.ops.custom.messages import Reader, Writer, handle_message
@@ -51,6 +52,8 @@ class Kernel:
     def __init__(self, node: Any, library: Any, device: str, resources: Resources) -> None:
         interface = library.interface
         number = kernel_for(node, device, library.kernels)
+        # The arguments that are in the host's memory: for a kernel of the host all of them.
+        self.on_host = library.kernels[number].host_memory if device == "GPU" else None
         request, made = _making(node, device), ctypes.c_void_p()
         address = ctypes.byref(made)
         code = interface.make(number, request, len(request), resources.address, address)
@@ -77,6 +80,7 @@ def _making(node: Any, device: str) -> bytes:
     writer = Writer()
     write_node(writer, node)
     writer.text(device)
+    writer.number((torch.device(node.device).index or 0) if device == "GPU" else -1)
     signature = node.op.card.signature
     for args, tensors in ((signature.inputs, node.inputs), (signature.outputs, node.outputs)):
         position = 0
@@ -92,9 +96,24 @@ def _making(node: Any, device: str) -> bytes:
     return writer.finish()
 
 
+def _places(node: Any, made: Kernel) -> list[list[Any]]:
+    """Return the devices of the memory of inputs and of outputs, as a kernel takes and gives it."""
+    from stillflow.graph.build import arg_length
+
+    signature, host = node.op.card.signature, torch.device("cpu")
+    return [
+        [
+            host if made.on_host is None or arg.name in made.on_host else torch.device(node.device)
+            for arg in args
+            for _ in range(arg_length(signature, arg, node.op.attrs))
+        ]
+        for args in (signature.inputs, signature.outputs)
+    ]
+
+
 def kernel(node: Any, library: Any) -> Call:
     """Return the kernel part of a library's cards."""
-    device = "GPU" if str(node.device).startswith("cuda") else "CPU"
+    device = device_for(node, library.kernels)
     resources = node.resource(
         lambda: Resources(library.interface), kind="custom operations", name=library.interface.path
     )
@@ -117,7 +136,7 @@ class _Frame:
         self.results: Any = (ctypes.c_int64 * (inputs + outputs + 1))()
         self.call: Any = Call(
             ctypes.addressof(self.inputs), ctypes.addressof(self.offers),
-            ctypes.addressof(self.results), 0, 0, number, _allocate,
+            ctypes.addressof(self.results), -1, 0, 0, number, _allocate,
         )  # fmt: skip
         self.address = ctypes.addressof(self.call)
         self.runner: Any = None
@@ -154,7 +173,9 @@ def _memory(user: int, output: int, dtype: int, rank: int, sizes: Any) -> int:
     frame = _frames[user]
     try:
         shape = [sizes[at] for at in range(rank)]
-        made = torch.empty(shape, dtype=torch_type(as_dtype(dtype)), device=frame.runner.device)
+        device = frame.runner.places[output]
+        make = torch.empty if str(device) == "cpu" else torch.zeros
+        made = make(shape, dtype=torch_type(as_dtype(dtype)), device=device)
     except Exception as error:  # no exception passes through C
         frame.failure = error
         return 0
@@ -172,13 +193,22 @@ class Runner:
       node: the node that it runs.
       made: its kernel object.
       interface: its library.
+
+    Attributes:
+      places: the device of the memory of each output that the kernel gives.
     """
 
     def __init__(self, node: Any, made: Kernel, interface: Interface) -> None:
         self._kernel, self._interface, self._run = made, interface, interface.run
-        self._address, self._name, self.device = made.address, node.name, node.device
-        self._readers = [reader_for(tensor.dtype) for tensor in node.inputs]
-        self._plain = not any(self._readers)
+        self._address, self._name = made.address, node.name
+        self.device = torch.device(node.device)
+        inputs, self.places = _places(node, made)
+        self._readers = [
+            reader_for(tensor.dtype, away=place != self.device)
+            for tensor, place in zip(node.inputs, inputs)
+        ]
+        self._on_gpu = made.on_host is not None
+        self._plain = not any(self._readers) and self.device.type == "cpu"
         self._has_references = any(tensor.dtype._is_ref_dtype for tensor in node.inputs)
         self._types = [_torch_type(tensor.dtype) for tensor in node.outputs]
         self._misses = 0
@@ -232,10 +262,15 @@ class Runner:
         ]
         frame = self._frame(sum(2 + len(shape) for _, shape in inputs))
         frame.write_inputs(inputs)
-        code = self._run(self._address, frame.address)
+        if self._on_gpu:
+            code = self._run_on_gpu(frame, kept)
+        else:
+            code = self._run(self._address, frame.address)
         if code:
             raise self._failure(frame, code)
         outputs = [self._output(frame, at, None, values) for at in range(len(self._types))]
+        if self.device.type != "cpu":
+            outputs = [self._moved(output) for output in outputs]
         if self._has_references:
             self._replace(frame, values)
         for end in kept:
@@ -244,6 +279,14 @@ class Runner:
         if self._plain and self._misses < _MOST_MISSES:
             self._prepare(frame, tuple([value.shape for value in values]), outputs)
         return outputs[0] if len(outputs) == 1 else outputs or None
+
+    def _run_on_gpu(self, frame: _Frame, kept: Sequence[Any]) -> int:
+        with call_on(self.device, kept, frame.allocated) as stream:
+            frame.call.device, frame.call.stream = self.device.index or 0, stream
+            return int(self._run(self._address, frame.address))
+
+    def _moved(self, output: Any) -> Any:
+        return output.to(self.device) if torch.is_tensor(output) else output
 
     def _failure(self, frame: _Frame, code: int) -> BaseException:
         failure, frame.failure = frame.failure, None
@@ -301,17 +344,26 @@ class Runner:
 _Read = Callable[[Any, list[Any]], tuple[int, Any]]
 
 
-def reader_for(dtype: DType) -> _Read | None:
-    """Return the function that hands an input to a kernel; None for numbers."""
+def reader_for(dtype: DType, away: bool) -> _Read | None:
+    """Return the function that hands an input to a kernel; None for numbers.
+
+    Args:
+      dtype: the input's type.
+      away: True for numbers of a GPU that the kernel takes in the host's memory.
+    """
     base = dtype.base_dtype
+    if dtype._is_ref_dtype and base == dtypes.string:
+        return _read_string_reference
     if dtype._is_ref_dtype:
-        return _read_string_reference if base == dtypes.string else _read_reference
+        return partial(_read_reference, away=away)
     if base == dtypes.string:
         return _read_strings
     if base == dtypes.resource:
         return _read_handle
     if base == dtypes.variant:
         return _read_variant
+    if away:
+        return _read_on_host
     return _read_complex if base.is_complex else None
 
 
@@ -321,17 +373,21 @@ def _read_numbers(value: Any, kept: list[Any]) -> tuple[int, Any]:
     return value.data_ptr(), value.shape
 
 
+def _read_on_host(value: Any, kept: list[Any]) -> tuple[int, Any]:
+    return _read_complex(value.cpu(), kept)
+
+
 def _read_complex(value: Any, kept: list[Any]) -> tuple[int, Any]:
     value = value.resolve_conj().resolve_neg().contiguous()
     kept.append(value)
     return value.data_ptr(), value.shape
 
 
-def _read_reference(handle: Any, kept: list[Any]) -> tuple[int, Any]:
+def _read_reference(handle: Any, kept: list[Any], away: bool) -> tuple[int, Any]:
     """Return a variable's own memory, or that of a copy which is written back."""
     value = handle.read()
-    if not value.is_contiguous():
-        copy = value.contiguous()
+    if away or not value.is_contiguous():
+        copy = (value.cpu() if away else value).contiguous()
         kept.append(lambda: value.copy_(copy))
         return copy.data_ptr(), copy.shape
     kept.append(value)
@@ -394,10 +450,12 @@ def take(interface: Interface, address: int) -> Any:
             return _read_texts(reader, shape)
         if dtype == dtypes.resource:
             return Handle([*(reader.text() for _ in range(4)), reader.number()])
+        start, device, base = (reader.number() for _ in range(3))
+        if device >= 0:
+            return copied(base, start - base, shape, torch_type(dtype))
         value = torch.empty(shape, dtype=torch_type(dtype))
         if value.numel():
-            size = value.numel() * value.element_size()
-            ctypes.memmove(value.data_ptr(), reader.number(), size)
+            ctypes.memmove(value.data_ptr(), start, value.numel() * value.element_size())
         return value
     finally:
         interface.release(address)

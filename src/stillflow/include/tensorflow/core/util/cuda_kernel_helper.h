@@ -1,0 +1,1 @@
+#include "../../../stillflow/gpu.h"
