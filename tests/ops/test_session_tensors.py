@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.session.handles import kept_tensors
+from stillflow.ops.session_tensors import kept_tensors
 
 
 def test_a_kept_tensor_is_read_in_a_later_run(session):

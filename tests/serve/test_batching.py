@@ -166,6 +166,21 @@ def held() -> tuple[Model, threading.Event, threading.Event]:
     return Model(run), began, go_on
 
 
+def test_a_batch_takes_a_smaller_size_where_much_would_be_filled_up(batcher: Any) -> None:
+    model, began, go_on = held()
+    scheduler = batcher(max_batch_size=16, allowed_batch_sizes=[1, 2, 4, 16], num_batch_threads=1)
+    with ThreadPoolExecutor(7) as pool:
+        running = [pool.submit(scheduler.run, model, x(0), ["y"], None)]
+        assert began.wait(30)
+        for number in range(1, 7):
+            running.append(pool.submit(scheduler.run, model, x(number), ["y"], None))
+            while scheduler.waiting() < number:
+                time.sleep(0.001)
+        go_on.set()
+        assert [each.result()[0].item() for each in running] == [2 * n for n in range(7)]
+    assert model.sizes == [1, 4, 2]
+
+
 def test_a_full_queue_turns_requests_away(batcher: Any) -> None:
     model, began, go_on = held()
     scheduler = batcher(max_batch_size=1, num_batch_threads=1, max_enqueued_batches=1)

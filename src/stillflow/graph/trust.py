@@ -208,8 +208,8 @@ _OF_SAVERS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "Re
                         "SaveSlices", "RestoreSlice"})  # fmt: skip
 
 
-def effects_of_outputs(graph_def: Any, outputs: Iterable[str]) -> dict[str, list[str]]:
-    """Return the same of the part of a GraphDef that some tensors need, and of what it calls."""
+def part_of_outputs(graph_def: Any, outputs: Iterable[str]) -> Any:
+    """Return the part of a GraphDef that some tensors need, with the functions that it calls."""
     nodes = {node.name: node for node in graph_def.node}
     functions = {function.signature.name: function for function in graph_def.library.function}
     kept = type(graph_def)()
@@ -218,7 +218,16 @@ def effects_of_outputs(graph_def: Any, outputs: Iterable[str]) -> dict[str, list
     called = [name for node in kept.node for name in called_by(node)]
     needed = _reached(functions, called, _calls_of)
     kept.library.function.extend(functions[name] for name in needed)
-    return effects_of(kept)
+    return kept
+
+
+def writes_variables(graph_def: Any) -> bool:
+    """Return True if operations of a GraphDef, its functions included, may write a variable."""
+    library = graph_def.library.function
+    functions = {function.signature.name for function in library}
+    nodes = [*graph_def.node, *(node for function in library for node in function.node_def)]
+    cards = [find(op_type) for op_type in {node.op for node in nodes} - functions]
+    return any(card is None or card.writes or card.access == "replace" for card in cards)
 
 
 def called_by(node: Any) -> list[str]:

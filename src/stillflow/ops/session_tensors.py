@@ -79,6 +79,12 @@ class SessionTensors:
         self._values.pop(handle, None)
 
 
+def kept_tensors(resources: Any) -> SessionTensors:
+    """Return the tensors that a session keeps."""
+    store: SessionTensors = resources.get("", KIND, KIND, SessionTensors)
+    return store
+
+
 def _store(node: Any) -> SessionTensors:
     store: SessionTensors = node.resource(SessionTensors, kind=KIND, name=KIND)
     return store
@@ -149,7 +155,9 @@ class TensorHandle:
 
     def __del__(self) -> None:
         if self._auto_gc_enabled:
-            self._session._register_dead_handle(self._handle)
+            resources = self._session._resources
+            if resources is not None:
+                kept_tensors(resources).forget(self._handle)
 
     def __str__(self) -> str:
         return self._handle
@@ -194,7 +202,7 @@ class TensorHandle:
 
     def value(self) -> Any:
         """Return the tensor, for a feed."""
-        return self._session._session_tensor(self._handle)
+        return kept_tensors(self._session._get_resources()).get(self._handle)
 
     def _check_alive(self) -> None:
         if not self._auto_gc_enabled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -92,5 +93,5 @@ def split(outputs: Sequence[Array], rows: Sequence[int], size: int) -> list[list
                 "Batched output tensor's 0th dimension does not equal the sum of the 0th "
                 "dimension sizes of the input tensors"
             )
-    ends = np.cumsum(rows)
+    ends = accumulate(rows)
     return [[array[end - count : end] for array in outputs] for end, count in zip(ends, rows)]

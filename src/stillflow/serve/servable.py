@@ -11,6 +11,7 @@ from stillflow import errors
 from stillflow.export.models import default_outputs
 from stillflow.graph import trust
 from stillflow.graph.graph import Graph
+from stillflow.ops.variables.buffer import fix_variables
 from stillflow.protos import ConfigProto, SignatureDef
 from stillflow.runtime.schedule.prune import needed_ops
 from stillflow.runtime.session.session import Session
@@ -94,8 +95,11 @@ def load(name: str, version: int, path: str, settings: Settings) -> Servable:
         session = Session(graph=Graph(), config=session_config(settings))
         try:
             signatures = _signatures(session, path, settings)
+            needed = _needed_part(session.graph, signatures)
             if settings.trust != "all":
-                _check_effects(session.graph, signatures, path)
+                _check_effects(needed, path)
+            if not trust.writes_variables(needed):
+                fix_variables(session._get_resources())
         except BaseException as error:
             session.close()
             if isinstance(error, (errors.OpError, OSError, ValueError, RuntimeError, KeyError)):
@@ -135,14 +139,19 @@ def _needed(graph: Any, outputs: Any) -> list[str]:
     return [op.outputs[0].name for op in needed_ops(tensors, (), ()) if op.type in placeholders]
 
 
-def _check_effects(graph: Any, signatures: Mapping[str, Any], path: str) -> None:
+def _needed_part(graph: Any, signatures: Mapping[str, Any]) -> Any:
+    """Return the part of the graph that signatures need, a `GraphDef`."""
+    outputs = [info.name for each in signatures.values() for info in each.outputs.values()]
+    return trust.part_of_outputs(graph.as_graph_def(), outputs)
+
+
+def _check_effects(needed: Any, path: str) -> None:
     """Raise PermissionDeniedError where outputs need operations with effects on files and the like.
 
     A run of such an operation raises anyway. A version that has one is turned down while it loads,
     so that it never takes the place of a good one.
     """
-    outputs = [info.name for each in signatures.values() for info in each.outputs.values()]
-    effects = trust.effects_of_outputs(graph.as_graph_def(), outputs)
+    effects = trust.effects_of(needed)
     told = "; ".join(
         f"{effect}: {', '.join(names)}"
         for effect, names in effects.items()

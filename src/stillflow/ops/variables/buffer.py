@@ -7,6 +7,8 @@ from typing import Any
 
 from stillflow import errors
 
+_ALL = ("container", "variables")  # kind and name of the list of a container's buffers
+
 
 class Buffer:
     """Storage of a variable's current value, referred to by reference and resource handles.
@@ -20,9 +22,12 @@ class Buffer:
       value: a torch tensor (an object array for strings), or None while uninitialized.
       lock: held by updates that ask for `use_locking`.
       reshaped: whether it was given a value of another shape than its operation declares.
+      is_fixed: whether nothing writes it any more, so that plans may take its value for a constant.
     """
 
-    __slots__ = ("__weakref__", "container", "is_resource", "lock", "name", "reshaped", "value")
+    __slots__ = (
+        "__weakref__", "container", "is_fixed", "is_resource", "lock", "name", "reshaped", "value",
+    )  # fmt: skip
 
     def __init__(
         self, name: str, is_resource: bool = False, container: list[Buffer] | None = None
@@ -33,7 +38,7 @@ class Buffer:
         self.container.append(self)
         self.value: Any = None
         self.lock = threading.RLock()
-        self.reshaped = False
+        self.reshaped = self.is_fixed = False
 
     def read(self) -> Any:
         """Return the current value, for an operation that does more than to read it.
@@ -77,8 +82,17 @@ class Buffer:
         return self.value is not None or not self.is_resource
 
 
+def fix_variables(resources: Any) -> None:
+    """Mark the variables of a session as ones that no run writes any more.
+
+    Only those of the default container that have a value.
+    """
+    for buffer in resources.find("", *_ALL) or ():
+        buffer.is_fixed = buffer.value is not None
+
+
 def buffer_of(node: Any, name: str, is_resource: bool = False) -> Buffer:
     """Return the buffer of a variable op in the session."""
-    container = node.resource(list, kind="container", name="variables")
+    container = node.resource(list, kind=_ALL[0], name=_ALL[1])
     buffer: Buffer = node.resource(lambda: Buffer(name, is_resource, container), kind="variable")
     return buffer

@@ -333,6 +333,8 @@ class Tracer:
 
     def set_output(self, tensor: Tensor, value: Value) -> None:
         self.values.setdefault(tensor, value)
+        if value.name in self.constants and not value.is_handle:
+            self.facts.values.setdefault(tensor, self.constants[value.name])
 
     def give_dead(self, op: Operation) -> None:
         """Make the outputs of an operation, those that are not fed, dead."""
@@ -372,11 +374,14 @@ class Tracer:
 
     def read(self, op: Operation | None, handle: Value, guard: Guard) -> Value:
         """Add the step that takes a variable's tensor out of its reference."""
+        state = self.constants.get(handle.name)
+        if state is not None and getattr(state, "is_fixed", False) and self.moves is None:
+            self.constants[name := self.name("c")] = state.value
+            return Value(name, guard, self.memory.borrowed())
         name = self.name("t")
         step = Step("read", op, [name], [handle.name], guard)
         # A value read through a resource stays unchanged; one read through a reference is the
         # variable's memory, and shows later writes until its use, as in TF.
-        state = self.constants.get(handle.name)
         snapshot = state is None or getattr(state, "is_resource", True)
         roots = self.memory.variable(step, self.buffer_id(handle), snapshot)
         self.steps.append(step)

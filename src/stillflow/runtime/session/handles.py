@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.ops.session_tensors import HANDLES, KIND, SessionTensors, TensorHandle
-from stillflow.runtime.resources import Resources
+from stillflow.ops.session_tensors import HANDLES, TensorHandle
 from stillflow.runtime.session.fetches import Fetches
-
-
-def kept_tensors(resources: Resources) -> SessionTensors:
-    """Return the tensors that a session keeps."""
-    store: SessionTensors = resources.get("", KIND, KIND, SessionTensors)
-    return store
 
 
 def with_handles(handler: Fetches, session: Any) -> None:

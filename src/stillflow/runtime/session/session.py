@@ -10,7 +10,8 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 if not os.environ.get("STILLFLOW_ENGINE"):  # with an engine a run may do without
-    import torch  # before our modules: its import looks at the file of each module that it finds
+    # Before our modules: its import looks at the file of each module that it finds.
+    import torch  # noqa: F401
 
 from stillflow import errors
 from stillflow.graph import default_session
@@ -28,7 +29,7 @@ from stillflow.runtime.session.fetches import (
     feed_pairs,
     structure_key,
 )
-from stillflow.runtime.session.handles import kept_tensors, with_handles
+from stillflow.runtime.session.handles import with_handles
 from stillflow.runtime.session.interpreter_lock import ACTIVE, in_turns
 from stillflow.runtime.session.partial_run import PartialPlans, PartialRun
 from stillflow.runtime.session.run_options import check_options, untraced
@@ -347,13 +348,6 @@ class BaseSession(SessionPlans):
 
         self._take_changes()
         return run_watched(self._get_resources(), handler, feeds, see)
-
-    def _register_dead_handle(self, handle: str) -> None:
-        if self._resources is not None:
-            kept_tensors(self._resources).forget(handle)
-
-    def _session_tensor(self, handle: str) -> torch.Tensor:
-        return kept_tensors(self._get_resources()).get(handle)
 
     def _runs_alone(self, fetches: Any, feeds: Iterable[Tensor] = ()) -> bool:
         """Return True if this process does a run by itself."""
