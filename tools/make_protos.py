@@ -1,10 +1,11 @@
-"""Write the compact table of TensorFlow's protobuf messages, ``src/stillflow/protos/schema.txt``.
+"""Write the compact tables of TensorFlow's protobuf messages, ``src/stillflow/protos/*.txt``.
 
     python tools/make_protos.py FACTS.json [MORE_FACTS.json ...]
+    python tools/make_protos.py --table distributed.txt FACTS.json
 
-The facts are JSON: ``{path: {package, syntax, imports, messages, enums}}``, as written by
-``record_protos.py``.  The table holds one line per message or enum; ``stillflow.protos.schema``
-documents its syntax and turns it into descriptors.
+The facts are JSON: ``{path: {package, syntax, imports, messages, enums, services}}``, as written by
+``record_protos.py``.  A table holds one line per message, enum or service;
+``stillflow.protos.schema`` documents its syntax and turns it into descriptors.
 """
 
 from __future__ import annotations
@@ -15,11 +16,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TABLE = Path(__file__).parents[1] / "src" / "stillflow" / "protos" / "schema.txt"
-HEAD = """\
+FOLDER = Path(__file__).parents[1] / "src" / "stillflow" / "protos"
+# The beginning of each table.
+HEADS = {
+    "schema.txt": """\
 # Protobuf messages of TensorFlow 1.15, written by tools/make_protos.py from recorded facts.
 # file PATH PACKAGE [IMPORTED PATH ...], then one line per message or enum; see schema.py.
-"""
+""",
+    "distributed.txt": """\
+# Messages and services of TensorFlow's own gRPC protocol between clients, masters and workers,
+# written by tools/make_protos.py from recorded facts, in the form of schema.txt.
+""",
+}
+
+# Packages of services, and those that calls name: TensorFlow's stubs are written by hand.
+CALLED = {"tensorflow.grpc": "tensorflow"}
 
 
 def type_text(name: str, package: str) -> str:
@@ -67,26 +78,41 @@ def enum_line(name: str, enum: dict[str, Any]) -> str:
     return " ".join([f"enum {name}", *values])
 
 
+def service_line(name: str, methods: dict[str, list[str]], package: str) -> str:
+    """Return the line of a service."""
+    words = [
+        f"{method}:{type_text(request, package)}>{type_text(response, package)}"
+        for method, (request, response) in methods.items()
+    ]
+    return " ".join([f"service {name}", *words])
+
+
 def table_lines(files: dict[str, dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the whole table, files in alphabetical order."""
     for path, file in sorted(files.items()):
         if file["syntax"] != "proto3":
             raise SystemExit(f"{path}: the table has no way to write {file['syntax']}")
-        yield " ".join(["file", path, file["package"], *file["imports"]])
+        package = CALLED.get(file["package"], file["package"])
+        yield " ".join(["file", path, package, *file["imports"]])
         for name, enum in file["enums"].items():
             yield enum_line(name, enum)
         for name, message in file["messages"].items():
-            yield from message_lines(name, message, file["package"])
+            yield from message_lines(name, message, package)
+        for name, methods in file.get("services", {}).items():
+            yield service_line(name, methods, package)
 
 
 def main() -> None:
-    """Merge the facts files and write the table."""
+    """Merge the facts files and write a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("facts", nargs="+", type=Path, help="what record_protos.py wrote")
+    parser.add_argument("--table", choices=HEADS, default="schema.txt", help="the table's name")
+    given = parser.parse_args()
     files: dict[str, dict[str, Any]] = {}
-    for path in parser.parse_args().facts:
+    for path in given.facts:
         files.update(json.loads(path.read_text()))
-    TABLE.write_text(HEAD + "\n".join(table_lines(files)) + "\n")
+    text = HEADS[given.table] + "\n".join(table_lines(files)) + "\n"
+    (FOLDER / given.table).write_text(text)
 
 
 if __name__ == "__main__":

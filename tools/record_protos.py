@@ -3,6 +3,12 @@
 Run under a TensorFlow 1.15 interpreter::
 
     python tools/record_protos.py OUT.json tensorflow/core/lib/core/error_codes.proto ...
+
+The package has no modules of some files, including those of its masters and workers. They are
+recorded, under any interpreter, from descriptors that protoc (of PyPI's ``grpcio-tools``) writes::
+
+    cd TENSORFLOW && python -m grpc_tools.protoc -I. --descriptor_set_out=SET.pb FILE.proto ...
+    python tools/record_protos.py OUT.json SET.pb
 """
 
 import importlib
@@ -44,24 +50,47 @@ def message_facts(message):
     return facts
 
 
-def file_facts(path):
-    """Return one ``.proto`` file, found through its generated module."""
-    module = importlib.import_module(path[: -len(".proto")].replace("/", ".") + "_pb2")
-    proto = descriptor_pb2.FileDescriptorProto()
-    module.DESCRIPTOR.CopyToProto(proto)
+def service_facts(service):
+    """Return one service as the types of its methods; those of a stream end in a star."""
     return {
+        method.name: [
+            method.input_type + "*" * method.client_streaming,
+            method.output_type + "*" * method.server_streaming,
+        ]
+        for method in service.method
+    }
+
+
+def file_facts(proto):
+    """Return one ``.proto`` file, from its descriptor."""
+    facts = {
         "package": proto.package,
         "syntax": proto.syntax or "proto2",
         "imports": list(proto.dependency),
         "messages": {message.name: message_facts(message) for message in proto.message_type},
         "enums": {enum.name: enum_facts(enum) for enum in proto.enum_type},
     }
+    if proto.service:
+        facts["services"] = {service.name: service_facts(service) for service in proto.service}
+    return facts
+
+
+def descriptors(path):
+    """Return the descriptors of a ``.proto`` file, by its generated module, or of a set."""
+    if not path.endswith(".proto"):
+        with open(path, "rb") as data:
+            return descriptor_pb2.FileDescriptorSet.FromString(data.read()).file
+    module = importlib.import_module(path[: -len(".proto")].replace("/", ".") + "_pb2")
+    proto = descriptor_pb2.FileDescriptorProto()
+    module.DESCRIPTOR.CopyToProto(proto)
+    return [proto]
 
 
 def main(argv):
     """Write the facts of the named files."""
     with open(argv[1], "w") as out:
-        json.dump({path: file_facts(path) for path in argv[2:]}, out)
+        protos = [proto for path in argv[2:] for proto in descriptors(path)]
+        json.dump({proto.name: file_facts(proto) for proto in protos}, out)
 
 
 if __name__ == "__main__":
