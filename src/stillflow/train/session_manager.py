@@ -17,6 +17,7 @@ from stillflow.runtime.session.session import Session
 from stillflow.train import checkpoint_management
 
 _FOR_EVER = float("inf")
+_FIRST_PAUSE = 0.1  # seconds between the first two looks; the next pauses are each twice as long
 
 
 def _name(thing: Any) -> str:
@@ -34,7 +35,7 @@ class SessionManager:
       ready_op: gives the names of variables that are not initialized: none, when all are ready.
       ready_for_local_init_op: the same, for the variables that `local_init_op` needs.
       graph: the graph; the default one if None.
-      recovery_wait_secs: how long to wait between two looks.
+      recovery_wait_secs: how long to wait between two looks, at most.
       local_init_run_options: `RunOptions` for `local_init_op`.
 
     Raises:
@@ -177,7 +178,7 @@ class SessionManager:
           DeadlineExceededError: if they are not within `max_wait_secs`.
         """
         limit = _FOR_EVER if max_wait_secs is None else max_wait_secs
-        end = time.time() + limit
+        end, pause = time.time() + limit, _FIRST_PAUSE
         while True:
             sess = self._open(master, config)
             reasons = list(self._unready(sess))
@@ -192,7 +193,8 @@ class SessionManager:
                 "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
                 *(*reasons, None)[:2],
             )  # fmt: skip
-            time.sleep(self._recovery_wait_secs)
+            time.sleep(min(pause, self._recovery_wait_secs))
+            pause *= 2
 
     @staticmethod
     def _safe_close(sess: Any) -> None:
