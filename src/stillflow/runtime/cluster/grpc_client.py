@@ -38,14 +38,18 @@ class Caller:
         self._calls = {
             method.name: channel.unary_unary(
                 f"/{service.full_name}/{method.name}",
-                request_serializer=GetMessageClass(method.input_type).SerializeToString,
-                response_deserializer=GetMessageClass(method.output_type).FromString,
+                request_serializer=_as_bytes,
+                response_deserializer=None
+                if method.name in _RAW
+                else GetMessageClass(method.output_type).FromString,
             )
             for method in service.methods
         }
 
     def ask(self, method: str, request: Any) -> Any:
         """Call a method, as long as the run in this thread may take; return its answer.
+
+        The request is a message, or its bytes.
 
         Raises:
           tf.errors.OpError: the other side's error, UnavailableError if it cannot be reached,
@@ -79,6 +83,15 @@ class Caller:
         future = self._calls[method].future(request)
         future.add_done_callback(done)
         return future
+
+
+# Calls whose answers are left as bytes, as they are values.
+_RAW = ("RecvTensor",)
+
+
+def _as_bytes(request: Any) -> bytes:
+    data: bytes = request if isinstance(request, bytes) else request.SerializeToString()
+    return data
 
 
 _ENDED = {errors.DeadlineExceededError: "Deadline Exceeded"}

@@ -29,8 +29,14 @@ from stillflow.util.threads import our_thread
 file = OtherFiles("distributed.txt")
 MASTER = "tensorflow/core/protobuf/master_service.proto"
 WORKER = "tensorflow/core/protobuf/worker_service.proto"
-# Options of both ends: a message is as long as protobuf allows, 2 GB.
-OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+# Options of both ends: a message is as long as protobuf allows, 2 GB, and a task that has been
+# started again is reached within a second, where gRPC's own pauses grow up to two minutes.
+OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
 
 Call = Callable[[Any, Any], Any]
 
@@ -142,9 +148,9 @@ def _answering(grpc: Any, call: Call, request_type: Any) -> Call:
             error = errors.invalid_argument(f"No {request_type.DESCRIPTOR.full_name} message")
         except Exception as raised:
             error = as_failure(raised)
-        context.set_code(codes[error.error_code])
-        context.set_details(error._message[:_LONGEST_TEXT])
-        return b""
+        # Without a message: clients do not expect one with an error.
+        context.abort(codes[error.error_code], error._message[:_LONGEST_TEXT])
+        raise AssertionError
 
     return answer
 

@@ -153,7 +153,7 @@ class MasterService:
         response = _messages["RunStepResponse"]()
         try:
             with while_wanted(context):
-                self._run(request, response)
+                return self._run(request, response)
         except Exception as raised:
             if not request.store_errors_in_response_body:
                 raise
@@ -163,7 +163,7 @@ class MasterService:
             response.status_error_message = error._message
         return response
 
-    def _run(self, request: Any, response: Any) -> None:
+    def _run(self, request: Any, response: Any) -> bytes:
         client = self._find(request.session_handle)
         session = client.session
         if request.partial_run_handle:
@@ -188,9 +188,10 @@ class MasterService:
                 response.metadata.CopyFrom(metadata)
         response.metadata.SetInParent()
         found = zip(request.fetch, fetches, values, strict=False)
-        for name, tensor, value in {each[0]: each for each in found}.values():
-            named = response.tensor.add(name=name)
-            tensor_coding.fill(named.tensor, value, tensor.dtype)
+        return tensor_coding.joined(response, [
+            tensor_coding.named(1, name, value, tensor.dtype)
+            for name, tensor, value in {each[0]: each for each in found}.values()
+        ])  # fmt: skip
 
     def _close(self, request: Any, context: Any) -> Any:
         del context

@@ -9,6 +9,7 @@ from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
 from stillflow.ops.send_recv import SEND, rendezvous_key
+from stillflow.runtime.cluster import tensor_coding
 from stillflow.runtime.cluster.links import IsTensorFlow, ask_when_there, link_to
 from stillflow.runtime.cluster.packed import pack
 from stillflow.runtime.cluster.rendezvous import Pull, Rendezvous
@@ -79,7 +80,9 @@ class Peers:
         if task == self._own:
             return name
         if self._asks(task):
-            self._rendezvous.put(step, key, value, dtype)
+            # At once, as the memory may be a variable's.
+            given = None if value is DEAD else value
+            self._rendezvous.put(step, key, tensor_coding.response(given, dtype, name))
             return None
         arrival = {"session": session, "step": step, "key": name, "dead": value is DEAD}
         tensors = [] if value is DEAD else [pack(value, dtype)]

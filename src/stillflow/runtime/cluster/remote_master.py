@@ -184,10 +184,8 @@ class RemotePlan:
             store_errors_in_response_body=True,
             **fields,
         )
-        for tensor, array in given.items():
-            feed = request.feed.add(name=tensor.name)
-            tensor_coding.fill(feed.tensor, array, tensor.dtype)
-        response = self._master.ask("RunStep", request)
+        feeds = [tensor_coding.named(2, t.name, array, t.dtype) for t, array in given.items()]
+        response = self._master.ask("RunStep", tensor_coding.joined(request, feeds))
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
         found = {each.name: each.tensor for each in response.tensor}

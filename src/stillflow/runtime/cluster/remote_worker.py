@@ -6,6 +6,7 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,13 +116,14 @@ class TensorFlowTask:
         )
         if options is not None:
             request.exec_opts.record_timeline = request.exec_opts.record_costs = True
-        for key, array, tensor in zip(registered.feeds, arrays, fed, strict=True):
-            tensor_coding.fill(request.send.add(name=key).tensor, array, tensor.dtype)
+        types = [tensor.dtype for tensor in fed]
+        given = map(tensor_coding.named, repeat(3), registered.feeds, arrays, types)
+        data = tensor_coding.joined(request, given)
         answer = Answer(settled)
         with self._lock:
             self._running[step] = None
         future = self._caller.begin(
-            "RunGraph", request, lambda done: _settle(answer, registered.fetches, done)
+            "RunGraph", data, lambda done: _settle(answer, registered.fetches, done)
         )
         with self._lock:
             if step in self._running:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from stillflow import errors
-from stillflow.graph.dtypes import DType
 from stillflow.runtime.cluster import tensor_coding
 from stillflow.runtime.cluster.grpc_client import Caller, as_error
 from stillflow.runtime.cluster.grpc_port import WORKER, file
@@ -24,26 +23,26 @@ _REMEMBERED = 4096
 # The error of another task's step comes from the master, too, which names its cause.
 _MASTER_SECONDS = 2.0
 
-_Sent = Future[tuple[Any, DType]]
+_Sent = Future[bytes]
 
 
 class Rendezvous:
-    """Values that this task has sent, until other tasks ask for them."""
+    """Values that this task has sent, as the answers to other tasks that ask for them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._steps: dict[int, dict[str, _Sent]] = {}
         self._over: OrderedDict[int, None] = OrderedDict()
 
-    def put(self, step: int, key: str, value: Any, dtype: DType) -> None:
+    def put(self, step: int, key: str, answer: bytes) -> None:
         """Store a value."""
         place = self._place(step, key)
         if place is not None:
             with contextlib.suppress(InvalidStateError):
-                place.set_result((value, dtype))
+                place.set_result(answer)
 
-    def take(self, step: int, key: str) -> tuple[Any, DType]:
-        """Remove and return a value and its type; waits for it, as the call in this thread may.
+    def take(self, step: int, key: str) -> bytes:
+        """Remove and return a value; waits for it, as the call in this thread may.
 
         Raises:
           tf.errors.OpError: if the step ends first.
@@ -134,9 +133,9 @@ def _arrived(step: Any, name: str, future: Any) -> None:
         return
     failure = future.exception()
     if failure is None:
-        response = future.result()
         try:
-            step.put(name, DEAD if response.is_dead else tensor_coding.array_of(response.tensor))
+            value = tensor_coding.received(future.result())
+            step.put(name, DEAD if value is None else value)
         except errors.OpError as malformed:
             step.leave(malformed)
         return

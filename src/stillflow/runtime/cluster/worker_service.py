@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from stillflow.runtime.cluster.grpc_port import Call, as_failure, file, while_wa
 from stillflow.runtime.cluster.guests import Guest
 from stillflow.runtime.cluster.partition import EFFECT
 from stillflow.runtime.cluster.tasks import LocalTask
-from stillflow.runtime.plan.crossings import DEAD
 
 _messages = file("tensorflow/core/protobuf/worker.proto")
 
@@ -121,7 +119,7 @@ class WorkerService:
     def _run_graph(self, request: Any, context: Any) -> Any:
         response = _messages["RunGraphResponse"]()
         try:
-            self._run(request, response, context)
+            return self._run(request, response, context)
         except Exception as raised:
             if not request.store_errors_in_response_body:
                 raise
@@ -131,7 +129,7 @@ class WorkerService:
             response.status_error_message = error._message
         return response
 
-    def _run(self, request: Any, response: Any, context: Any) -> None:
+    def _run(self, request: Any, response: Any, context: Any) -> bytes:
         if request.is_partial:
             raise errors.unimplemented("Stillflow cannot do a run of several tasks in steps yet")
         part = self._find(request.graph_handle)
@@ -148,9 +146,9 @@ class WorkerService:
         if metadata is not None:
             response.step_stats.CopyFrom(metadata.step_stats)
         types = guest.part(part.number).types
-        for key, value, dtype in zip(part.fetches, values, types, strict=True):
-            if key in request.recv_key:
-                tensor_coding.fill(response.recv.add(name=key).tensor, value, dtype)
+        found = zip(part.fetches, values, types, strict=True)
+        named = [tensor_coding.named(1, *each) for each in found if each[0] in request.recv_key]
+        return tensor_coding.joined(response, named)
 
     def _clean_up(self, request: Any, context: Any) -> None:
         del context
@@ -160,17 +158,9 @@ class WorkerService:
         del context
         self._task.clear(list(request.container) or None)
 
-    def _receive(self, request: Any, context: Any) -> Any:
+    def _receive(self, request: Any, context: Any) -> bytes:
         with while_wanted(context):
-            taken = self._task.rendezvous.take(request.step_id, request.rendezvous_key)
-        response = _messages["RecvTensorResponse"](send_start_micros=int(time.time() * 1e6))
-        value, dtype = taken
-        if value is DEAD:
-            response.is_dead = True
-            response.tensor.dtype = dtype.base_dtype.as_datatype_enum
-        else:
-            tensor_coding.fill(response.tensor, value, dtype)
-        return response
+            return self._task.rendezvous.take(request.step_id, request.rendezvous_key)
 
 
 class _Part:
