@@ -338,6 +338,18 @@ def test_models_of_keras_go_out(tmp_path: Path) -> None:
     assert export.main(arguments) == 0
 
 
+def test_models_of_tensorflow_lite_go_out(tmp_path: Path) -> None:
+    from stillflow.cli import export
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 4], "x")
+        y = tf.nn.softmax(tf.matmul(x, tf.constant(np.eye(4, 3, dtype=np.float32))))
+        converter = tf.lite.TFLiteConverter.from_session(session, [x], [y])
+        (tmp_path / "model.tflite").write_bytes(converter.convert())
+    arguments = [str(tmp_path / "model.tflite"), "--to", "torch", "-o", str(tmp_path / "model")]
+    assert export.main(arguments) == 0
+
+
 def test_layers_hold_the_scopes_inside_of_theirs() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [None, 6, 6, 2], "x")
@@ -361,4 +373,10 @@ def test_random_numbers_are_named_where_outputs_differ() -> None:
         with pytest.raises(ExportError, match="random_normal/RandomStandardNormal draws random"):
             to_torch(session, [x], [y])
         model = to_torch(session, [x], [y], verify=False)
+        _, series = tf.while_loop(
+            lambda i, _: i < 3, lambda i, v: (i + 1, v + tf.random_uniform([100], name="draw")),
+            [tf.constant(0), x],
+        )  # fmt: skip
+        with pytest.raises(ExportError, match="draw/RandomUniform draws random"):
+            to_torch(session, [x], [series])
     assert 0.5 < model(torch.zeros(100)).std() < 1.5

@@ -1,7 +1,8 @@
 """Export a model of TensorFlow 1 as a PyTorch module, an ONNX model or a torch.export program.
 
 MODEL is a frozen graph (.pb), the directory of a SavedModel, a checkpoint with its .meta file, or
-a model of Keras (.h5). The exported model is compared with the session on the same inputs.
+a model of Keras (.h5) or TensorFlow Lite (.tflite). The exported model is compared with the session
+on the same inputs.
 """
 
 from __future__ import annotations

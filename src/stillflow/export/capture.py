@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 
 from stillflow.export.problems import ExportError, Problem, explained
@@ -113,18 +114,22 @@ def capture(
     resources: Resources,
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
-    ranks: Mapping[Tensor, int] = MappingProxyType({}),
+    shapes: Mapping[Tensor, Dims] = MappingProxyType({}),
+    for_onnx: bool = False,
 ) -> Program:
     """Trace the part of a graph between inputs and outputs, with variables of `resources`.
 
-    `ranks` are of inputs whose rank the graph does not know. ExportError if operations cannot be
-    exported, or placeholders are needed that are no inputs.
+    Args:
+      resources: the session's.
+      inputs, outputs: tensors.
+      shapes: of inputs, where they are not those of the graph.
+      for_onnx: whether the program may look tables up, and rests where it could train.
+
+    Raises:
+      ExportError: if operations cannot be exported, or placeholders are needed that are no inputs.
     """
     graph = outputs[0].graph
-    feeds: dict[Tensor, Dims] = {tensor: tensor._dims for tensor in inputs}
-    feeds.update(
-        {tensor: (None,) * rank for tensor, rank in ranks.items() if feeds[tensor] is None}
-    )
+    feeds: dict[Tensor, Dims] = {tensor: shapes.get(tensor, tensor._dims) for tensor in inputs}
     switches = _training_switches(outputs, feeds)
     feeds.update(dict.fromkeys(switches, ()))
     ops = _needed(outputs, feeds)
@@ -135,11 +140,15 @@ def capture(
         wanted = [now.tensors.get(tensor, tensor) for tensor in wanted]
         feeds = {now.tensors.get(tensor, tensor): dims for tensor, dims in feeds.items()}
         ops = _needed(wanted, feeds)
-    _require_exportable(ops, feeds, inputs)
+    _require_exportable(ops, feeds, inputs, ("table",) if for_onnx else ())
     facts = Facts(resources, feeds)
     has_variables = any("variable" in (op.card.handle, op.card.gives) for op in ops)
     tracer = ExportTracer(facts, has_variables)
-    names = {tensor: tracer.feed(tensor) for tensor in feeds}
+    rests = np.array(False) if for_onnx else None  # what follows the inputs are the switches
+    names = {
+        tensor: tracer.feed(tensor, known=rests if place >= len(inputs) else None)
+        for place, tensor in enumerate(feeds)
+    }
     tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
     if tracer.problems:
         raise explained(tracer.problems, inputs)
@@ -222,7 +231,9 @@ _OBJECTS = {
 }  # fmt: skip
 
 
-def _require_exportable(ops: Sequence[Operation], fed: Any, inputs: Sequence[Tensor]) -> None:
+def _require_exportable(
+    ops: Sequence[Operation], fed: Any, inputs: Sequence[Tensor], allowed: Sequence[str]
+) -> None:
     """Raise the error of operations that no exported model can have."""
     problems = []
     for op in ops:
@@ -232,7 +243,7 @@ def _require_exportable(ops: Sequence[Operation], fed: Any, inputs: Sequence[Ten
         kind = card.handle or card.gives
         if card.effect in _BLOCKED:
             problems.append(Problem(op, _BLOCKED[card.effect]))
-        elif kind in _OBJECTS:
+        elif kind in _OBJECTS and kind not in allowed:
             problems.append(Problem(op, f"works on {_OBJECTS[kind]}"))
         elif card.writes and kind == "variable":
             problems.append(Problem(op, "changes a variable"))

@@ -61,7 +61,7 @@ def to_program(
     args = tuple(from_array(array) for array in fed.values())
     model = model.requires_grad_(False)
     try:
-        with _quiet(), torch.no_grad():
+        with quiet(), torch.no_grad():
             return torch.export.export(model, args, dynamic_shapes=dynamic_shapes(fed, names))
     except Exception as error:  # any error of the tracing
         first = str(error).strip().partition("\n")[0]
@@ -71,7 +71,8 @@ def to_program(
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Silence warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -40,7 +40,7 @@ def open_model(
     path: str, tags: Sequence[str] = ("serve",), signature: str = "serving_default",
     trust: str = "pure",
 ) -> Iterator[OpenModel]:  # fmt: skip
-    """Load a frozen graph, a SavedModel, a checkpoint with its `.meta`, or a model of Keras.
+    """Load a frozen graph, SavedModel, checkpoint with its `.meta`, or model of Keras or TFLite.
 
     A SavedModel is named by its directory, a checkpoint by its prefix. `trust` are the effects that
     the graph may have, as in `stillflow.graph.trust`. OpError if it cannot be loaded.
@@ -49,6 +49,9 @@ def open_model(
         if path.endswith((".h5", ".hdf5", ".keras")):
             with _keras_model(path) as model:
                 yield model
+            return
+        if path.endswith(".tflite"):
+            yield _lite_model(path)
             return
         with Graph().as_default() as graph, Session(graph=graph) as session:
             model = OpenModel(session)
@@ -68,6 +71,18 @@ def _keras_model(path: str) -> Iterator[OpenModel]:
         inputs = [tensor.name for tensor in model.inputs]
         outputs = [tensor.name for tensor in model.outputs]
         yield OpenModel(session.get_session(), inputs, outputs)
+
+
+def _lite_model(path: str) -> OpenModel:
+    """Return a model of TensorFlow Lite as the graph of its operators."""
+    from stillflow.lite.interpreter import Interpreter
+
+    interpreter = Interpreter(path)
+    interpreter.allocate_tensors()
+    values: Any = interpreter._values
+    places = interpreter._subgraph.inputs, interpreter._subgraph.outputs
+    inputs, outputs = ([values[index].name for index in part] for part in places)
+    return OpenModel(interpreter._session, inputs, outputs)
 
 
 def _choose(model: OpenModel, signatures: Mapping[str, Any], signature: str) -> None:

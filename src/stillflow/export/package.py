@@ -76,14 +76,21 @@ def new_file(path: str, force: bool = False) -> Iterator[str]:
     path = os.path.abspath(path)
     if os.path.lexists(path) and not (force and os.path.isfile(path)):
         raise errors.already_exists(f"{path} exists; --force replaces a file")
-    root, ending = os.path.splitext(path)
-    temporary = f"{atomic.temporary_name(root)}{ending}"  # writers look at the ending
+    home, name = os.path.split(path)
+    temporary = atomic.temporary_name(path)
+    with os_errors(path):
+        os.mkdir(temporary)
     try:
         with os_errors(path):
-            yield temporary
-            os.replace(temporary, path)
+            yield os.path.join(temporary, name)  # a writer may add other files
+            made = sorted(os.listdir(temporary), reverse=True)
+            for each in made:
+                if os.path.lexists(os.path.join(home, each)) and not force:
+                    raise errors.already_exists(f"{each} exists in {home}; --force replaces it")
+            for each in made:
+                os.replace(os.path.join(temporary, each), os.path.join(home, each))
     finally:
-        atomic.remove(temporary)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_package(

@@ -46,7 +46,7 @@ def to_pt2(
     Raises:
       ExportError: if an operation cannot be exported, or outputs differ.
     """
-    program = capture_of(session, inputs, outputs, samples)
+    program = capture_of(session, inputs, outputs, samples, dynamic or {})
     fed = sample_inputs(program, samples)
     exported = to_program(load_module(to_source(program)), fed, dynamic or {})
     comparison = None

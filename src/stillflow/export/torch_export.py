@@ -6,16 +6,19 @@ import itertools
 import sys
 import types
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
 
 from stillflow.export.capture import Program, capture, is_training_switch, placeholders
+from stillflow.export.dynamic import Names
 from stillflow.export.package import write_package
 from stillflow.export.problems import ExportError
 from stillflow.export.torch_writer import Written, to_source
 from stillflow.export.verification import compare, sample_inputs
+from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 
 _numbers = itertools.count(1)
@@ -74,8 +77,13 @@ def capture_of(
     inputs: Sequence[Any] | None,
     outputs: Sequence[Any],
     samples: Mapping[str, Any] | None = None,
+    dynamic: Names = MappingProxyType({}),
+    for_onnx: bool = False,
 ) -> Program:
-    """Return the program between tensors of a session's graph."""
+    """Return the program between tensors of a session's graph.
+
+    `dynamic` names dimensions that may change although the graph knows their sizes.
+    """
     if not outputs:
         raise ValueError("name at least one output")
     wanted = [as_tensor(session.graph, each) for each in outputs]
@@ -84,16 +92,21 @@ def capture_of(
     else:
         given = [as_tensor(session.graph, each) for each in inputs]
     with session.graph.as_default():
-        return capture(session._get_resources(), given, wanted, _ranks(given, samples or {}))
+        shapes = _shapes(given, samples or {}, dynamic)
+        return capture(session._get_resources(), given, wanted, shapes, for_onnx)
 
 
-def _ranks(inputs: Sequence[Tensor], samples: Mapping[str, Any]) -> dict[Tensor, int]:
-    """Return the ranks of samples, of inputs that have one."""
+def _shapes(
+    inputs: Sequence[Tensor], samples: Mapping[str, Any], dynamic: Names
+) -> dict[Tensor, Dims]:
+    """Return the shapes of inputs: as the graph has them, or of the rank that a sample has."""
     found = {}
     for tensor in inputs:
+        dims, named = tensor._dims, dynamic.get(tensor.name, {})
         sample = samples.get(tensor.name, samples.get(tensor.op.name))
-        if sample is not None:
-            found[tensor] = np.ndim(sample)
+        if dims is None and sample is not None:
+            dims = (None,) * np.ndim(sample)
+        found[tensor] = dims and tuple(None if i in named else s for i, s in enumerate(dims))
     return found
 
 

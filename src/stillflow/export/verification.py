@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from stillflow.export.capture import Program
 from stillflow.export.problems import ExportError
 from stillflow.graph.operation import Tensor
+from stillflow.runtime.ir.steps import Step
 
 TOLERANCE = 1e-4  # of the larger of 1 and the largest value
 _BATCH = 2
@@ -133,7 +134,7 @@ def compare(
         {tensor.name: array for tensor, array in fed.items()},
         {tensor.name: np.asarray(value) for tensor, value in zip(fetched, expected, strict=True)},
     )
-    comparison.draws = _random_operation(program)
+    comparison.draws = _random_operation(program.steps)
     try:
         with torch.no_grad():
             given = run(*[_as_torch(array) for array in fed.values()])
@@ -146,9 +147,12 @@ def compare(
     return comparison
 
 
-def _random_operation(program: Program) -> str:
+def _random_operation(steps: Sequence[Step]) -> str:
     """Return the name of an operation that draws random numbers while the model rests, or ""."""
-    for step in program.steps:
+    for step in steps:
+        found = _random_operation(step.arguments[0].steps) if step.kind == "loop" else ""
+        if found:
+            return found
         card = None if step.op is None else step.op.card
         if card is None or not card.signature.is_stateful or card.handle or card.gives:
             continue

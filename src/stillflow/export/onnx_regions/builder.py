@@ -45,6 +45,8 @@ class Builder:
       guards: integers computed in addition to the outputs, with their bounds.
     """
 
+    strict = True  # whether sizes must be known that decide between values and errors
+
     def __init__(self, graph: StepGraph) -> None:
         self.graph = graph
         assert graph.facts is not None

@@ -14,7 +14,7 @@ from stillflow.runtime.engines.region import OnnxModel, Region, Unfit
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
 
-_OPSET, _IR = 17, 8
+_OPSET, _IR = 18, 8
 _LARGE = 1 << 10  # bytes; smaller constants stand in the message
 
 

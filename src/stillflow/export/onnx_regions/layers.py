@@ -50,6 +50,8 @@ def _window(
     if padding == b"EXPLICIT":
         pads = op.attrs["explicit_paddings"][4 if _second(op) else 2 :]
         attrs["pads"] = [pads[0], pads[2], pads[1], pads[3]]
+    elif padding == b"SAME" and not b.strict and None in (b.dims(image) or (None,))[1:]:
+        attrs["auto_pad"] = "SAME_UPPER"
     elif padding == b"SAME":
         before, after = [], []
         for length, size, stride, dilation in zip(

@@ -32,7 +32,11 @@ _CASTS = {
     ("int32", "int64"), ("int64", "float32"), ("float32", "float64"), ("float64", "float32"),
     ("int32", "float64"), ("int64", "float64"), ("bool", "float64"),
 }  # fmt: skip
-_ONNX_TYPES = {"float32": 1, "int32": 6, "int64": 7, "bool": 9, "float64": 11}
+ONNX_TYPES = {
+    "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
+    "string": 8, "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13,
+    "bfloat16": 16, "quint8": 2, "qint8": 3, "qint32": 6, "quint16": 4, "qint16": 5,
+}  # fmt: skip
 
 
 def is_float(tensor: Tensor) -> bool:
@@ -142,7 +146,7 @@ def cast(b: Builder, op: Operation) -> str | None:
     source, target = op._inputs[0].dtype.name, op._outputs[0].dtype.name
     if (source, target) not in _CASTS and source != target:
         raise Unfit(f"from {source} to {target}")
-    kind = _ONNX_TYPES[target]
+    kind = ONNX_TYPES[target]
     return applied(b, op, op._inputs, lambda names: b.add("Cast", names, to=kind))
 
 
@@ -197,12 +201,11 @@ def reduction(b: Builder, op: Operation) -> str:
     if not axes:
         return str(b.add("Identity", [b(tensor)]))
     if op.type == "Mean" and b.rank(tensor) == 4 and b.is_second(tensor) and axes == [1, 2]:
-        made = b.add("ReduceMean", [b.channels_second(tensor)], axes=[2, 3], keepdims=keep)
+        taken = [b.channels_second(tensor), b.constant([2, 3], np.int64)]
+        made = b.add("ReduceMean", taken, keepdims=keep)
         return b.transposed(made, (0, 2, 3, 1)) if keep else str(made)
-    if op.type == "Sum":
-        taken = [b(tensor), b.constant(axes, np.int64)]
-        return str(b.add("ReduceSum", taken, keepdims=keep))
-    return str(b.add(_REDUCTIONS[op.type], [b(tensor)], axes=axes, keepdims=keep))
+    taken = [b(tensor), b.constant(axes, np.int64)]
+    return str(b.add(_REDUCTIONS[op.type], taken, keepdims=keep))
 
 
 @rule("ArgMax", "ArgMin")
@@ -210,7 +213,7 @@ def arg_extreme(b: Builder, op: Operation) -> str:
     axis = int(b.known(op._inputs[1]))
     made = b.add(op.type, [b(op._inputs[0])], axis=axis, keepdims=0)
     target = op._outputs[0].dtype.name
-    return str(made if target == "int64" else b.add("Cast", [made], to=_ONNX_TYPES[target]))
+    return str(made if target == "int64" else b.add("Cast", [made], to=ONNX_TYPES[target]))
 
 
 @rule("Softmax", "LogSoftmax")

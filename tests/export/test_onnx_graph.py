@@ -1,0 +1,293 @@
+"""Graphs as ONNX models: branches, loops, arrays of tensors, tables, texts, quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow import errors
+from stillflow.export import ExportError, onnx_export, to_onnx
+
+onnx, onnxruntime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+Feeds = dict[str, Any]
+
+
+def exported(
+    build: Callable[[], Any], path: Path, *feeds: Feeds, outputs: Any = None, **options: Any
+) -> Any:
+    """Export what `build` makes; compare it on each of the feeds; return the model."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(5)
+        made = build()
+        with tf.Session() as session:
+            session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+            outputs = made if isinstance(made, list) else [made]
+            to_onnx(session, None, outputs, str(path / "model.onnx"), samples=feeds[0], **options)
+            runtime = onnxruntime.InferenceSession(
+                str(path / "model.onnx"), providers=["CPUExecutionProvider"]
+            )
+            for each in feeds:
+                wanted = session.run(outputs, each)
+                found = runtime.run(None, {name: np.asarray(v) for name, v in each.items()})
+                for one, other in zip(found, wanted, strict=True):
+                    if other.dtype == object:
+                        assert one.astype("S").tolist() == other.astype("S").tolist()
+                    else:
+                        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    return onnx.load(str(path / "model.onnx"))
+
+
+def kinds(graph: Any) -> set[str]:
+    """Return the operators of a graph and of those inside it."""
+    found = {node.op_type for node in graph.node}
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                found |= kinds(attribute.g)
+    return found
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+# ---- branches and loops
+
+
+def branches() -> Any:
+    x = tf.placeholder(tf.float32, [None], "x")
+    return tf.cond(
+        tf.reduce_sum(x) > 0, lambda: x * 2, lambda: tf.cond(x[0] > -2, lambda: -x, lambda: x - 1)
+    )
+
+
+def test_branches_are_nodes(tmp_path: Path) -> None:
+    feeds = [{"x:0": np.float32(each)} for each in ([1, 2], [-1, -2], [-3, 1, 0])]
+    assert "If" in kinds(exported(branches, tmp_path, *feeds).graph)
+
+
+def test_a_value_of_one_branch_may_be_used_in_another_place(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [None], "x")
+        switch = tf.placeholder(tf.bool, [], "switch")
+        no, yes = tf.raw_ops.Switch(data=x, pred=switch)
+        doubled = yes * 2
+        apart = tf.identity(x) + 1
+        merged, which = tf.raw_ops.Merge(inputs=[doubled, no - 1])
+        return [merged + apart, which]
+
+    feeds = [{"x:0": np.float32([1, 2]), "switch:0": truth} for truth in (True, False)]
+    exported(build, tmp_path, *feeds)
+
+
+def counting() -> Any:
+    x, limit = tf.placeholder(tf.float32, [3], "x"), tf.placeholder(tf.int32, [], "limit")
+    weight = tf.get_variable("weight", [3, 3])
+    return tf.while_loop(
+        lambda i, y: i < limit,
+        lambda i, y: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.tanh(y @ weight), lambda: y)),
+        [tf.constant(0), x[tf.newaxis]],
+    )[1]
+
+
+@pytest.mark.parametrize("lowered", [False, True], ids=["frames", "functions"])
+def test_loops_are_nodes(lowered: bool, tmp_path: Path) -> None:
+    def build() -> Any:
+        if lowered:
+            tf.enable_control_flow_v2()
+        try:
+            return counting()
+        finally:
+            tf.disable_control_flow_v2()
+
+    feeds = [{"x:0": floats(3), "limit:0": np.int32(count)} for count in (3, 0, 1, 6)]
+    assert {"Loop", "If"} <= kinds(exported(build, tmp_path, *feeds).graph)
+
+
+@pytest.mark.parametrize(
+    "cell", [tf.nn.rnn_cell.LSTMCell, tf.nn.rnn_cell.GRUCell, tf.nn.rnn_cell.BasicRNNCell]
+)
+def test_recurrent_networks_take_series_of_any_length(cell: Any, tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [None, None, 3], "x")
+        lengths = tf.placeholder(tf.int32, [None], "lengths")
+        outputs, state = tf.nn.dynamic_rnn(cell(4), x, lengths, dtype=tf.float32)
+        return [outputs, tf.nest.flatten(state)[0]]
+
+    feeds = [
+        {"x:0": floats(2, 5, 3), "lengths:0": np.int32([5, 3])},
+        {"x:0": floats(4, 9, 3), "lengths:0": np.int32([2, 9, 0, 4])},
+    ]
+    assert "Loop" in kinds(exported(build, tmp_path, *feeds).graph)
+
+
+def test_attention_decoders_go_out(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.int32, [None, None], "x")
+        table = tf.get_variable("table", [9, 4])
+        outputs, state = tf.nn.dynamic_rnn(
+            tf.nn.rnn_cell.GRUCell(4), tf.nn.embedding_lookup(table, x), dtype=tf.float32
+        )
+        attention = tf.contrib.seq2seq.LuongAttention(4, outputs)
+        cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention)
+        batch = tf.shape(x)[0]
+        start = cell.zero_state(batch, tf.float32).clone(cell_state=state)
+        helper = tf.contrib.seq2seq.GreedyEmbeddingHelper(table, tf.fill([batch], 1), 0)
+        decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, start, tf.layers.Dense(9))
+        decoded, *_ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=6)
+        return [decoded.rnn_output, decoded.sample_id]
+
+    feeds = [{"x:0": np.int32([[1, 2, 3], [4, 5, 6]])}, {"x:0": np.int32([[7, 8, 1, 3, 5]])}]
+    exported(build, tmp_path, *feeds)
+
+
+def test_a_switch_for_training_is_off(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [None, 4, 4, 2], "x")
+        training = tf.placeholder(tf.bool, [], "is_training")
+        normal = tf.layers.batch_normalization(x, training=training)
+        return tf.layers.dropout(normal, 0.5, training=training)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = build()
+        session.run(tf.global_variables_initializer())
+        to_onnx(session, None, [made], str(tmp_path / "model.onnx"))
+    model = onnx.load(str(tmp_path / "model.onnx"))
+    assert [each.name for each in model.graph.input] == ["x:0"]
+    assert "If" not in kinds(model.graph)
+
+
+# ---- sizes
+
+
+def test_images_of_any_size(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [None, None, None, 3], "x")
+        y = tf.layers.conv2d(x, 4, 3, 2, "same", activation=tf.nn.relu)
+        y = tf.layers.max_pooling2d(y, 2, 2, "same")
+        y = tf.image.resize_nearest_neighbor(y, tf.shape(x)[1:3])
+        return [y, tf.image.resize_bilinear(y, tf.shape(x)[1:3] * 2, align_corners=True)]
+
+    exported(build, tmp_path, {"x:0": floats(1, 9, 12, 3)}, {"x:0": floats(2, 16, 7, 3)})
+
+
+def test_a_size_that_the_graph_fixes_may_be_named(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [1, 6], "x")
+        return tf.reshape(tf.layers.dense(x, 4), [-1, 2])
+
+    model = exported(build, tmp_path, {"x:0": floats(1, 6)}, dynamic={"x:0": {0: "batch"}})
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
+    runtime = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    assert runtime.run(None, {"x:0": floats(3, 6)})[0].shape == (6, 2)
+
+
+def test_boxes_and_best_values(tmp_path: Path) -> None:
+    def build() -> Any:
+        boxes = tf.placeholder(tf.float32, [None, 4], "boxes")
+        scores = tf.placeholder(tf.float32, [None], "scores")
+        kept = tf.image.non_max_suppression(boxes, scores, 3, 0.4, 0.1)
+        best = tf.nn.top_k(tf.gather(scores, kept), tf.minimum(2, tf.size(kept)))
+        return [kept, best.values, tf.boolean_mask(scores, scores > 0.3)]
+
+    rng = np.random.default_rng(3)
+    feeds = []
+    for count in (6, 11):
+        corners = rng.uniform(size=(count, 2, 2))
+        corners.sort(1)
+        feeds.append({
+            "boxes:0": corners.reshape(-1, 4).astype(np.float32),
+            "scores:0": rng.uniform(size=count).astype(np.float32),
+        })  # fmt: skip
+    exported(build, tmp_path, *feeds)
+
+
+# ---- tables, texts, quantization
+
+
+def test_tables_are_label_encoders(tmp_path: Path) -> None:
+    def build() -> Any:
+        words = tf.placeholder(tf.string, [None, None], "words")
+        ids = tf.contrib.lookup.index_table_from_tensor(["a", "b", "c"], default_value=-1)
+        names = tf.contrib.lookup.index_to_string_table_from_tensor(["x", "y", "z"], "none")
+        found = ids.lookup(words)
+        vectors = tf.get_variable("vectors", [4, 2])
+        return [found, names.lookup(found), tf.nn.embedding_lookup(vectors, found + 1)]
+
+    words = np.array([["a", "c"], ["what", "b"]], object)
+    model = exported(build, tmp_path, {"words:0": words}, {"words:0": words[:, :1]})
+    assert "LabelEncoder" in kinds(model.graph)
+
+
+def test_texts(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.string, [None], "x")
+        joined = tf.strings.join([x, tf.strings.lower(x)], "-")
+        return [joined, tf.equal(x, "Ab"), tf.strings.regex_full_match(x, "[A-Z].*")]
+
+    exported(build, tmp_path, {"x:0": np.array(["Ab", "cD", ""], object)})
+
+
+def test_fake_quantization_is_quantization_and_back(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [None, 6], "x")
+        y = tf.fake_quant_with_min_max_args(x, -1, 2.5)
+        low, high = (
+            tf.get_variable(name, initializer=[at - 1.0, at - 2.0, at - 3.0])
+            for name, at in (("low", 0), ("high", 4))
+        )
+        y = tf.layers.dense(y, 3)
+        y = tf.fake_quant_with_min_max_vars_per_channel(y, low, high, narrow_range=True)
+        return tf.fake_quant_with_min_max_vars(y, -2.0, 3.0, num_bits=4)
+
+    model = exported(build, tmp_path, {"x:0": floats(7, 6)})
+    assert {"QuantizeLinear", "DequantizeLinear"} <= kinds(model.graph)
+
+
+# ---- files
+
+
+def test_large_models_keep_their_weights_in_a_file_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build() -> Any:
+        return tf.layers.dense(tf.placeholder(tf.float32, [None, 300], "x"), 200)
+
+    monkeypatch.setattr(onnx_export, "_LARGE", 1 << 10)
+    exported(build, tmp_path, {"x:0": floats(2, 300)})
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.onnx", "model.onnx.data"]
+    with pytest.raises(errors.AlreadyExistsError):
+        exported(build, tmp_path, {"x:0": floats(2, 300)})
+    monkeypatch.setattr(onnx_export, "compare", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        exported(build, tmp_path, {"x:0": floats(2, 300)}, force=True)
+    onnx.checker.check_model(str(tmp_path / "model.onnx"), full_check=True)  # as before
+
+
+def test_nothing_is_left_where_a_path_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    with pytest.raises(errors.OpError):
+        exported(branches, tmp_path / "plain", {"x:0": np.float32([1, 2])})
+    assert [each.name for each in tmp_path.iterdir()] == ["plain"]
+
+
+def test_other_versions_of_the_operators(tmp_path: Path) -> None:
+    model = exported(branches, tmp_path, {"x:0": np.float32([1, 2])}, opset=18)
+    assert model.opset_import[0].version == 18
+
+
+def test_what_has_no_form_is_named_with_a_cut(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [3], "x")
+        return tf.cast(tf.fft(tf.cast(x, tf.complex64), name="odd"), tf.float32) + 1
+
+    with pytest.raises(ExportError, match=r"\(Cast\) has no form in ONNX: of type complex64"):
+        exported(build, tmp_path, {"x:0": floats(3)})
