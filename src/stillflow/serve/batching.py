@@ -99,18 +99,12 @@ class Task:
         self.cancelled = False
         self._done = threading.Lock()  # held until there is an answer; cheaper than an Event
         self._done.acquire()
-        self._outputs: list[Array] = []
-        self._error: BaseException | None = None
+        self._answer: list[Array] | BaseException | None = None
 
-    def finish(self, outputs: list[Array]) -> None:
-        """Answer the request."""
-        self._outputs = outputs
-        self._done.release()
-
-    def fail(self, error: BaseException) -> None:
-        """Answer the request with an error, unless it has an answer."""
-        if self._done.locked():
-            self._error = error
+    def answer(self, answer: list[Array] | BaseException) -> None:
+        """Answer the request with its outputs or an error, unless it has an answer."""
+        if self._answer is None:
+            self._answer = answer
             self._done.release()
 
     def expired(self) -> bool:
@@ -131,9 +125,10 @@ class Task:
             raise errors.deadline_exceeded(
                 "Deadline exceeded while the request waited for its batch"
             )
-        if self._error is not None:
-            raise self._error
-        return self._outputs
+        assert self._answer is not None
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer
 
 
 class _Queue:
@@ -292,7 +287,7 @@ class Batcher:
                 self._run_batch(queue, tasks)
             except BaseException as error:  # each request has to be answered
                 for task in tasks:
-                    task.fail(error)
+                    task.answer(error)
 
     def _next(self) -> tuple[_Queue, list[Task]] | None:
         """Wait for a batch that is ready, the longest waiting first; None when all is done."""
@@ -320,7 +315,7 @@ class Batcher:
         for task in tasks:
             self._metrics.queueing.add((now - task.arrived) * 1e6, self.limits.pool)
             if task.expired():
-                task.fail(errors.deadline_exceeded("Deadline exceeded before the batch ran"))
+                task.answer(errors.deadline_exceeded("Deadline exceeded before the batch ran"))
             else:
                 alive.append(task)
         if not alive:
@@ -330,13 +325,13 @@ class Batcher:
             self._run_together(servable, queue.fetches, alive)
         except errors.OpError as error:
             if len(alive) == 1:
-                alive[0].fail(error)
+                alive[0].answer(error)
                 return
             for task in alive:  # one bad request must not spoil the answers of the others
                 try:
                     self._run_together(servable, queue.fetches, [task])
                 except errors.OpError as own:
-                    task.fail(own)
+                    task.answer(own)
 
     def _run_together(self, servable: Servable, fetches: list[str], tasks: list[Task]) -> None:
         size = _rows(tasks)
@@ -349,4 +344,4 @@ class Batcher:
         outputs = servable.run(feeds, fetches)
         parts = split(outputs, [task.rows for task in tasks], size)
         for task, part in zip(tasks, parts):
-            task.finish(part)
+            task.answer(part)
