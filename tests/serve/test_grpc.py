@@ -346,6 +346,15 @@ def test_many_clients_at_once(server: Any) -> None:
     assert not failures
 
 
+def test_a_burst_of_calls_is_answered(server: Any) -> None:
+    """Without limits of ours gRPC cancels some of those that no thread has taken yet."""
+    request = predict_request(1.0).SerializeToString()
+    with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
+        call = channel.unary_unary(PREDICTION + "Predict")
+        answers = [call.future(request, timeout=60) for _ in range(4000)]
+        assert {answer.code() for answer in answers} == {grpc.StatusCode.OK}
+
+
 def test_clients_that_watch_leave_threads_for_calls(server: Any) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
         watch = channel.unary_stream(HEALTH + "Watch")

@@ -15,6 +15,8 @@ from stillflow.serve.inference import Inference
 from stillflow.serve.messages import file
 from stillflow.serve.settings import Settings
 
+_MOST_CALLS = 10_000  # that wait or run
+
 
 class Health(services.Health):
     """The health of the server's own services."""
@@ -104,7 +106,9 @@ def make_server(
         )
     streams = len(paths) * services.MOST_STREAMS  # with threads in addition to those of calls
     pool = ThreadPoolExecutor(threads + streams, "stillflow-grpc")
-    server = grpc.server(pool, handlers, options=_options(settings))
+    server = grpc.server(
+        pool, handlers, options=_options(settings), maximum_concurrent_rpcs=_MOST_CALLS
+    )
     return GrpcServer(server, pool)
 
 
@@ -114,6 +118,10 @@ def _options(settings: Settings) -> list[tuple[str, Any]]:
         "grpc.max_send_message_length": -1,
         # A second server on the port is an error, not a lottery, but for workers of one server.
         "grpc.so_reuseport": int(settings.workers > 1),
+        # gRPC cancels some of more than a thousand calls that no thread has taken yet: a burst
+        # waits, and what is too much is told as RESOURCE_EXHAUSTED.
+        "grpc.server.max_pending_requests": _MOST_CALLS,
+        "grpc.server.max_pending_requests_hard_limit": _MOST_CALLS,
     }
     for text in settings.grpc_channel_arguments.split(","):
         name, equals, value = text.partition("=")
