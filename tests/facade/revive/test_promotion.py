@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.facade.revive import number_types
+from tests.facade.revive import number_orders, number_types
 
 from stillflow.facade import revive
-from stillflow.facade.revive import number_sources, promotion, sources
+from stillflow.facade.revive import comparisons, number_sources, promotion, sources
 
 PRELUDE = """
 import numpy as np
@@ -38,6 +38,37 @@ def run(source: str) -> dict[str, Any]:
 def test_operands_give_the_types_that_numpy_1_gave() -> None:
     recorded = json.loads(Path(__file__).with_name("number_types.json").read_text())
     assert number_types.types(promotion.combine) == recorded
+
+
+def test_comparisons_give_the_values_that_numpy_1_gave() -> None:
+    def compared(function: Any, left: Any, right: Any) -> Any:
+        equal = function.__name__ == "eq"
+        return (comparisons.compared if equal else comparisons.ordered)(function, left, right)
+
+    recorded = json.loads(Path(__file__).with_name("number_orders.json").read_text())
+    assert str(number_orders.outcomes(compared)) == str(recorded)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("comparison", "value"), [
+    ("1e99 > loss", True),
+    ("loss < 1e99", True),
+    ("-1e99 < loss <= 1e99", True),
+    ("loss == 0.1", False),
+    ("0.1 != loss != 0.2", True),
+    ("(np.full(2, 0.1, 'f') >= np.float64(0.1)).all()", True),
+    ("loss < 123456789012345678901234567890", True),
+    ("max(1e99, loss) == 1e99 and max([loss, 0]) is loss", True),
+    ("min(loss, 0.1) == 0.1 and min(loss, 1e99) is loss and min(1, 2) == 1", True),
+])  # fmt: skip
+def test_numbers_are_compared_as_doubles(comparison: str, value: bool) -> None:
+    assert bool(run(f"loss, _ = session.run('')\nvalue = {comparison}")["value"]) is value
+
+
+def test_sides_of_a_chain_are_evaluated_once() -> None:
+    source = "def loss():\n    calls.append(1)\n    return np.float32(0.1)\ncalls = []\n"
+    scope = run(source + "value = 0.0 < loss() < 1.0")
+    assert scope["value"] and scope["calls"] == [1]
 
 
 @pytest.mark.filterwarnings("ignore")

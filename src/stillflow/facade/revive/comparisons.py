@@ -1,7 +1,7 @@
-"""Comparisons and truth of arrays, as before NumPy 1.25.
+"""Comparisons and truth of NumPy's values, as before NumPy 1.25 and 2.
 
 Arrays whose shapes do not fit together were unequal as a whole, and an empty array was false; NumPy
-raises for both now.
+raises for both now.  A number of Python's was compared with one of NumPy's as a double.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.facade.revive import promotion
 from stillflow.facade.say import say
 
 _SHAPES = ("could not be broadcast", "shape mismatch")
@@ -35,7 +36,7 @@ def needed() -> bool:
 def compared(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     """Return the former result of ``left == right`` or ``left != right``."""
     try:
-        result = function(left, right)
+        result = promotion.compare(function, left, right)
     except ValueError as error:
         if _UNEVEN in str(error):
             return function(_as_objects(left), _as_objects(right))
@@ -49,6 +50,11 @@ def compared(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
             return result
     say("arrays that cannot be compared element by element are unequal here, as in old NumPy")
     return function is operator.ne
+
+
+def ordered(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """Return the former result of ``left < right`` and the like."""
+    return promotion.compare(function, left, right)
 
 
 def contained(item: Any, container: Any) -> bool:

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from stillflow.facade.revive import rewrite
 
 _PREFIX = "__stillflow_"
-COMBINE, ADDED, ADDED_AT, TOTAL = (
-    f"{_PREFIX}{name}__" for name in ("combine", "added", "added_at", "total")
-)
+_FUNCTIONS = ("combine", "added", "added_at", "total", "largest", "smallest")
+COMBINE, ADDED, ADDED_AT, TOTAL, LARGEST, SMALLEST = (f"{_PREFIX}{name}__" for name in _FUNCTIONS)
 _OPERATOR = _PREFIX + "operator_{}__"
 _OPERATORS = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
 _NAMES = {kind: _OPERATOR.format(kind) for kind in _OPERATORS}
 # {name in rewritten code: name in `promotion`} and {...: name in `operator`}
-HELPERS = {COMBINE: "combine", ADDED: "added", ADDED_AT: "added_at", TOTAL: "total"}
+HELPERS = {f"{_PREFIX}{name}__": name for name in _FUNCTIONS}
 OPERATORS = {
     _NAMES["Add"]: "add",
     _NAMES["Sub"]: "sub",
@@ -33,6 +32,7 @@ OPERATORS = {
 _METHODS = frozenset({"run", "eval", "mean", "std", "var", "astype", "numpy"})
 _KEEPING = frozenset({"sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T"})
 _BUILTINS = frozenset({"abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted"})
+_REPLACED = {"sum": TOTAL, "max": LARGEST, "min": SMALLEST}
 _GROWING = frozenset({"append", "extend", "insert"})
 # Functions of NumPy that are equivalent to operators.
 _COMBINING = frozenset({
@@ -216,9 +216,9 @@ class _Repair(ast.NodeTransformer):
             return node
         if function.id in _DIVISIONS:
             return self._call(COMBINE, [function, *node.args], node)
-        if function.id == "sum" and "sum" not in self.values.functions:
+        if function.id in _REPLACED and function.id not in self.values.functions:
             self.changed = True
-            node.func = ast.copy_location(_name(TOTAL), function)
+            node.func = ast.copy_location(_name(_REPLACED[function.id]), function)
         return node
 
     def _combines(self, call: ast.Call) -> bool:

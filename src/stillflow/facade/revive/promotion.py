@@ -8,6 +8,7 @@ rewritten, and check their operands then.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -30,12 +31,17 @@ def combine(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     return function(fitted(left, right), fitted(right, left))
 
 
-def fitted(value: Any, other: Any) -> Any:
+def compare(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """`combine` for comparisons, whose results have no type to speak of."""
+    return function(fitted(left, right, False), fitted(right, left, False))
+
+
+def fitted(value: Any, other: Any, notes: bool = True) -> Any:
     """Return one operand as the other one has it: itself but for numbers that change their type."""
     if not _CHANGED or (isinstance(value, np.ndarray) and value.ndim):
         return value
     if isinstance(other, np.ndarray) and other.ndim:
-        return _with_array(value, other.dtype)
+        return _with_array(value, other.dtype, notes)
     if type(value) in _PYTHON and _is_number(other):
         return _as_number(value)
     return value
@@ -68,6 +74,26 @@ def total(values: Any, *start: Any, **options: Any) -> Any:
     return result
 
 
+def largest(*values: Any, **options: Any) -> Any:
+    """Return the former result of ``max``."""
+    return _extreme(max, operator.gt, values, options)
+
+
+def smallest(*values: Any, **options: Any) -> Any:
+    """Return the former result of ``min``."""
+    return _extreme(min, operator.lt, values, options)
+
+
+def _extreme(built_in: Any, beats: Any, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if len(given) == 1 and not isinstance(given[0], np.ndarray):
+        given = (list(given[0]),)
+    values = given[0] if len(given) == 1 else given
+    mixed = any(type(item) in _PYTHON for item in values) and any(map(_is_number, values))
+    if not _CHANGED or options or not mixed:
+        return built_in(*given, **options)
+    return functools.reduce(lambda a, b: b if compare(beats, b, a) else a, values)
+
+
 def _is_number(value: Any) -> bool:
     """Return True if it is a number of NumPy's, or an array of one."""
     return isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in _RANK
@@ -79,8 +105,8 @@ def _as_number(value: Any) -> Any:
     return _PYTHON[type(value)](value)
 
 
-def _with_array(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Convert a number that is combined with an array of a type."""
+def _with_array(value: Any, dtype: np.dtype[Any], notes: bool) -> Any:
+    """Convert a number that is combined with an array of a type, with a note if asked for."""
     own = type(value) in _PYTHON
     if dtype.kind not in _RANK or not (own or _is_number(value)):
         return value
@@ -95,7 +121,7 @@ def _with_array(value: Any, dtype: np.dtype[Any]) -> Any:
     wanted = np.promote_types(dtype, _smallest(value, dtype))
     if wanted == value.dtype:
         return value
-    if not own:
+    if notes and not own:
         say(f"a {value.dtype} is taken for a {wanted} with an array of {dtype}, as in NumPy 1")
     return wanted.type(value)
 

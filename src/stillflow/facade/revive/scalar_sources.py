@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import struct
 from types import CodeType
 
 from stillflow.facade.revive.number_sources import Values
@@ -36,11 +37,12 @@ SCALARS = _named(
     "set_item",
     "typed",
 )
-COMPARISONS = _named("compared", "contained", "truth")
+COMPARISONS = _named("compared", "ordered", "contained", "truth")
 CHAINS = _named("chained", "in_place")
 _PANDAS = "stillflow.facade.revive.old_pandas"
 TYPED = f"{_PREFIX}typed__"
-OPERATORS = {f"{_PREFIX}operator_{name}__": name for name in ("eq", "ne")}
+_COMPARED = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
+OPERATORS = {f"{_PREFIX}operator_{name}__": name for name in _COMPARED.values()}
 
 # Modules whose functions take numbers, and in others those that do.
 _OF_NUMBERS = frozenset({"math", "cmath"})
@@ -338,7 +340,9 @@ def _imports(tree: ast.Module) -> set[str]:
 
 
 class Comparisons(ast.NodeTransformer):
-    """Rewriter for arrays of different shapes that are unequal, and empty arrays that are false.
+    """Rewriter for comparisons with the types of old NumPy, and for empty arrays that are false.
+
+    Arrays of different shapes are unequal; ``0.1 == np.float32(0.1)`` compares doubles.
 
     Args:
       values: what may be NumPy's in the module.
@@ -350,9 +354,11 @@ class Comparisons(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         sides = [node.left, *node.comparators]
-        wanted = len(node.ops) == 1 and any(map(self.values.holds, sides))
+        wanted = any(map(self.values.holds, sides))
+        if wanted and len(node.ops) > 1 and all(map(_is_plain, sides[1:-1])):
+            return self.visit(_pairs(node))
         self.generic_visit(node)
-        if not wanted:
+        if not wanted or len(node.ops) > 1:
             return node
         kind = node.ops[0]
         if isinstance(kind, (ast.In, ast.NotIn)):
@@ -360,10 +366,11 @@ class Comparisons(ast.NodeTransformer):
             if isinstance(kind, ast.In):
                 return found
             return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
-        if not isinstance(kind, (ast.Eq, ast.NotEq)) or any(map(_is_number, sides)):
+        meant = _COMPARED.get(type(kind).__name__)
+        if meant is None or any(map(_is_narrow, sides)):
             return node
-        name = "operator_eq" if isinstance(kind, ast.Eq) else "operator_ne"
-        return self._call("compared", [_name(name), node.left, node.comparators[0]], node)
+        name = "compared" if meant in ("eq", "ne") else "ordered"
+        return self._call(name, [_name(f"operator_{meant}"), node.left, node.comparators[0]], node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         plain = isinstance(node.func, ast.Name) and node.func.id == "bool" and len(node.args) == 1
@@ -472,8 +479,25 @@ def _is_key(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
 
 
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float, type(None)))
+def _is_narrow(node: ast.expr) -> bool:
+    """Return whether it is None, or a number that every type of floating point holds."""
+    value = getattr(node, "value", "") if isinstance(node, ast.Constant) else ""
+    if not isinstance(value, (int, float)):
+        return value is None
+    try:
+        return bool(struct.unpack("e", struct.pack("e", value))[0] == value)
+    except (OverflowError, struct.error):
+        return False
+
+
+def _pairs(chain: ast.Compare) -> ast.expr:
+    """Return ``a < b and b < c`` for ``a < b < c``."""
+    sides = [chain.left, *chain.comparators]
+    pairs: list[ast.expr] = [
+        ast.Compare(copy.deepcopy(left), [kind], [right])
+        for left, kind, right in zip(sides, chain.ops, sides[1:], strict=False)
+    ]
+    return ast.fix_missing_locations(ast.copy_location(ast.BoolOp(ast.And(), pairs), chain))
 
 
 def _name(name: str) -> ast.Name:
