@@ -316,3 +316,19 @@ def refused_features(tf):
         "columns": raised(tf.decode_csv, text, [[0], [0]], select_cols=[1, 0]),
     }
     return [Run({"one": tf.constant(1)}, facts=facts)]
+
+
+@program
+def features_of_no_elements(tf):
+    text = tf.placeholder(tf.string, [])
+    parsed = {"single": lambda feature: tf.parse_single_example(text, {"words": feature}),
+              "batch": lambda feature: tf.parse_example([text], {"words": feature})}
+    empty = tf.train.Example()
+    empty.features.feature["words"].bytes_list.SetInParent()
+    runs = []
+    for kind in ("single", "batch"):
+        for default in (None, []):
+            made = parsed[kind](tf.FixedLenFeature([0], tf.string, default))
+            runs += [Run(made, {text: case}, fails=True) for case in (b"", example(tf))]
+            runs.append(Run(made, {text: empty.SerializeToString()}))
+    return runs

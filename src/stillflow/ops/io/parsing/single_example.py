@@ -166,7 +166,7 @@ def _reader(feature: Dense, default: Any) -> Any:
 
 def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> torch.Tensor | Array:
     if not raw:
-        if size and not int(np.prod(default.shape)):
+        if not int(np.prod(default.shape)):
             raise refuse(
                 f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
                 "could not be found."
