@@ -115,6 +115,7 @@ def dequantize_number(value: int, low: Any, high: Any, dtype: DType) -> np.float
 # --- tensors --------------------------------------------------------------------------------
 
 
+@np.errstate(all="ignore")
 def quantize(values: Any, low: Any, high: Any, dtype: DType) -> torch.Tensor:
     """Single-precision numbers as integers of a quantized type."""
     lowest, highest, steps = levels(dtype)
@@ -126,6 +127,7 @@ def quantize(values: Any, low: Any, high: Any, dtype: DType) -> torch.Tensor:
     return to_integers(scaled.clamp_(float(lowest), min(float(highest), 2147483520.0)), dtype)
 
 
+@np.errstate(all="ignore")  # infinite ranges give NaN
 def dequantize(values: Any, low: Any, high: Any, dtype: DType) -> torch.Tensor:
     """Integers of a quantized type as single-precision numbers."""
     lowest, _, steps = levels(dtype)

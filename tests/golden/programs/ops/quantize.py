@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tests.golden.registry import Run, program
 
 
@@ -32,3 +33,14 @@ def quantize_and_dequantize(tf):
         "both": tf.quantization.quantize_and_dequantize(x, -1.0, 2.0, range_given=True),
     }
     return Run(fetches)
+
+
+@program
+def ranges_that_are_none(tf):
+    """Empty, turned and infinite ranges, and NaN."""
+    values = tf.bitcast(tf.constant([0, 7, 255], tf.uint8), tf.quint8)
+    ranges = {"turned": (2.0, 1.0), "nan_first": (np.nan, 1.0), "nan_last": (0.0, np.nan),
+              "infinite": (-np.inf, np.inf), "empty": (3.0, 3.0)}
+    return Run({f"{mode}_{name}": tf.dequantize(values, low, high, mode=mode)
+                for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED")
+                for name, (low, high) in ranges.items()})
