@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from stillflow import errors
 from stillflow._home import is_our_module
@@ -39,6 +39,16 @@ def as_op_error(
     told = [*map(_described, op._inputs)] if given is None else [*map(_described, given)]
     kind, message = kind_and_message(error, op.type, told)
     return kind(op.node_def, op, message + where)
+
+
+def raise_from(made: BaseException, error: BaseException) -> NoReturn:
+    """Raise what was made of an error, with the error as its cause, unless it is the error itself.
+
+    An error that is its own cause has no end for whoever follows causes.
+    """
+    if made is error:
+        raise error
+    raise made from error
 
 
 def kind_and_message(

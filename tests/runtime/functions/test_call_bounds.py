@@ -57,3 +57,47 @@ def test_too_many_calls_are_an_error_at_once() -> None:
 def test_too_deep_calls_are_an_error() -> None:
     with pytest.raises(tf.errors.ResourceExhaustedError, match=f"more than {DEEPEST} deep"):
         run(1500, 1)
+
+
+def nested(count: int) -> Any:
+    """Return a function that calls another one twice, and so on; the innermost one negates."""
+    function: Any = tf.function(lambda x: -x)
+    for _ in range(count):
+        function = (lambda inner: tf.function(lambda x: inner(inner(x))))(function)
+    return function
+
+
+def test_functions_of_pipelines_are_bounded() -> None:
+    begin = time.monotonic()
+    with tf.Graph().as_default(), tf.Session() as session:
+        results = [
+            tf.data.make_one_shot_iterator(tf.data.Dataset.from_tensors(2.0).map(nested(count)))
+            for count in (4, 31)
+        ]
+        assert session.run(results[0].get_next()) == 2.0
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=f"limit is {MOST_CALLS}"):
+            session.run(results[1].get_next())
+    assert time.monotonic() - begin < 20
+
+
+@pytest.mark.parametrize("name", ["If", "StatelessIf"])
+def test_branches_are_bounded(name: str) -> None:
+    graph_def = tf.GraphDef()
+    text_format.Parse(f'{FED} node {{ name: "r" op: "f0" input: "c" }}'
+                      f" library {{ {chain(31, 2)} }}", graph_def)  # fmt: skip
+    for function in graph_def.library.function:
+        for node in function.node_def:
+            if node.op.startswith("f"):
+                for branch in ("then_branch", "else_branch"):
+                    node.attr[branch].func.name = node.op
+                for kinds in ("Tin", "Tout"):
+                    node.attr[kinds].list.type.append(tf.float32.as_datatype_enum)
+                node.attr["Tcond"].type = tf.float32.as_datatype_enum
+                node.op = name
+                value = node.input.pop().replace(":y:", ":output:")
+                node.input.extend([value, value])
+                function.ret["y"] = function.ret["y"].replace(":y:", ":output:")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(graph_def, name="")
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=f"limit is {MOST_CALLS}"):
+            session.run("r:0", {"c:0": 2.0})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from stillflow import errors
@@ -275,12 +275,17 @@ def _called(operation: Any) -> list[Any]:
     return list(filter(None, _functions(operation, resolve)))
 
 
-def _with_called(bodies: Iterable[Any]) -> Iterator[Any]:
-    """Bodies, and those of the functions that they call."""
-    for body in bodies:
-        yield body
-        for operation in body._operations:
-            yield from _with_called(_called(operation))
+def _with_called(bodies: list[Any]) -> Iterator[Any]:
+    """Yield bodies, and those of the functions that they call, each of them once."""
+    seen: set[Any] = set()
+    waiting = bodies[::-1]
+    while waiting:
+        body = waiting.pop()
+        if body not in seen:
+            seen.add(body)
+            yield body
+            called = [each for operation in body._operations for each in _called(operation)]
+            waiting.extend(reversed(called))
 
 
 def stateful_ops(body: Any) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Operation
 from stillflow.ops.io.bundles import Restore
-from stillflow.ops.kernel_errors import as_op_error
+from stillflow.ops.kernel_errors import as_op_error, raise_from
 from stillflow.ops.variables.reference import Assignment
 
 
@@ -42,7 +42,7 @@ def restore_into(
             try:
                 assign(ref, value)
             except Exception as error:
-                raise as_op_error(error, op) from error
+                raise_from(as_op_error(error, op), error)
 
     return run
 

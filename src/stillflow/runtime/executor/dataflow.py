@@ -20,7 +20,7 @@ from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.traits import Flow
-from stillflow.ops.kernel_errors import as_op_error
+from stillflow.ops.kernel_errors import as_op_error, raise_from
 from stillflow.ops.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.devices.moves import carried
 from stillflow.runtime.failures import (
@@ -365,7 +365,7 @@ def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[
     try:
         return kernel_function(op, known, node)
     except Exception as error:
-        raise as_op_error(error, op) from error
+        raise_from(as_op_error(error, op), error)
 
 
 def _facts_of(facts: Facts, op: Operation, inputs: Sequence[Any], with_values: bool) -> Facts:
@@ -416,7 +416,7 @@ def _switch(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead:
     try:
         truth = truth_of(argument(op, 1, inputs[1]))
     except errors.OpError as error:
-        raise as_op_error(error, op) from error
+        raise_from(as_op_error(error, op), error)
     machine.give(op, [DEAD, data] if truth else [data, DEAD], tag)
 
 

@@ -29,7 +29,7 @@ from stillflow.ops.constants import const_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.functional.cards import EXECUTORS
 from stillflow.ops.functional.lowered import pivot_op
-from stillflow.ops.kernel_errors import as_op_error
+from stillflow.ops.kernel_errors import as_op_error, raise_from
 from stillflow.runtime.functions.call_bounds import MOST_CALLS, checked_calls
 from stillflow.runtime.ir.inputs import LOWERED, is_pruned, takes_handle
 from stillflow.runtime.schedule.prune import needed_ops
@@ -230,7 +230,7 @@ class Inliner:
         try:
             outputs, done = lower(self, Call(op, inputs, controls, scope))
         except (ValueError, errors.OpError) as error:
-            raise as_op_error(error, op) from error
+            raise_from(as_op_error(error, op), error)
         if not op.attrs.get(LOWERED):
             self.kept.append(done)
         if len(outputs) != len(op._outputs):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow.graph.operation import Operation
-from stillflow.ops.kernel_errors import as_op_error
+from stillflow.ops.kernel_errors import as_op_error, raise_from
 
 # Conditions under which a value exists: (name of a Python bool, its value), outermost first.
 # None: it never exists (a branch that folding has shown not to be taken).
@@ -138,7 +138,7 @@ def in_order(
             try:
                 made = step.function(*taken)
             except Exception as error:
-                raise as_op_error(error, step.op) from error
+                raise_from(as_op_error(error, step.op), error)
             values.update(zip(step.outputs, [made] if len(step.outputs) == 1 else made))
         return [values[name] for name in outputs]
 

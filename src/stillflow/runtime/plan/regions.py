@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.kernel_errors import raise_from
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.runtime.failures import named_error
 from stillflow.runtime.ir.steps import Memory, Step, last_uses, taken_by
@@ -106,7 +107,7 @@ class Code(Emitter):
         try:
             return self.code(*values)
         except Exception as error:
-            raise named_error(error, self.ops, self.filename) from error
+            raise_from(named_error(error, self.ops, self.filename), error)
 
     def replayed(self, graph: Any) -> Callable[[], None]:
         """Return a replay of a graph, of which the last call was a part."""

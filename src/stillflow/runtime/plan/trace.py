@@ -12,7 +12,7 @@ from stillflow import errors
 from stillflow.graph.dims import num_elements
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.kernel_errors import as_op_error
+from stillflow.ops.kernel_errors import as_op_error, raise_from
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.devices.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.failures import fed_for_a_reference, no_kernel, no_scalar, truth_of
@@ -218,7 +218,7 @@ class Tracer:
             args = [by_tensor[a] if isinstance(a, Tensor) else a for a in arguments]
             result = function(*args, **keywords) if function is not None else args[0]
         except Exception as error:
-            raise as_op_error(error, op) from error
+            raise_from(as_op_error(error, op), error)
         return [result] if len(op._outputs) == 1 else result
 
     def settle(self, op: Operation, outputs: Sequence[Any], guard: Guard) -> None:

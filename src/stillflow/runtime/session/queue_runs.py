@@ -22,7 +22,7 @@ from stillflow.graph.operation import Operation
 from stillflow.ops.data.run_length import RunLength
 from stillflow.ops.io.readers.reader import Reader
 from stillflow.ops.io.readers.records import Record
-from stillflow.ops.kernel_errors import as_op_error
+from stillflow.ops.kernel_errors import as_op_error, raise_from
 from stillflow.ops.queues.queue import Queue
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.interrupts import Waits
@@ -129,7 +129,7 @@ class _Turns:
                     reader.count(1)
                     queue.enqueue(elements[done - 1], parts.waits)
         except Exception as error:
-            raise as_op_error(error, self._enqueue) from error
+            raise_from(as_op_error(error, self._enqueue), error)
         finally:
             reader.give_back(records[done:])
 
