@@ -10,14 +10,16 @@
 #   AREA         which area to run (core)     JOBS    how many files at a time (2)
 #   OUT          where results go (out)       PYTHON  the interpreter to test with
 #
-# Only methods that pass on the real TensorFlow 1.15.5 are run. A run of a whole area is compared
-# with the one before, and with the committed list of what fails (tests/conformance): it fails if
-# anything fails that is not listed.
+# Only methods that pass on the real TensorFlow 1.15.5 are run. Test files are loaded as the launcher
+# loads programs (tools/conformance_worker.py): they find NumPy 1 where today's differs. A run of a
+# whole area is compared with the one before, and with the committed list of what fails
+# (tests/conformance): it fails if anything fails that is not listed.
 set -euo pipefail
 
 : "${CONFORMANCE:?names the folder with conformance.py}"
 : "${TF_TESTS:?names the folder of the test files}"
 AREA=${AREA:-core} JOBS=${JOBS:-2} OUT=${OUT:-out} PYTHON=${PYTHON:-.venv/bin/python}
+worker=$(cd "$(dirname "$0")" && pwd)/conformance_worker.py
 results=$OUT/conformance-$AREA.json
 case " $* " in *" --select "*) results=$OUT/conformance-part.json ;; esac
 kit() { "$PYTHON" "$CONFORMANCE/conformance.py" "$@"; }
@@ -50,7 +52,7 @@ case " $* " in
   *) [ ! -f "$results" ] || mv "$results" "$results.before" ;;
 esac
 
-OMP_NUM_THREADS=1 kit run --tests "$TF_TESTS" --python "$PYTHON" --launcher "-m stillflow" \
+OMP_NUM_THREADS=1 kit run --tests "$TF_TESTS" --python "$PYTHON" --launcher "-m stillflow $worker" \
   --baseline "$CONFORMANCE/reference.json" --fast-first --jobs "$JOBS" --out "$results" \
   ${select[@]+"${select[@]}"} "$@"
 if $part; then

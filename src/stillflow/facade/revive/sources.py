@@ -173,11 +173,18 @@ def _completed(code: CodeType, source: bytes, path: str) -> Repaired:
     """Give code that Python 3 accepts the methods, modules and names it misses."""
     if not _suspicious(code):
         return Repaired(code)
-    import ast
+    return _completed_tree(ast.parse(source, path), code, source, path)
 
+
+def completed(tree: ast.Module, source: bytes, path: str) -> CodeType:
+    """Compile a tree that was made of a source, repaired as the source would be."""
+    code: CodeType = compile(tree, path, "exec", dont_inherit=True)
+    return _completed_tree(tree, code, source, path).code if _suspicious(code) else code
+
+
+def _completed_tree(tree: ast.Module, code: CodeType, source: bytes, path: str) -> Repaired:
     from stillflow.facade.revive import rewrite
 
-    tree = ast.parse(source, path)
     offer = _python2_offer(code, tree, path)
     if not _of_old_days(code):
         return Repaired(_with_numbers(tree, path) or code, offer=offer)

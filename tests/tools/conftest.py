@@ -1,0 +1,5 @@
+"""The fixture `launcher` runs programs."""
+
+from tests.cli.conftest import launcher
+
+__all__ = ["launcher"]
