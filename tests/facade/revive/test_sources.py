@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
+import stillflow
 from stillflow.facade.revive import rewrite, sources
 
 
@@ -15,6 +17,12 @@ def test_what_was_installed_into_a_folder_is_no_program(tmp_path, monkeypatch, m
         (tmp_path / marker).mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
     assert sources.own(str(tmp_path / "pkg" / "module.py")) is (marker is None)
+
+
+def test_both_of_our_packages_are_no_program() -> None:
+    source = Path(stillflow.__file__).parent
+    for package in (source, source.with_name("stillflow_contrib")):
+        assert not sources.own(str(package / "module.py"))
 
 
 @pytest.mark.parametrize(

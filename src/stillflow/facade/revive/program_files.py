@@ -39,7 +39,8 @@ def installed_folders() -> tuple[str, ...]:
         keys = ("stdlib", "platstdlib", "purelib", "platlib")
         folders = [sysconfig.get_path(key) for key in keys]
         folders += [*getattr(site, "getsitepackages", list)(), site.getusersitepackages()]
-        folders.append(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+        ours = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+        folders += [ours, f"{ours}_contrib"]
         folders += [os.path.realpath(folder) for folder in folders]
         _installed = tuple({os.path.join(os.path.abspath(folder), "") for folder in folders})
     return _installed
