@@ -22,6 +22,7 @@ from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.functional.traced_graph import TracedGraph
+from stillflow.xla.compilable import check_compilable
 
 _eagerly: list[bool] = []  # not empty while functions run as Python
 
@@ -58,6 +59,7 @@ class Function:
         self._autograph = autograph  # whether it is converted, and with which features
         self._may_run_eagerly = may_run_eagerly  # True only for results of `tf.function`
         self._may_create = True  # variables, in the first trace
+        self._compiled = bool(self._attributes.get("_XlaCompile"))
         self._traces = Traces()
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, python_function, updated=())
@@ -83,6 +85,8 @@ class Function:
             return self._python_function(*bound, *args, **kwargs)
         args, kwargs = self._function_spec.canonicalize_function_inputs(*args, **kwargs)
         function = self._function_for(args, kwargs)
+        if self._compiled and get_default_graph().runs_at_once:
+            check_compilable(function)
         return function.call_flat(flat_arguments((args, _ordered(kwargs))))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -317,14 +321,16 @@ def function(
       experimental_autograph_options: features of `tf.autograph.experimental.Feature`.
       experimental_relax_shapes: whether tensors of ever other shapes have one trace, which knows
         of their shapes what they have in common.
-      experimental_compile: has no effect.
+      experimental_compile: whether operations that XLA does not compile are an error of calls
+        outside of graphs.  It is an attribute of the function.
     """
-    del experimental_compile
+    attributes = None if experimental_compile is None else {"_XlaCompile": experimental_compile}
 
     def decorate(inner: Any) -> Function:
         return Function(
             inner,
             input_signature=input_signature,
+            attributes=attributes,
             experimental_relax_shapes=experimental_relax_shapes,
             autograph=(autograph, experimental_autograph_options),
             may_run_eagerly=True,

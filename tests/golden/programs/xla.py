@@ -35,3 +35,14 @@ def jit_scopes(tf):
     with scope(False, separate_compiled_gradients=True):
         c = tf.multiply(b, b, name="c")
     return Run({"c": c})
+
+
+@program
+def functions_that_ask_to_be_compiled(tf):
+    x = tf.placeholder(tf.float32, [2], name="x")
+
+    def times(factor, **options):
+        return tf.function(lambda value: value * factor, **options)(x)
+
+    return Run({"yes": times(2.0, experimental_compile=True), "unset": times(4.0),
+                "no": times(3.0, experimental_compile=False)}, {x: [1.0, 2.0]})
