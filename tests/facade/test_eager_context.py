@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -25,6 +27,38 @@ def test_a_context_of_ones_own_keeps_its_settings():
         assert (context.scope_name, context.summary_writer) == ("foo", "mock")
         assert (context.summary_recording, context.summary_step) == ("mock", "mock")
         assert eager_context.context().summary_writer is None
+
+
+def test_a_context_lives_as_long_as_the_tensors_that_it_makes():
+    with eager_mode():
+        first, made = eager_context.context(), eager_context.Context()
+        alive = weakref.ref(made)
+        eager_context._set_context(made)
+        try:
+            assert eager_context.context() is made
+            tensors = [tf.constant([[3.0]])]
+            tensors.append(tensors[0] * tensors[0])
+        finally:
+            eager_context._set_context(first)
+        del made
+        tensors.pop(0)
+        gc.collect()
+        assert alive() is not None
+        assert tensors.pop().numpy() == 9.0
+        gc.collect()
+        assert alive() is None
+        assert "_context" not in vars(tf.constant(1.0))
+
+
+def test_the_cache_of_tensors_keeps_the_newest_small_ones():
+    with eager_mode():
+        cache = eager_context._EagerTensorCache(max_items=2, max_tensor_size=3)
+        for key, size in (("large", 4), ("a", 1), ("b", 3), ("c", 2)):
+            cache.put(key, tf.zeros([size]))
+        found = {key: cache.get(key) is not None for key in ("large", "a", "b", "c")}
+        assert found == {"large": False, "a": False, "b": True, "c": True}
+        cache.flush()
+        assert cache.get("c") is None
 
 
 def test_settings_of_a_thread_are_its_own():

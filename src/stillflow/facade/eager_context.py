@@ -349,12 +349,53 @@ def _full_name(name: Any) -> str:
     return str(here.make_merged_spec(DeviceSpec.from_string(name)).to_string())
 
 
-_context = Context()
+_context = _first = Context()
 
 
 def context() -> Context:
     """Return the context in which operations run."""
     return _context
+
+
+def _set_context(new: Context) -> None:
+    """Have operations run in a context, which lives as long as a tensor that they make."""
+    global _context
+    from stillflow.eager.eager_tensor import EagerTensor
+
+    def made(tensor: Any, *args: Any, **kwargs: Any) -> None:
+        _make_tensor[0](tensor, *args, **kwargs)
+        tensor._context = new
+
+    if not _make_tensor:
+        _make_tensor.append(EagerTensor.__init__)
+    setattr(EagerTensor, "__init__", _make_tensor[0] if new is _first else made)
+    _context = new
+
+
+_make_tensor: list[Any] = []  # the class' own constructor
+
+
+class _EagerTensorCache:
+    """Tensors of at most so many elements by key, of which the oldest one goes first."""
+
+    def __init__(self, max_items: int = 256, max_tensor_size: int = 10000) -> None:
+        self._data: dict[Any, Any] = {}
+        self._max_items, self._max_tensor_size = max_items, max_tensor_size
+
+    def put(self, key: Any, value: Any) -> None:
+        """Keep a tensor, unless it is too large."""
+        if value.shape.num_elements() <= self._max_tensor_size:
+            self._data[key] = value
+            if len(self._data) > self._max_items:
+                del self._data[next(iter(self._data))]
+
+    def get(self, key: Any) -> Any:
+        """Return the tensor of a key, None if there is none."""
+        return self._data.get(key)
+
+    def flush(self) -> None:
+        """Forget all tensors."""
+        self._data.clear()
 
 
 @contextlib.contextmanager

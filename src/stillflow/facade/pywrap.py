@@ -89,3 +89,11 @@ def TF_TryEvaluateConstant_wrapper(graph: Any, output: Any) -> Array | bytes | N
 
     value = evaluated(output)
     return value.item() if value is not None and value.dtype == object and not value.ndim else value
+
+
+def TFE_Py_RegisterExceptionClass(e: Any) -> None:
+    """Do nothing: errors of eager operations are those of `tf.errors`; TypeError for no class."""
+    if not (isinstance(e, type) and issubclass(e, Exception)):
+        raise TypeError(
+            "TFE_Py_RegisterExceptionClass: Registered class should be subclass of Exception."
+        )
