@@ -368,7 +368,8 @@ def _set_context(new: Context) -> None:
 
     if not _make_tensor:
         _make_tensor.append(EagerTensor.__init__)
-    setattr(EagerTensor, "__init__", _make_tensor[0] if new is _first else made)
+    kind: Any = EagerTensor
+    kind.__init__ = _make_tensor[0] if new is _first else made
     _context = new
 
 

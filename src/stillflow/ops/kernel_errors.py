@@ -42,9 +42,9 @@ def as_op_error(
 
 
 def raise_from(made: BaseException, error: BaseException) -> NoReturn:
-    """Raise what was made of an error, with the error as its cause, unless it is the error itself.
+    """Raise the error that another one became, with that as its cause, unless it is the same.
 
-    An error that is its own cause has no end for whoever follows causes.
+    Code that follows the causes of an error that is its own cause does not end.
     """
     if made is error:
         raise error
