@@ -162,4 +162,5 @@ def compute_gradient_error(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )
     pairs = [found] if isinstance(found, tuple) else found
-    return max((float(np.fabs(a - b).max()) for a, b in pairs if a.size or b.size), default=0.0)
+    errors = [np.float64(np.fabs(a - b).max()) for a, b in pairs if a.size or b.size]
+    return max(errors, default=0)

@@ -179,4 +179,5 @@ def compute_gradient(
 def max_error(grad1: Sequence[np.ndarray], grad2: Sequence[np.ndarray]) -> float:
     """Return the largest difference between two lists of Jacobians."""
     pairs = zip(grad1, grad2, strict=False)
-    return max((float(np.fabs(a - b).max()) for a, b in pairs if a.size or b.size), default=0.0)
+    errors = [np.float64(np.fabs(a - b).max()) for a, b in pairs if a.size or b.size]
+    return max(errors, default=0)

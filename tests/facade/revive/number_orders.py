@@ -1,4 +1,4 @@
-"""Comparisons with NumPy's numbers before NumPy 2; run under NumPy 1 it prints number_orders.json."""
+"""Comparisons of NumPy's numbers before NumPy 2; under NumPy 1 it prints number_orders.json."""
 
 from __future__ import annotations
 

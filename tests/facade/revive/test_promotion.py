@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,9 @@ def test_values_are_those_of_the_type() -> None:
     bytes_ = np.array([1, 2], np.uint8)
     assert promotion.combine(np.subtract, bytes_, 300).tolist() == [65237, 65238]
     assert promotion.combine(np.add, np.uint8(200), 100) == 300
+    for kind, wanted in ((np.int8, np.float32), (np.uint16, np.float32), (np.int32, np.float64)):
+        assert type(promotion.combine(operator.truediv, kind(7), kind(2))) is wanted
+    assert promotion.combine(operator.truediv, np.ones(2, np.int8), np.int8(2)).dtype == np.float64
 
 
 @pytest.mark.parametrize("made", [
@@ -96,7 +100,13 @@ def test_arrays_keep_their_type_beside_numbers(made: str) -> None:
     "kept = {'k': 0.0}\nkept['k'] += session.run('x')[1]\ntotal = kept['k']",
     "losses = []\nlosses.append(session.run('x')[1])\ntotal = sum(losses)",
     "total = sum(loss for loss in session.run('x')[1:])",
+    "for kind in [np.float32]:\n    total = kind(0.2) + 0.0",
+    "x, = map(np.float32, [0.2])\ntotal = x + 0.0",
     "class A:\n    total = 0.0\na = A()\na.total += session.run('x')[1]\ntotal = a.total",
+    "def scaled(loss, by):\n    return loss * by\ntotal = scaled(session.run('x')[1], 1.0)",
+    """class A:
+        def scaled(self, by, loss=0.0):
+            return loss * by\ntotal = A().scaled(1.0, loss=session.run('x')[1])""",
 ])  # fmt: skip
 def test_sums_of_losses_are_doubles(made: str) -> None:
     total = run(made)["total"]

@@ -81,6 +81,8 @@ def test_unittest_takes_arrays_of_different_shapes_for_unequal(launcher):
         class Test(unittest.TestCase):
             def test(self):
                 self.assertNotEqual(np.ones(2), ())
+                self.assertFalse(np.array([]))
+                self.assertTrue(np.array([1]))
                 for first, second in [(np.ones(2), np.ones(3)), (np.array([]), ())]:
                     try:
                         self.assertEqual(first, second)

@@ -47,6 +47,21 @@ def _patch_assertions(case: Any) -> None:
     kind = case.TestCase
     kind._baseAssertEqual = _comparing(kind._baseAssertEqual, "eq")
     kind.assertNotEqual = _comparing(kind.assertNotEqual, "ne")
+    kind.assertTrue, kind.assertFalse = map(_of_truth, (kind.assertTrue, kind.assertFalse))
+
+
+def _of_truth(plain: Callable[..., None]) -> Callable[..., None]:
+    """Return an assertion of a value's truth, for which an empty array is false."""
+
+    @functools.wraps(plain)
+    def check(self: Any, expr: Any, msg: Any = None) -> None:
+        if type(expr) is not bool and getattr(expr, "size", None) == 0:
+            from stillflow.facade.revive import comparisons
+
+            expr = comparisons.truth(expr)
+        plain(self, expr, msg)
+
+    return check
 
 
 def _comparing(plain: Callable[..., None], name: str) -> Callable[..., None]:

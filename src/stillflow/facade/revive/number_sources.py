@@ -1,7 +1,8 @@
 """Arithmetic of programs that may involve NumPy's numbers, rewritten for them.
 
 NumPy's numbers are the results of its functions, of ``Session.run`` and ``eval``, and of
-expressions with these: names are followed through the whole module, without looking at scopes.
+expressions with these: names are followed through the whole module, without looking at scopes,
+and from the arguments of calls to the parameters of the module's functions.
 """
 
 from __future__ import annotations
@@ -29,9 +30,19 @@ OPERATORS = {
     _NAMES["Pow"]: "pow",
 }
 # Methods whose results are NumPy's, for any object; and built-in functions that pass them on.
-_METHODS = frozenset({"run", "eval", "mean", "std", "var", "astype", "numpy"})
+_METHODS = frozenset({
+    "run", "eval", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch",
+    "mean", "std", "var", "astype", "numpy",
+})  # fmt: skip
 _KEEPING = frozenset({"sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T"})
-_BUILTINS = frozenset({"abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted"})
+_BUILTINS = frozenset({
+    "abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted", "map",
+})  # fmt: skip
+# Types of NumPy, which programs go through: ``for kind in (np.int8, np.float32): kind(3)``.
+_KINDS = frozenset({
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+    "float64",
+})  # fmt: skip
 _REPLACED = {"sum": TOTAL, "max": LARGEST, "min": SMALLEST}
 _GROWING = frozenset({"append", "extend", "insert"})
 # Functions of NumPy that are equivalent to operators.
@@ -70,10 +81,13 @@ class Values:
         self.functions: set[str] = set()
         self.names: set[str] = set()
         self.attributes: set[str] = set()
+        self._parameters: dict[str, list[list[str]]] = {}  # by the name of a function
         nodes = []
         for node in ast.walk(tree):
             if isinstance(node, _GIVING):
                 nodes.append(node)
+                if isinstance(node, ast.FunctionDef):
+                    self._parameters.setdefault(node.name, []).append(_parameters(node))
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._imports(node)
         before = -1
@@ -107,10 +121,19 @@ class Values:
         elif isinstance(node, ast.FunctionDef):
             if node.name not in self.functions and any(map(self.holds, _returned(node))):
                 self.functions.add(node.name)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            grows = node.func.attr in _GROWING
-            if grows and any(map(self.holds, node.args)):
-                self._give(node.func.value)
+        elif isinstance(node, ast.Call):
+            self._follow_call(node)
+
+    def _follow_call(self, call: ast.Call) -> None:
+        """Record the parameters that get such a value, and a list that one is added to."""
+        function = call.func
+        into = function.value if isinstance(function, ast.Attribute) else None
+        if into and _called_name(function) in _GROWING and any(map(self.holds, call.args)):
+            self._give(into)
+        for parameters in self._parameters.get(_called_name(function), ()):
+            given = [*zip(parameters, call.args, strict=False)]
+            given += [(word.arg, word.value) for word in call.keywords if word.arg in parameters]
+            self.names.update(name for name, value in given if self.holds(value))
 
     def _give(self, target: ast.expr) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -130,9 +153,10 @@ class Values:
         if isinstance(node, ast.Call):
             return self._returns(node)
         if isinstance(node, ast.Attribute):
-            return node.attr in self.attributes or (
+            is_kind = node.attr in _KINDS and getattr(node.value, "id", "") in self.modules
+            return is_kind or node.attr in self.attributes or (
                 node.attr in _KEEPING and self.holds(node.value)
-            )
+            )  # fmt: skip
         return any(map(self.holds, _parts(node)))
 
     def _returns(self, call: ast.Call) -> bool:
@@ -140,7 +164,7 @@ class Values:
         if isinstance(function, ast.Name):
             if function.id in _BUILTINS or function.id in _DIVISIONS:
                 return any(map(self.holds, call.args))
-            return function.id in self.functions
+            return function.id in self.functions or function.id in self.names
         if not isinstance(function, ast.Attribute):
             return False
         if function.attr in _METHODS or function.attr in self.functions:
@@ -151,6 +175,17 @@ class Values:
         while isinstance(root, ast.Attribute):
             root = root.value
         return isinstance(root, ast.Name) and root.id in self.modules
+
+
+def _called_name(function: ast.expr) -> str:
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    """Return the names of a function's parameters, in the order of a call's arguments."""
+    taken = function.args
+    names = [one.arg for one in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
 
 
 def _of_numpy(module: str | None) -> bool:

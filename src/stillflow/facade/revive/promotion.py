@@ -22,12 +22,16 @@ _CHANGED = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 # Kinds of numbers in the order in which one outdid the other; complex and real ones were equals.
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 2}
 _PYTHON = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
+# A quotient of two numbers of one of these was single precision, one of arrays was double.
+_SMALL = (np.int8, np.uint8, np.int16, np.uint16)
 _SAFE = 255  # up to here no number asks for a larger type than half precision
 _INT64 = np.iinfo(np.int64)
 
 
 def combine(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     """Return ``function(left, right)``, both of the types that they took on before NumPy 2."""
+    if function is operator.truediv and type(left) is type(right) and type(left) in _SMALL:
+        return np.float32(left) / np.float32(right)
     return function(fitted(left, right), fitted(right, left))
 
 

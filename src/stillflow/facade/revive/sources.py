@@ -66,7 +66,7 @@ MODULES = {
     "future_builtins": "builtins",
 }
 # Code that names one of these may come to numbers of NumPy's.
-_NUMBERS = {"numpy", "run", "eval"}
+_NUMBERS = {"numpy", "run", "eval", "evaluate", "train_on_batch", "test_on_batch"}
 _TRANSLATED = {"pickle": _HERE + "py2pickle", "io": _HERE + "py2stringio"}
 
 _METHOD_CALL = re.compile(rf"\.\s*(?:{'|'.join(runtime.METHODS)})\s*\(".encode())
