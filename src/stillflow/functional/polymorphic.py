@@ -9,6 +9,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.autograph.hooks import converted_for_tracing
+from stillflow.functional.compilable import check_compilable
 from stillflow.functional.concrete import ConcreteFunction, trace_function
 from stillflow.functional.first_values import made_in_function
 from stillflow.functional.function_spec import FunctionSpec
@@ -22,7 +23,6 @@ from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.functional.traced_graph import TracedGraph
-from stillflow.xla.compilable import check_compilable
 
 _eagerly: list[bool] = []  # not empty while functions run as Python
 
