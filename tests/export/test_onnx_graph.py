@@ -190,6 +190,15 @@ def test_a_size_that_the_graph_fixes_may_be_named(tmp_path: Path) -> None:
     assert runtime.run(None, {"x:0": floats(3, 6)})[0].shape == (6, 2)
 
 
+def test_rows_of_resource_variables(tmp_path: Path) -> None:
+    def build() -> Any:
+        ids = tf.placeholder(tf.int32, [None, 2], "ids")
+        table = tf.get_variable("table", [5, 3], use_resource=True)
+        return [tf.nn.embedding_lookup(table, ids), tf.gather_nd(table, ids), tf.shape(table)]
+
+    exported(build, tmp_path, {"ids:0": np.int32([[1, 2], [4, 0]])}, {"ids:0": np.int32([[3, 1]])})
+
+
 def test_boxes_and_best_values(tmp_path: Path) -> None:
     def build() -> Any:
         boxes = tf.placeholder(tf.float32, [None, 4], "boxes")
@@ -282,6 +291,22 @@ def test_nothing_is_left_where_a_path_cannot_be_written(tmp_path: Path) -> None:
 def test_other_versions_of_the_operators(tmp_path: Path) -> None:
     model = exported(branches, tmp_path, {"x:0": np.float32([1, 2])}, opset=18)
     assert model.opset_import[0].version == 18
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "int64"])
+def test_types_and_extreme_values(dtype: str, tmp_path: Path) -> None:
+    kind = tf.as_dtype(dtype)
+
+    def build() -> Any:
+        x = tf.placeholder(kind, [3], "x")
+        odd = tf.constant([kind.min, kind.max, 0], kind)
+        found = [tf.stack([x, odd]), tf.maximum(x, odd), tf.equal(x, odd)]
+        if kind.is_floating:
+            nothing = tf.constant(np.array([np.nan, np.inf, -np.inf]), kind)
+            found += [x + nothing, tf.where(tf.is_nan(nothing), x, nothing)]
+        return found
+
+    exported(build, tmp_path, {"x:0": np.array([kind.min, 1, 0], dtype)})
 
 
 def test_what_has_no_form_is_named_with_a_cut(tmp_path: Path) -> None:

@@ -140,6 +140,32 @@ def test_standard_layers_are_those_of_pytorch() -> None:
     np.testing.assert_allclose(found, rested, rtol=1e-4, atol=1e-5)
 
 
+def test_images_may_have_their_channels_first(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        tf.set_random_seed(2)
+        x = tf.placeholder(tf.float32, [None, 9, 8, 3], "x")
+        y = tf.layers.conv2d(x, 6, 3, 2, "same", activation=tf.nn.relu, name="first")
+        y = tf.layers.batch_normalization(y, name="norm")
+        y = tf.concat([y, tf.layers.max_pooling2d(y, 3, 1, "same")], 3)
+        image = tf.pad(y * 2.0 - 1.0, [[0, 0], [1, 0], [0, 2], [0, 1]])
+        flat = tf.layers.dense(tf.layers.flatten(y), 2, name="last")
+        mean = tf.reduce_mean(tf.nn.relu6(y), [1, 2])
+    samples = {"x": np.random.default_rng(5).normal(size=(2, 9, 8, 3))}
+    with started(graph) as session:
+        outputs, folder = [y, image, flat, mean], tmp_path / "model"
+        model = to_torch(session, [x], outputs, str(folder), samples, layout="nchw")
+        usual = to_torch(session, [x], outputs)
+        wanted = session.run(outputs, {x: samples["x"]})
+    found = model(torch.from_numpy(samples["x"].transpose(0, 3, 1, 2).astype(np.float32)))
+    for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        other = other.transpose(0, 3, 1, 2) if place < 2 else other
+        np.testing.assert_allclose(one.detach(), other, rtol=1e-4, atol=1e-5)
+    # Around the padding and before the flat part, not where PyTorch's layers follow each other.
+    assert model.source.count("permute") <= 4 < usual.source.count("permute")
+    program = "import test_model; test_model.test_outputs_are_those_recorded()"
+    subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, timeout=120)
+
+
 def test_branches_become_if_statements() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [None], "x")
@@ -230,6 +256,27 @@ def test_bad_requests_end_in_an_error(inputs: Any, outputs: Any, message: str) -
         tf.identity(graph.get_tensor_by_name("v/read:0"), "value")
     with tf.Session(graph=graph) as session, pytest.raises(ExportError, match=message):
         to_torch(session, inputs, outputs)
+
+
+def test_dead_branches_and_cycles_end_in_an_error(tmp_path: Path, capsys: Any) -> None:
+    from stillflow.cli import export
+
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], "x")
+        _, dead = tf.raw_ops.Switch(data=x, pred=tf.constant(False))
+        y = tf.add(dead, 1.0, name="y")
+        message = graph.as_graph_def()
+    with tf.Session(graph=graph) as session, pytest.raises(ExportError, match="has no value"):
+        to_torch(session, [x], [y])
+    message.node[-1].input[0] = "z"
+    again = message.node.add(name="z", op="Identity", input=["y"])
+    again.attr["T"].type = 1
+    (tmp_path / "cycle.pb").write_bytes(message.SerializeToString())
+    common = [str(tmp_path / "cycle.pb"), "--outputs", "z:0", "-o", str(tmp_path / "made")]
+    for kind in ("torch", "onnx", "pt2"):
+        assert export.main([*common, "--to", kind]) == 1
+        assert capsys.readouterr().err.startswith("stillflow: ")
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_sample_must_fit(perceptron: Any) -> None:
@@ -325,6 +372,18 @@ def test_embeddings_are_modules() -> None:
         assert isinstance(model.words.table, torch.nn.Embedding)
         wanted = session.run(y, {ids: [[1, 2], [6, 0]]})
     np.testing.assert_allclose(model(torch.tensor([[1, 2], [6, 0]])).detach(), wanted, rtol=1e-6)
+
+
+def test_rows_of_resource_variables() -> None:
+    with tf.Graph().as_default() as graph:
+        ids = tf.placeholder(tf.int32, [None, 2], "ids")
+        table = tf.get_variable("table", [5, 3], use_resource=True)
+        known = tf.cond(tf.is_variable_initialized(table), lambda: 1.0, lambda: 0.0)
+        y = tf.gather_nd(table, ids) + known
+    with started(graph) as session:
+        model = to_torch(session, [ids], [y], samples={"ids": [[4, 2], [0, 1]]})
+        wanted = session.run(y, {ids: [[3, 2]]})
+    np.testing.assert_allclose(model(torch.tensor([[3, 2]])).detach(), wanted, rtol=1e-6)
 
 
 def test_models_of_keras_go_out(tmp_path: Path) -> None:

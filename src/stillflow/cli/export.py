@@ -47,6 +47,10 @@ def _parser() -> argparse.ArgumentParser:
         "--dynamic", action="append", default=[], metavar="INPUT=NAMES",
         help="names of dimensions whose size may change: x:0=batch,time",
     )  # fmt: skip
+    parser.add_argument(
+        "--layout", choices=("nhwc", "nchw"), default="nhwc",
+        help="nchw: images of the PyTorch module have their channels first",
+    )  # fmt: skip
     parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators")
     parser.add_argument("--tags", type=_names, default=["serve"], help="of the SavedModel's graph")
     parser.add_argument("--signature", default="serving_default", help="of the SavedModel")
@@ -88,7 +92,7 @@ def _written(
     verify = not flags.no_verify
     if flags.to == "torch":
         model: Any = export.to_torch(
-            session, inputs, outputs, flags.output, samples, verify, flags.force
+            session, inputs, outputs, flags.output, samples, verify, flags.force, flags.layout
         )
         return model.comparison
     dynamic = parse_dynamic(flags.dynamic)

@@ -69,6 +69,10 @@ class Program:
         """Return the dimensions of a tensor, as far as they are known."""
         return self.tracer.facts.dims(tensor)
 
+    def is_image(self, tensor: Tensor) -> bool:
+        """Return True for numbers of four dimensions."""
+        return len(self.dims(tensor) or ()) == 4 and bool(tensor.dtype.base_dtype.is_floating)
+
 
 class ExportTracer(Tracer):
     """Traces as for a plan, but keeps weights apart from numbers that are folded."""

@@ -147,11 +147,7 @@ def _by_torch(made: dict[Any, Any], program: Program, places: Sequence[Place]) -
         return made[op]
     if any(place._dims is None for place in places):
         raise ExportError("the rank of an input is unknown")
-    fed: dict[Any, np.ndarray] = {
-        place: np.zeros([size or _OPEN for size in place._dims or ()], _plain(place.dtype))
-        for place in places
-    }
-    exported = to_program(load_module(to_source(program)), fed, {})
+    exported = _traced(load_module(to_source(program)), places)
     level = logging.getLogger("torch.onnx").level
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     names = [f"out_{number}" for number in range(len(program.outputs))]
@@ -169,6 +165,25 @@ def _by_torch(made: dict[Any, Any], program: Program, places: Sequence[Place]) -
     assert found is not None
     made[op] = found.model_proto
     return made[op]
+
+
+def _traced(model: Any, places: Sequence[Place]) -> Any:
+    """Return the program of a module; sizes that are not known may have to be like known ones."""
+    known = {size for place in places for size in place._dims or () if size}
+    problem: ExportError | None = None
+    for open_size in (_OPEN, *sorted(known - {1})):
+        fed: dict[Any, np.ndarray] = {
+            place: np.zeros([size or open_size for size in place._dims or ()], _plain(place.dtype))
+            for place in places
+        }
+        try:
+            return to_program(model, fed, {})
+        except ExportError as error:
+            problem = problem or error
+        if all(None not in (place._dims or ()) for place in places):
+            break
+    assert problem is not None
+    raise problem
 
 
 def _plain(dtype: Any) -> np.dtype:

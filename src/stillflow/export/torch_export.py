@@ -32,6 +32,7 @@ def to_torch(
     samples: Mapping[str, Any] | None = None,
     verify: bool = True,
     force: bool = False,
+    layout: str = "nhwc",
 ) -> torch.nn.Module:
     """Write the function between tensors of a graph as a PyTorch module.
 
@@ -47,6 +48,7 @@ def to_torch(
       samples: arrays for the inputs, by name, with which the model is compared.
       verify: whether the module's outputs are compared with the session's.
       force: whether a folder that exists is replaced.
+      layout: "nchw" for a module that takes and returns images with their channels first.
 
     Returns:
       The module with its weights, in evaluation mode. Its `source` is the text of `model.py`, its
@@ -56,12 +58,15 @@ def to_torch(
       ExportError: if an operation cannot be exported, or outputs differ.
     """
     program = capture_of(session, inputs, outputs, samples)
-    written = to_source(program)
+    if layout not in ("nhwc", "nchw"):
+        raise ValueError(f"layout must be nhwc or nchw, not {layout!r}")
+    first = layout == "nchw"
+    written = to_source(program, first)
     model = load_module(written)
     comparison = None
     if verify:
         fed = sample_inputs(program, samples)
-        comparison = compare(session, program, fed, lambda *given: model(*given))
+        comparison = compare(session, program, fed, model, first)
         if not comparison.equal and path is None:
             raise ExportError(comparison.message)
     if path is not None:

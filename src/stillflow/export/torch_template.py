@@ -7,7 +7,7 @@ HEADER = '''\
     outputs = model(*inputs)
 
 `INPUTS` and `OUTPUTS` are the names of the tensors in TensorFlow, in the order of `forward`'s
-arguments and results. Tensors keep TensorFlow's layouts. Keys of the state dict are the names of
+arguments and results. {layout}. Keys of the state dict are the names of
 TensorFlow's variables with dots instead of slashes.
 """
 

@@ -11,6 +11,7 @@ import torch
 from stillflow.export import literals, naming
 from stillflow.export.body import Body, Names
 from stillflow.export.capture import Parameter, Program
+from stillflow.export.channels_first import channels_first
 from stillflow.export.functions import FunctionWriter
 from stillflow.export.layers import Layer, LayerFinder
 from stillflow.export.literals import UnwritableError
@@ -37,8 +38,9 @@ class Written:
 class ModelWriter:
     """Writer of a program as a module of Python."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, first: bool = False) -> None:
+        """Start with nothing; with `first`, images have their channels first."""
+        self.program, self.first = program, first
         self.module_names = Names({*literals.RESERVED, "Model", "Scope", "load", "read_tensors"})
         self.functions = FunctionWriter(self.module_names)
         self.tensors: dict[str, torch.Tensor] = {}
@@ -131,7 +133,13 @@ class ModelWriter:
         body.line(f"return {results[0] if len(results) == 1 else ', '.join(results)}")
         if body.problems:
             raise explained(body.problems, [tensor for tensor, _ in self.program.inputs])
-        return Written(self._text(arguments, body.lines), self.tensors, self.names)
+        lines = body.lines
+        if self.first:
+            taken = [tensor for tensor, _ in self.program.inputs]
+            images = [a for a, t in zip(arguments, taken, strict=True) if self.program.is_image(t)]
+            given = [self.program.is_image(tensor) for tensor, _ in self.program.outputs]
+            lines = channels_first(lines, images, given)
+        return Written(self._text(arguments, lines), self.tensors, self.names)
 
     def _input(self, body: Body, tensor: Tensor, name: str) -> str:
         wish = literals.identifier(tensor.name.removesuffix(":0").lower())
@@ -147,7 +155,9 @@ class ModelWriter:
             imports="".join(f"{each}\n" for each in sorted(self.functions.imports)),
             inputs=literals.sequence_text(list(map(repr, inputs)), tuple),
             outputs=literals.sequence_text(list(map(repr, outputs)), tuple),
-        )
+            layout="Images have their channels first" if self.first
+            else "Tensors keep TensorFlow's layouts",
+        )  # fmt: skip
         members, scopes = self._members()
         model = MODEL.format(
             inputs=", ".join(inputs) or "nothing",
@@ -183,7 +193,8 @@ class ModelWriter:
                 lines.append(f'        {home}.register_buffer("{name}", {made})')
             else:
                 lines.append(f"        {home}.{name} = {made}")
-        if any(made.startswith("nn.Conv2d") for made in self.members.values()):
+        convolves = any(made.startswith("nn.Conv2d") for made in self.members.values())
+        if convolves and not self.first:
             lines += CHANNELS_LAST
         return lines, bool(scopes)
 
@@ -192,6 +203,9 @@ def _op_name(tensor: Tensor | None) -> str:
     return "value" if tensor is None else "_".join(tensor.op.name.split("/")[-2:]).lower()
 
 
-def to_source(program: Program) -> Written:
-    """Return the source of a program over PyTorch; ExportError if operations have none."""
-    return ModelWriter(program).write()
+def to_source(program: Program, first: bool = False) -> Written:
+    """Return the source of a program over PyTorch; ExportError if operations have none.
+
+    With `first`, images have their channels first.
+    """
+    return ModelWriter(program, first).write()

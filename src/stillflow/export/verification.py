@@ -121,23 +121,29 @@ def compare(
     program: Program,
     fed: Mapping[Tensor, np.ndarray],
     run: Callable[..., Any],
+    first: bool = False,
 ) -> Comparison:
     """Run a model and the session on the same inputs.
 
-    `run` goes from tensors in the order of the inputs to a tensor or a tuple.
+    `run` goes from tensors in the order of the inputs to a tensor or a tuple; with `first`, images
+    have their channels first there, and in the comparison.
     """
+
+    def turned(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+        return array.transpose(0, 3, 1, 2) if first and program.is_image(tensor) else array
+
     fetched = [tensor for tensor, _ in program.outputs]
     feeds: dict[Any, Any] = dict(fed)
     feeds.update(dict.fromkeys(program.training.values(), False))
     expected = session.run(fetched, feeds)
     comparison = Comparison(
-        {tensor.name: array for tensor, array in fed.items()},
-        {tensor.name: np.asarray(value) for tensor, value in zip(fetched, expected, strict=True)},
+        {tensor.name: turned(tensor, array) for tensor, array in fed.items()},
+        {t.name: turned(t, np.asarray(value)) for t, value in zip(fetched, expected, strict=True)},
     )
     comparison.draws = _random_operation(program.steps)
     try:
         with torch.no_grad():
-            given = run(*[_as_torch(array) for array in fed.values()])
+            given = run(*map(_as_torch, comparison.inputs.values()))
     except Exception as error:  # any error of the exported model
         comparison.problems.append(f"it raises {type(error).__name__}: {error}")
         return comparison

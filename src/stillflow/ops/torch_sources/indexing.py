@@ -99,10 +99,15 @@ def gather_source(node: Node, x: Any, indices: Any) -> Any:
     return _gathered(node, x, indices, 0) if is_plain(node) else None
 
 
-@source_of("GatherNd")
+@source_of("IsVariableInitialized", "VarIsInitializedOp")
+def is_initialized_source(node: Node, variable: Any) -> str:
+    return "torch.tensor(True, device=self.device)"  # a module has the values of all variables
+
+
+@source_of("GatherNd", "ResourceGatherNd")
 def gather_nd_source(node: Node, x: Any, indices: Any) -> str | None:
-    dims = node.dims(1)
-    if dims is None or not dims or dims[-1] is None or not is_plain(node):
+    dims, is_variable = node.dims(1), node.op.type != "GatherNd"
+    if dims is None or not dims or dims[-1] is None or not (is_variable or is_plain(node)):
         return None
     return f"{x}[{indices}.long().unbind(-1)]" if dims[-1] else None
 
