@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from tests.ranks import Ranks
 
 _BEGIN = """
@@ -78,6 +79,7 @@ print(round(float(tf.keras.backend.get_value(model.optimizer.momentum)), 6))
 
 
 def test_a_saved_model_is_loaded_with_an_optimizer_that_reduces(ranks: Ranks) -> None:
+    pytest.importorskip("h5py")
     program = """
 model.compile(hvd.DistributedOptimizer(tf.keras.optimizers.RMSprop(0.1)), "mse")
 model.fit(x, y, batch_size=len(x), verbose=0)

@@ -28,7 +28,7 @@ class Fake(OnnxEngine):
     """Engine whose only model is (x * 2 + 1) squared; its package is one that is always there."""
 
     def __init__(self) -> None:
-        super().__init__("json", "onnx", self._opened)
+        super().__init__("numpy", "onnx", self._opened)
         self.packages = ()
         self.opened_models = self.runs = 0
         self.change: Callable[[Any], Any] = lambda value: value

@@ -89,11 +89,13 @@ def _is_known(card: Card) -> bool:
 
 
 def _module(library: Library, made: Sequence[Card], declared: Sequence[Declaration]) -> ModuleType:
-    """Return the Python module of a library."""
+    """Return the Python module of a library, that of a copy which was loaded before."""
     from stillflow.protos import OpList
 
     listed = OpList(op=[op_def(card.signature) for card in made])
     name = hashlib.md5(listed.SerializeToString(), usedforsecurity=False).hexdigest()
+    if name in sys.modules:
+        return sys.modules[name]
     module: Any = ModuleType(name)
     module.LIB_HANDLE, module.OP_LIST = library, listed
     module._IS_TENSORFLOW_PLUGIN = True
