@@ -102,6 +102,7 @@ def test_arrays_keep_their_type_beside_numbers(made: str) -> None:
     "total = sum(loss for loss in session.run('x')[1:])",
     "for kind in [np.float32]:\n    total = kind(0.2) + 0.0",
     "x, = map(np.float32, [0.2])\ntotal = x + 0.0",
+    "for f in [lambda x: x]:\n    total = f(session.run('x')[1]) + 0.0",
     "class A:\n    total = 0.0\na = A()\na.total += session.run('x')[1]\ntotal = a.total",
     "def scaled(loss, by):\n    return loss * by\ntotal = scaled(session.run('x')[1], 1.0)",
     """class A:

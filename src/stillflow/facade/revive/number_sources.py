@@ -82,12 +82,15 @@ class Values:
         self.names: set[str] = set()
         self.attributes: set[str] = set()
         self._parameters: dict[str, list[list[str]]] = {}  # by the name of a function
+        self._looped: set[str] = set()  # variables of loops, which may be functions
         nodes = []
         for node in ast.walk(tree):
             if isinstance(node, _GIVING):
                 nodes.append(node)
                 if isinstance(node, ast.FunctionDef):
                     self._parameters.setdefault(node.name, []).append(_parameters(node))
+                elif isinstance(node, (ast.For, ast.comprehension)):
+                    self._looped.update(_names_in(node.target))
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._imports(node)
         before = -1
@@ -162,8 +165,8 @@ class Values:
     def _returns(self, call: ast.Call) -> bool:
         function = call.func
         if isinstance(function, ast.Name):
-            if function.id in _BUILTINS or function.id in _DIVISIONS:
-                return any(map(self.holds, call.args))
+            if function.id in _BUILTINS or function.id in _DIVISIONS or function.id in self._looped:
+                return function.id in self.names or any(map(self.holds, call.args))
             return function.id in self.functions or function.id in self.names
         if not isinstance(function, ast.Attribute):
             return False
@@ -175,6 +178,10 @@ class Values:
         while isinstance(root, ast.Attribute):
             root = root.value
         return isinstance(root, ast.Name) and root.id in self.modules
+
+
+def _names_in(target: ast.expr) -> Iterator[str]:
+    return (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
 
 
 def _called_name(function: ast.expr) -> str:
