@@ -62,3 +62,15 @@ def test_local_variables_are_listed_apart():
     assert [v.name for v in template.global_variables] == ["t/g:0"]
     assert [v.name for v in template.local_variables] == ["t/l:0"]
     assert [v.name for v in template.non_trainable_variables] == ["t/g:0"]
+
+
+def test_models_take_templates_which_have_variables_alone() -> None:
+    with tf.Graph().as_default():
+        first, second = (tf.make_template(name, lambda: tf.get_variable("v", [])) for name in "ab")
+        model = tf.keras.Model()
+        model.template, model.templates = first, [second]
+        made = [first(), second()]
+        assert all(a is b for a, b in zip(model.variables, made, strict=True))
+        assert len(model.trainable_variables) == 2
+        for part in (model, model.templates):
+            assert (part.layers, part.updates, part.losses) == ([], [], [])

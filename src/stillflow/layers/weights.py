@@ -182,9 +182,13 @@ class Weights:
             self.add_loss(functools.partial(loss_of, part))
 
     def _of_children(self, attribute: str) -> list[Any]:
-        """Return the items of a list that every layer has, of the layers inside this one."""
+        """Return the items of a list that every layer has, of the layers inside this one.
+
+        Templates, which count as layers, have variables alone.
+        """
         inside = layers_in(self._layers, with_containers=True)
-        return list(itertools.chain.from_iterable(getattr(x, attribute) for x in inside))
+        having = [each for each in inside if hasattr(type(each), attribute)]
+        return list(itertools.chain.from_iterable(getattr(x, attribute) for x in having))
 
     @property
     def trainable_weights(self) -> list[Any]:
