@@ -332,3 +332,21 @@ def features_of_no_elements(tf):
             runs += [Run(made, {text: case}, fails=True) for case in (b"", example(tf))]
             runs.append(Run(made, {text: empty.SerializeToString()}))
     return runs
+
+
+@program
+def lengths_of_padded_numbers(tf):
+    length = tf.placeholder(tf.int32, [])
+
+    def decoded(size):
+        return tf.raw_ops.DecodePaddedRaw(
+            input_bytes=["abcdefgh"], fixed_length=size, out_type=tf.int32
+        )
+
+    made = decoded(length)
+    facts = {"uneven": raised(decoded, 5), "negative": raised(decoded, -4)}
+    return [
+        Run({"made": made}, {length: 4}, facts=facts),
+        Run({"zero": decoded(0)}, fails=True),
+        *[Run({"made": made}, {length: size}, fails=True) for size in (0, 5, -4)],
+    ]

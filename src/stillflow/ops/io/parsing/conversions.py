@@ -207,14 +207,7 @@ def decode_padded_raw_shape(node: Node) -> OutputDims:
     length, dims = node.value(1), node.dims(0)
     width = None
     if length is not None and length.ndim == 0:
-        if length <= 0:
-            raise ValueError(f"fixed_length ({length}) must be greater than zero.")
-        if length % node.out_type.size:
-            raise ValueError(
-                f"fixed_length ({length}) must be a multiple of the size of out_type "
-                f"({node.out_type.size})"
-            )
-        width = int(length) // node.out_type.size
+        width = dims_lib.divide(dims_lib.make_dim(int(length), 1), node.out_type.size)
     return None if dims is None else (*dims, width)
 
 
