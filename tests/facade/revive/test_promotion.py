@@ -115,6 +115,15 @@ def test_sums_of_losses_are_doubles(made: str) -> None:
     assert total == float(np.float32(0.2))
 
 
+def test_lists_of_indices_are_one_for_each_dimension() -> None:
+    source = "a = np.arange(9).reshape(3, 3)\nrows, columns = [0, 1], np.array([1, 2])\n"
+    scope = run(f"{source}found = a[[rows, columns]].tolist()\na[[rows, columns]] = -1\n"
+                "flat = a[[0, 2]].tolist()\none = 1\nrow = a[[one]].tolist()")  # fmt: skip
+    assert scope["found"] == [1, 5]
+    assert scope["a"].tolist() == [[0, -1, 2], [3, 4, -1], [6, 7, 8]]
+    assert (scope["flat"], scope["row"]) == ([[0, -1, 2], [6, 7, 8]], [[3, 4, -1]])
+
+
 def test_arrays_are_still_changed_in_place() -> None:
     scope = run(
         "a = np.ones(2, np.float32)\nb = a\na *= np.float64(3)\na += session.run('')[0] * 0"

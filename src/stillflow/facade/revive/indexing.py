@@ -1,18 +1,24 @@
-"""Arrays indexed by lists of slices, which NumPy rejects since 1.23.
+"""Arrays indexed by lists, which NumPy takes otherwise since 1.23.
 
-Old NumPy took a list with a slice in it for a tuple: ``index = [slice(None)] * 3``, ``a[index]``.
+Old NumPy took a list with a slice, an array or a list in it for a tuple: ``index = [slice(None)] *
+3``, ``a[index]``, ``a[[rows, columns]]``.  The first is an error now, the second something else.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
+
+from stillflow.facade.say import say
 
 AS_INDEX = "__stillflow_as_index__"
 # {name in rewritten code: name in this module}
 HELPERS = {AS_INDEX: "as_index"}
+PAIRS = "__stillflow_pairs_of_indices__"
+NESTED = {PAIRS: "pairs_of_indices"}
+_MOST_DIMS = 32  # longer lists were arrays of indices
 _GROWING = ("append", "insert", "extend")
 _ITERATES = "yield"  # for a function whose name nobody needs, because it is iterated
 
@@ -24,6 +30,45 @@ def as_index(index: Any) -> Any:
     ):
         return tuple(index)
     return index
+
+
+def pairs_of_indices(array: Any, index: list[Any]) -> Any:
+    """Return a list that indexes an array as NumPy takes it now, a tuple for lists in a list."""
+    import numpy as np
+
+    nested = any(isinstance(item, (list, tuple, np.ndarray)) for item in index)
+    if not nested or not isinstance(array, np.ndarray) or len(index) >= _MOST_DIMS:
+        return index
+    say("a list of indices is one for each dimension here, as in old NumPy")
+    return tuple(index)
+
+
+class Nested(ast.NodeTransformer):
+    """Rewriter of ``a[[rows, columns]]``, where the array may be NumPy's.
+
+    Args:
+      holds: whether an expression may be a value of NumPy's.
+    """
+
+    def __init__(self, holds: Callable[[ast.expr], bool]) -> None:
+        self._holds = holds
+        self.changed = False
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Hand the list, and the array, to the function that decides when it runs."""
+        self.generic_visit(node)
+        index, array = node.slice, node.value
+        lists = isinstance(index, ast.List) and not all(map(_is_one, index.elts))
+        if lists and isinstance(array, ast.Name) and self._holds(array):
+            self.changed = True
+            function, given = (ast.Name(name, ast.Load()) for name in (PAIRS, array.id))
+            call = ast.Call(function, [given, index], [])
+            node.slice = ast.fix_missing_locations(ast.copy_location(call, index))
+        return node
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Constant, ast.UnaryOp, ast.BinOp))
 
 
 def suspicious(code: CodeType) -> bool:

@@ -34,7 +34,10 @@ _METHODS = frozenset({
     "run", "eval", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch",
     "mean", "std", "var", "astype", "numpy",
 })  # fmt: skip
-_KEEPING = frozenset({"sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T"})
+_KEEPING = frozenset({
+    "sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T", "eps", "tiny",
+    "resolution",
+})  # fmt: skip
 _BUILTINS = frozenset({
     "abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted", "map",
 })  # fmt: skip

@@ -22,6 +22,7 @@ _CHANGED = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 # Kinds of numbers in the order in which one outdid the other; complex and real ones were equals.
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 2}
 _PYTHON = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
+_FLOATS = (np.float32, np.float64, np.float16)
 # A quotient of two numbers of one of these was single precision, one of arrays was double.
 _SMALL = (np.int8, np.uint8, np.int16, np.uint16)
 _SAFE = 255  # up to here no number asks for a larger type than half precision
@@ -37,6 +38,13 @@ def combine(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
 
 def compare(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     """`combine` for comparisons, whose results have no type to speak of."""
+    one, other = type(left), type(right)
+    if (one is other and one is not np.ndarray) or (one in _PYTHON and other in _PYTHON):
+        return function(left, right)
+    if one in _PYTHON and other in _FLOATS:
+        return function(_as_number(left), right)
+    if other in _PYTHON and one in _FLOATS:
+        return function(left, _as_number(right))
     return function(fitted(left, right, False), fitted(right, left, False))
 
 

@@ -82,7 +82,7 @@ _ALIASES = {"bool": "bool", "long": "int"}
 
 def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, dict[str, str]]]:
     """Return a module's tree after its repair, and the required imports."""
-    from stillflow.facade.revive import comparisons, scalars
+    from stillflow.facade.revive import comparisons, indexing, scalars
 
     wanted: dict[str, dict[str, str]] = {}
     if any(name.partition(".")[0] == "pandas" for name in _imports(tree)):
@@ -90,6 +90,10 @@ def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, d
         tree = chains.visit(tree)
         if chains.changed:
             wanted[_PANDAS] = CHAINS
+    nested = indexing.Nested(values.holds)
+    tree = nested.visit(tree)
+    if nested.changed:
+        wanted[indexing.__name__] = indexing.NESTED
     if scalars.renamed():
         aliases = Aliases(values)
         tree = aliases.visit(tree)
