@@ -46,3 +46,31 @@ def test_members_of_several_processes_compute_together(tmp_path: Path) -> None:
         first, second, error = output.splitlines()[:3]
         assert first == second == values
         assert "1 of the 3 operations of its group are in this run" in error
+
+
+_EARLY = """
+import os
+import tensorflow as tf
+from tensorflow.python.ops import collective_ops
+
+rank = int(os.environ["RANK"])
+
+def received():
+    return collective_ops.broadcast_recv([2], tf.float32, 2, 1, 7)
+
+with tf.device("/cpu:0"):
+    x = tf.identity(tf.constant([1.0, 2.0 + rank]))
+    y = tf.identity(tf.constant([10.0, 20.0]))
+    early = None if rank else received()
+    total = collective_ops.all_reduce(x, 2, 1, 1, "Add", "Id")
+    more = collective_ops.all_reduce(tf.add_n([total, x * y]) * 2.0, 2, 1, 2, "Add", "Id")
+    if rank:
+        early = collective_ops.broadcast_send(more, more.shape, more.dtype, 2, 1, 7)
+with tf.Session() as session:
+    print([value.tolist() for value in session.run([early, total, more])])
+"""
+
+
+def test_a_broadcast_may_be_received_before_what_its_sender_sends(tmp_path: Path) -> None:
+    values = "[[48.0, 220.0], [2.0, 5.0], [48.0, 220.0]]"
+    assert Ranks(tmp_path).run(_EARLY) == [f"{values}\n"] * 2

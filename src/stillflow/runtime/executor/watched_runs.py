@@ -78,11 +78,10 @@ class WatchedRuns:
           tf.errors.UnimplementedError: if dumps are to go elsewhere than into files.
         """
         writers = writers_of(options)
-        targets = [op.name for op in fetches.targets]
         names: dict[str, Sequence[str]] = {
             "feeds": [tensor.name for tensor in feeds],
             "fetches": [tensor.name for tensor in fetches.tensors],
-            "targets": targets,
+            "targets": [op.name for op in fetches.targets],
         }
         number = next(self._numbers)
         graphs = partition_graphs(

@@ -47,9 +47,7 @@ class Repeats:
                     "done twice. Fetch all that is needed of the loop in one step.",
                     op,
                 )
-        before = {
-            op: stream.position() for op, stream in streams.items() if isinstance(stream, OpStream)
-        }
+        before = {op: s.position() for op, s in streams.items() if isinstance(s, OpStream)}
         yield
         for op in set(ops) - self._ran:
             stream = op_state(resources, op)

@@ -104,13 +104,29 @@ def overlap(graph: StepGraph) -> None:
     steps = graph.steps
     before = dependencies(map(accesses.of, steps))
     groups = [_group(step, first, late) for step in steps]
-    graph.reorder(_helped([steps[number] for number in schedule(before, groups=groups)], late))
+    order = schedule(before, _keys(steps, before, first, late) if first else None, groups)
+    graph.reorder(_helped([steps[number] for number in order], late))
 
 
 def _group(step: Step, first: Collection[int], late: Collection[int]) -> Group | None:
     if id(step) in first:
         return Group.FIRST
     return Group.LAST if id(step) in late else None
+
+
+def _keys(steps: list[Step], before: list[Any], first: set[int], late: set[int]) -> list[Any]:
+    """Return priorities by which a plan waits for the results of collective operations.
+
+    Those that another one needs come first, as other ranks may wait for it. Of these a broadcast
+    that is only received comes last: the rank that sends it may wait for all the others.
+    """
+    leading: set[int] = set()
+    for number in reversed(range(len(steps))):
+        if number in leading or id(steps[number]) in first:
+            leading.update(before[number])
+    needless = [id(step) in late and number not in leading for number, step in enumerate(steps)]
+    received = [step.op is not None and waits(step) and not step.op._inputs for step in steps]
+    return list(zip(needless, received, range(len(steps))))
 
 
 def _in_front(graph: StepGraph, step: Step) -> Iterator[Step]:
@@ -121,9 +137,8 @@ def _in_front(graph: StepGraph, step: Step) -> Iterator[Step]:
         if source is None or source.kind != "call" or source.writes or has_effect(source):
             return
         takers = graph.consumers(names[0])
-        if len(source.outputs) != 1 or graph.uses(names[0]) != len(takers):
-            return
-        if any(taker is not step and not waits(taker) for taker in takers):
+        others = [taker for taker in takers if taker is not step and not waits(taker)]
+        if others or len(source.outputs) != 1 or graph.uses(names[0]) != len(takers):
             return
         step = source
         yield step
@@ -162,10 +177,9 @@ def _is_beside(step: Step) -> bool:
     # A step that is bound to fail has no output, and is to fail in place.
     if step.op is None or step.kind != "call" or step.guard or not step.outputs:
         return False
-    if _begins(step):
-        return True
     beside = step.op.card.beside
-    return processors() > 1 and bool(beside(step.op) if callable(beside) else beside)
+    chosen = beside(step.op) if callable(beside) else beside
+    return _begins(step) or (processors() > 1 and bool(chosen))
 
 
 def _begins(step: Step) -> bool:

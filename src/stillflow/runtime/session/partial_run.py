@@ -47,9 +47,7 @@ class PartialRun:
         self._values: dict[Tensor, Any] = {}  # run-time values of executed operations
         self._repeats = Repeats()
         # Declaration and steps so far: they decide about the next step.
-        self._path: tuple[Any, ...] = (
-            edition, tuple(fetches.tensors), tuple(fetches.targets), tuple(feeds),
-        )  # fmt: skip
+        self._path: Any = (edition, tuple(fetches.tensors), tuple(fetches.targets), tuple(feeds))
 
     def run(self, resources: Any, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
         """Compute the next fetches from the feeds up to now.
@@ -98,8 +96,7 @@ class PartialRun:
         used = {tensor for op in later for tensor in op._inputs} | self._fetches
         kept = [
             tensor for op in needed if op in once for tensor in op._outputs
-            if tensor in used and tensor not in known
-        ]  # fmt: skip
+            if tensor in used and tensor not in known]  # fmt: skip
         fetched = [tensor for tensor in fetches.tensors if tensor not in known]
         return Step(fetched, kept, looped, once, frozenset(self._executed), PlanCache())
 
