@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import stillflow
 
@@ -17,7 +21,7 @@ _PROGRAMS = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE)
 
 
 def test_the_program(tmp_path: Path) -> None:
-    program, _ = _PROGRAMS
+    program = _PROGRAMS[0]
     with socket.socket() as first, socket.socket() as second:
         first.bind(("localhost", 0))
         second.bind(("localhost", 0))
@@ -48,4 +52,23 @@ def test_the_program_of_several_ranks(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert sorted(line for line in done.stdout.splitlines() if "is done" in line) == [
         "[0] rank 0 of 2 is done", "[1] rank 1 of 2 is done",
+    ]  # fmt: skip
+
+
+def test_the_cluster_of_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "check_output", lambda words, text: "a1\na2\na3\n")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "a[1-3]")
+    names: dict[str, Any] = {}
+    exec(_PROGRAMS[2], names)
+    found = []
+    for rank in "012":
+        monkeypatch.setenv("SLURM_PROCID", rank)
+        monkeypatch.setenv("TF_CONFIG", "")
+        names["cluster"]()
+        found.append(json.loads(os.environ["TF_CONFIG"]))
+    jobs = {"ps": ["a1:2222"], "worker": ["a2:2222", "a3:2222"]}
+    tasks = [each["task"] for each in found]
+    assert [each["cluster"] for each in found] == [jobs] * 3
+    assert tasks == [
+        {"type": "ps", "index": 0}, {"type": "worker", "index": 0}, {"type": "worker", "index": 1},
     ]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.certificates import certificates
 from tests.serve import models
 
 from stillflow.serve import messages, tensors
@@ -272,20 +272,6 @@ def test_reflection(server: Any, version: str) -> None:
     assert {path for each in files for path in each.dependency} <= {each.name for each in files}
     assert found[2].HasField("file_descriptor_response")
     assert [each.error_response.error_code for each in found[3:]] == [5, 12]
-
-
-def certificates(folder: Path) -> dict[str, bytes]:
-    """Make a self-signed certificate of localhost."""
-    command = [
-        "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
-        str(folder / "key"), "-out", str(folder / "cert"),
-    ]  # fmt: skip
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed")
-    return {name: (folder / name).read_bytes() for name in ("key", "cert")}
 
 
 @pytest.mark.parametrize("mutual", [False, True])

@@ -35,3 +35,6 @@ class OtherFiles:
                 data = self._table.descriptor(path).SerializeToString()
                 self._files[path] = file_names(protos.add(data))
             return self._files[path]
+
+
+serving_file = OtherFiles("serving.txt")  # of servers, which share gRPC's health service

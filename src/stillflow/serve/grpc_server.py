@@ -14,11 +14,12 @@ from stillflow.serve import reflection
 from stillflow.serve.inference import Inference
 from stillflow.serve.messages import file
 from stillflow.serve.settings import Settings
+from stillflow.util import grpc_handlers
 
 _MOST_CALLS = 10_000  # that wait or run
 
 
-class Health(services.Health):
+class Health(grpc_handlers.Health):
     """The health of the server's own services."""
 
     def __init__(self, ready: Callable[[], bool]) -> None:
@@ -96,15 +97,15 @@ def make_server(
         services.prediction_service(inference), services.model_service(inference, reload)
     ]  # fmt: skip
     if settings.enable_grpc_healthcheck_service:
-        paths.append(services.HEALTH)
+        paths.append(grpc_handlers.HEALTH)
         handlers.append(health.handler())
     paths += [reflection.path_of(version) for version in reflection.VERSIONS]
     for version in reflection.VERSIONS:
         call = reflection.answerer(version, paths)
         handlers.append(
-            services.handler(reflection.path_of(version), {"ServerReflectionInfo": call})
+            grpc_handlers.handler(reflection.path_of(version), {"ServerReflectionInfo": call})
         )
-    streams = len(paths) * services.MOST_STREAMS  # with threads in addition to those of calls
+    streams = len(paths) * grpc_handlers.MOST_STREAMS  # with threads in addition to those of calls
     pool = ThreadPoolExecutor(threads + streams, "stillflow-grpc")
     server = grpc.server(
         pool, handlers, options=_options(settings), maximum_concurrent_rpcs=_MOST_CALLS

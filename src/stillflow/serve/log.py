@@ -36,6 +36,7 @@ def log_to_stderr() -> None:
     """Send the events to stderr, and to no other handler."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    logger.handlers[:] = [handler]
-    logger.propagate = False
-    logger.setLevel(logging.INFO)
+    for each in (logger, logging.getLogger("stillflow.util.grpc_handlers")):
+        each.handlers[:] = [handler]
+        each.propagate = False
+        each.setLevel(logging.INFO)

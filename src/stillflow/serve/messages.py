@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from stillflow.protos.other_files import OtherFiles
-
-file = OtherFiles("serving.txt")
+from stillflow.protos.other_files import serving_file as file
 
 _API = "tensorflow_serving/apis/"
 _CONFIG = "tensorflow_serving/config/"

@@ -13,7 +13,7 @@ from stillflow import errors
 from stillflow.graph.export import export
 from stillflow.protos import ServerDef
 from stillflow.runtime import native_log
-from stillflow.runtime.cluster import tasks
+from stillflow.runtime.cluster import metrics, security, tasks
 from stillflow.runtime.cluster.service import serve
 from stillflow.runtime.session.session import Session
 from stillflow.train.cluster_spec import ClusterSpec
@@ -60,6 +60,7 @@ class Server:
         self._server_def = _server_def(
             server_or_cluster_def, job_name, task_index, protocol, config
         )
+        security.check(self._server_def.protocol)
         self._socket = _bound_socket(self._server_def)
         # A server that was started is there until the process ends, and so is its port.
         self._give_port_back = weakref.finalize(self, self._socket.close)
@@ -80,6 +81,7 @@ class Server:
             return
         _started.append(self)
         tasks.add(self._task)
+        metrics.show(self._task, self._socket.getsockname()[0])
         serve(self._task, self._socket, Session)
         for job in self._server_def.cluster.job:
             there = ", ".join(f"{index} -> {job.tasks[index]}" for index in sorted(job.tasks))
@@ -148,24 +150,26 @@ def _only(there: Any, given: Any, name: str) -> Any:
 
 
 def _bound_socket(server: Any) -> socket.socket:
-    """Return a socket at the server's address, which nobody else can take.
+    """Return a socket that nobody else can take, at the address that the cluster or the user says.
 
     A free port for port 0.
     """
     host, port = _address(server)
-    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    host = (os.environ.get("STILLFLOW_CLUSTER_BIND") or host).strip("[]")
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     if os.name == "posix":  # not to wait for the last connections of a server that was restarted
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        try:
-            bound.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise
-            bound.bind(("", port))  # a name of this machine that only others know, as behind NAT
+        bound.bind((host, port))
     except OSError as error:
         bound.close()
-        raise errors.unknown(f"Could not start gRPC server: {error}") from None
+        hint = ""
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):  # as behind NAT
+            hint = (
+                f": {host} is no address of this machine. STILLFLOW_CLUSTER_BIND names the one to "
+                "listen on, 0.0.0.0 for all"
+            )
+        raise errors.unknown(f"Could not start gRPC server: {error}{hint}") from None
     return bound
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
+from stillflow.runtime.cluster import security
 from stillflow.runtime.cluster.grpc_port import OPTIONS, file, grpcio
 from stillflow.runtime.interrupts import NEVER, current_interrupt
 from stillflow.util.interpreter_exit import Resting
@@ -31,7 +32,8 @@ class Caller:
         with _lock:
             channel = _channels.get(address)
             if channel is None:
-                channel = _channels[address] = grpc.insecure_channel(address, options=OPTIONS)
+                settings = security.from_environment()
+                channel = _channels[address] = settings.channel(grpc, address, OPTIONS)
         (service,) = file(path)["DESCRIPTOR"].services_by_name.values()
         self._failure = grpc.RpcError
         self._cancelled = grpc.FutureCancelledError

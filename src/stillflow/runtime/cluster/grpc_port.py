@@ -22,6 +22,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.ops.kernel_errors import as_op_error
 from stillflow.protos.other_files import OtherFiles
+from stillflow.runtime.cluster import security
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.interrupts import Interrupt, interrupted_by
 from stillflow.util.threads import our_thread
@@ -65,21 +66,34 @@ class GrpcPort:
 
     Args:
       services: the calls of each service, by the path of its `.proto` file and the method's name.
+      settings: say who may connect.
     """
 
-    def __init__(self, services: Mapping[str, Mapping[str, Call]]) -> None:
+    def __init__(
+        self, services: Mapping[str, Mapping[str, Call]], settings: security.Security
+    ) -> None:
         grpc = grpcio()
+        from stillflow.util import grpc_handlers  # needs grpcio
+
         handlers = [_handler(grpc, path, calls) for path, calls in services.items()]
-        self._server = grpc.server(_Threads(), handlers, options=OPTIONS)
+        names = tuple(handler.service_name() for handler in handlers)
+        handlers.append(grpc_handlers.Health(lambda: True, names).handler())
+        credentials = settings.server_credentials(grpc)
+        self._server = grpc.server(_Threads(), handlers, settings.interceptors(grpc), OPTIONS)
         self._address: Any = None
         if hasattr(socket, "AF_UNIX"):
             folder = tempfile.mkdtemp(prefix="stillflow-")
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             self._address = os.path.join(folder, "grpc")
-            self._server.add_insecure_port(f"unix:{self._address}")
+            self._listen(f"unix:{self._address}", credentials)
         else:
-            self._address = "127.0.0.1", self._server.add_insecure_port("127.0.0.1:0")
+            self._address = "127.0.0.1", self._listen("127.0.0.1:0", credentials)
         self._server.start()
+
+    def _listen(self, address: str, credentials: Any) -> int:
+        if credentials is None:
+            return int(self._server.add_insecure_port(address))
+        return int(self._server.add_secure_port(address, credentials))
 
     def take(self, connection: socket.socket) -> None:
         """Serve a connection, in this thread, until it ends."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.runtime import native_log
+from stillflow.runtime.cluster import security
 from stillflow.runtime.cluster.wire import Broken, OtherProtocol, Packed, Wire
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.util.interpreter_exit import Resting
@@ -186,6 +187,17 @@ def link_to(address: str) -> Link:
     link = _links.get(address)
     if link is not None and not link.is_broken:
         return link
+    connection = _connected(address)
+    with _links_lock:
+        link = _links.get(address)
+        if link is None or link.is_broken:
+            link = _links[address] = Link(address, connection)
+        else:
+            connection.close()  # another thread was faster
+    return link
+
+
+def _connected(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     try:
         connection = socket.create_connection((host.strip("[]"), int(port)), _CONNECTING)
@@ -196,13 +208,7 @@ def link_to(address: str) -> Link:
         connection.settimeout(None)
     except (OSError, ValueError) as error:
         raise _unavailable(f"Connect Failed: {address}: {error}") from None
-    with _links_lock:
-        link = _links.get(address)
-        if link is None or link.is_broken:
-            link = _links[address] = Link(address, connection)
-        else:
-            connection.close()  # another thread was faster
-    return link
+    return connection
 
 
 class IsTensorFlow(Exception):
@@ -223,6 +229,9 @@ def ask_when_there(
     for attempt in itertools.count():
         link = None
         try:
+            if security.from_environment().is_on:  # which gRPC alone has
+                _connected(address).close()
+                raise IsTensorFlow
             link = link_to(address)
             return link, link.ask(**content).wait()
         except errors.UnavailableError:

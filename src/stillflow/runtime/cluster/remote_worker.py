@@ -227,3 +227,8 @@ def _renamed(graph_def: Any, number: int) -> Any:
             if name in names:
                 node.input[place] = f"{mark}{names[name]}{colon}{index}"
     return graph
+
+
+def clear(address: str, containers: Sequence[str]) -> None:
+    """Has the task at an address forget the state in some containers, or all."""
+    Caller(address, WORKER).ask("CleanupAll", _messages["CleanupAllRequest"](container=containers))

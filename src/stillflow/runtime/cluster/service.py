@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.graph.graph import Graph
 from stillflow.protos import DeviceAttributes
 from stillflow.runtime import native_log
+from stillflow.runtime.cluster import security
 from stillflow.runtime.cluster.grpc_port import MASTER, WORKER, GrpcPort, as_failure
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.cluster.packed import pack_all
@@ -46,6 +47,7 @@ class Service:
     ) -> None:  # fmt: skip
         self._task, self._socket, self._make_session = task, listening, make_session
         self._grpc: GrpcPort | None = None
+        self._settings = security.from_environment()
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -73,7 +75,7 @@ class Service:
         except OSError:  # it is closed already
             connection.close()
             return
-        if first in (_OWN, b""):
+        if first in (_OWN, b"") and not self._settings.is_on:
             Caller(self._task, wire).listen()
             return
         try:
@@ -90,7 +92,7 @@ class Service:
 
                 masters = MasterService(self._task, self._make_session)
                 services = {MASTER: masters.calls(), WORKER: WorkerService(self._task).calls()}
-                self._grpc = GrpcPort(services)
+                self._grpc = GrpcPort(services, self._settings)
             return self._grpc
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from stillflow.runtime.cluster.tasks import LocalTask
     from stillflow.runtime.session.session import BaseSession
 
-_SCHEME = "grpc://"
 ALONE: LiveSet[BaseSession] = LiveSet()  # sessions without a server
 
 
@@ -25,14 +24,14 @@ def find(target: bytes) -> LocalTask | RemoteTask | None:
     """Return the server behind a target; None for the empty one, which is the session itself."""
     if not target:
         return None
-    from stillflow.runtime.cluster import tasks
+    from stillflow.runtime.cluster import security, tasks
 
     name = target.decode(errors="replace")
     local = tasks.find(name)
     if local is not None:
         return local
-    address = name.removeprefix(_SCHEME)
-    if address == name:
+    scheme, _, address = name.partition("://")
+    if scheme not in ("grpc", security.TLS_PROTOCOL):
         raise errors.NotFoundError(
             None,
             None,
@@ -43,6 +42,7 @@ def find(target: bytes) -> LocalTask | RemoteTask | None:
         raise errors.InvalidArgumentError(
             None, None, f'Could not interpret "{address}" as a host-port pair.'
         )
+    security.check(scheme, serves=False)
     from stillflow.runtime.cluster.access import RemoteTask
 
     return RemoteTask(name)
@@ -76,7 +76,8 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
     DeadlineExceededError if a task cannot be reached for so long; 0 is no limit.
     """
     from stillflow.runtime.cluster.guests import task_name
-    from stillflow.runtime.cluster.links import ask_when_there
+    from stillflow.runtime.cluster.links import IsTensorFlow, ask_when_there
+    from stillflow.runtime.cluster.remote_worker import clear
     from stillflow.runtime.cluster.tasks import LocalTask, cluster_of
 
     with time_limit(milliseconds, "Deadline Exceeded"):
@@ -91,7 +92,11 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
                 continue
             own = task == target.task and target.target.partition("://")[2]
             wanted = {"containers": containers or ()}
-            ask_when_there(own or address, task_name(task), lambda: None, reset=wanted)
+            there = own or address
+            try:
+                ask_when_there(there, task_name(task), lambda: None, reset=wanted)
+            except IsTensorFlow:
+                clear(there, containers or ())
     if isinstance(target, LocalTask):
         target.end_sessions()
 
