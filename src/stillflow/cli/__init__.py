@@ -59,6 +59,7 @@ Run a TensorFlow 1 program unmodified: `import tensorflow` is served by Stillflo
 
 options:
   --find-nan     run operations one by one; stop where the first NaN arises, and name its line
+  --metrics_port N  show metrics of this task of a cluster for Prometheus
   --python2      take the program for one of Python 2, also where Python 3 can read it
   --tf0[=0.X]    serve the names and argument orders of TensorFlow 0.12, or of 0.5 to 0.11
   --no-revive    leave out what Python and NumPy have removed since TensorFlow 1.15
@@ -86,6 +87,14 @@ def main(arguments: list[str]) -> int | None:
             return 0
         if option == "--tf0" or option.startswith("--tf0="):
             tf0 = option.partition("=")[2] or "0.12"
+            continue
+        name, equals, port = option.partition("=")
+        if name == "--metrics_port":
+            if not equals and arguments:
+                port, *arguments = arguments
+            if not port.isdecimal():
+                return wrong("--metrics_port needs a number")
+            os.environ["STILLFLOW_METRICS_PORT"] = port
             continue
         if option not in options:
             return wrong(f"unknown option {option}")

@@ -15,6 +15,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
 from stillflow.graph.importer import import_graph_def
 from stillflow.ops.send_recv import CROSSINGS
+from stillflow.runtime.cluster import metrics
 from stillflow.runtime.cluster.partition import EFFECT
 from stillflow.runtime.cluster.peers import Peers
 from stillflow.runtime.cluster.rendezvous import Pull, pulling
@@ -227,7 +228,15 @@ class Guest:
         Raises:
           tf.errors.OpError: if an operation fails, or the step is ended early.
         """
-        found = self.part(part)
+        shown = metrics.shown
+        if shown is None:
+            return self._run(self.part(part), step, arrays, options)
+        with shown.step(task_name(self.task)):
+            return self._run(self.part(part), step, arrays, options)
+
+    def _run(
+        self, found: GuestPart, step: int, arrays: Sequence[np.ndarray], options: Any
+    ) -> tuple[list[Any], Any]:
         try:
             with self.steps.taking_part(step) as there, pulling(found.pulls, step, there):
                 if options is None:
@@ -250,6 +259,8 @@ class Guest:
 
     def _send(self, step: int, device: str, key: str, dtype: DType, value: Any) -> None:
         name = self._peers.send(self.handle, step, device, key, dtype, value)
+        if metrics.shown is not None:
+            metrics.shown.sent(value)
         if name is not None:
             self.arrive(step, name, value)
 

@@ -12,6 +12,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
+from stillflow.runtime.cluster import metrics
 from stillflow.runtime.cluster.access import Direct, Remote, fetched
 from stillflow.runtime.cluster.links import Answer
 from stillflow.runtime.cluster.remote_worker import TensorFlowTask
@@ -155,7 +156,11 @@ def by_itself(
 
     def run(*arrays: np.ndarray) -> list[Any]:
         try:
-            return plan(*arrays)
+            shown = metrics.shown
+            if shown is None:
+                return plan(*arrays)
+            with shown.step(task):
+                return plan(*arrays)
         except errors.OpError as error:
             ended = session.error or current_interrupt().error
             raise _as_raised(None if ended else task, ended or error, graph) from error

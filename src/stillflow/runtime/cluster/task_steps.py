@@ -11,6 +11,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
+from stillflow.runtime.cluster import metrics
 from stillflow.runtime.interrupts import Interrupt, Waits, interrupted_by
 
 Send = Callable[[int, str, str, DType, Any], None]
@@ -48,6 +49,8 @@ class TaskStep(Interrupt):
 
     def put(self, key: str, value: Any) -> None:
         """Store a value that arrived."""
+        if metrics.shown is not None:
+            metrics.shown.received(value)
         with self._box:
             self._arrived[key] = value
             done = self._expected.pop(key, None)

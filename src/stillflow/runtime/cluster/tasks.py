@@ -118,6 +118,18 @@ class LocalTask:
         if shared is not None:
             shared.clear(containers or None)
 
+    def queue_lengths(self) -> dict[str, int]:
+        """Return how many elements are in each queue."""
+        with self._lock:
+            states = [self._shared, *(guest.resources for guest in self._guests.values())]
+        objects = [each for state in states if state for each in [*state._objects.items()]]
+        return {name: queue.size() for (_, kind, name), queue in objects if kind == "queue"}
+
+    def running_steps(self) -> int:
+        """Return the number of steps that this task takes part in now."""
+        with self._lock:
+            return sum(len(guest.steps._open) for guest in self._guests.values())
+
     def _state(self) -> Resources:
         with self._lock:
             if self._shared is None:
