@@ -383,16 +383,52 @@ def test_queue_runners_fill_queues_of_other_tasks(target, tmp_path):
         assert session.run(size) == 0
 
 
+def test_runs_of_several_tasks_go_in_steps(target):
+    a, b, c = (tf.placeholder(tf.float32, [2], name=name) for name in "abc")
+    v = on(PS, [0.0, 0.0], name="v")
+    with tf.device(PS):
+        noise = tf.random_uniform([2], seed=1)
+        added = tf.assign_add(v, a + noise, name="added")
+    with tf.device(OTHER):
+        first = added * 2.0
+    with tf.device(WORKER):
+        with tf.control_dependencies([first]):
+            second = first + b + noise
+        third = second * c
+    with tf.Session(target) as session:
+        session.run(v.initializer)
+        for _ in range(2):
+            before = session.run(v)
+            handle = session.partial_run_setup([first, second, third], [a, b, c])
+            one = session.partial_run(handle, first, {a: [1.0, 2.0]})
+            two = session.partial_run(handle, second, {b: [10.0, 20.0]})
+            drawn = one / 2.0 - before - [1.0, 2.0]
+            np.testing.assert_allclose(two, one + [10.0, 20.0] + drawn, rtol=1e-6)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="has already been fed"):
+                session.partial_run(handle, third, {b: [0.0, 0.0]})
+            assert (
+                session.partial_run(handle, third, {c: [2.0, 2.0]}).tolist() == (two * 2).tolist()
+            )
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Must run 'setup'"):
+                session.partial_run(handle, third)
+            np.testing.assert_array_equal(session.run(v), one / 2.0)  # it was assigned once
+        handle = session.partial_run_setup([first, second], [a, b])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="can't be computed"):
+            session.partial_run(handle, second, {b: [1.0, 1.0]})
+        with tf.device(WORKER):
+            handle = session.partial_run_setup([tf.constant(3, name="three")])
+        assert session.partial_run(handle, "three:0") == 3
+
+
 def test_what_one_process_alone_can_do_is_refused(target):
     v = on(PS, 1.0, name="v")
     with tf.device(OTHER):
         doubled = v * 2
+    options = RunOptions()
+    options.debug_options.debug_tensor_watch_opts.add(node_name="v", debug_urls=["file:///tmp"])
     with tf.Session(target) as session:
-        with pytest.raises(tf.errors.UnimplementedError, match="in steps"):
-            session.partial_run_setup([doubled])
-        with tf.device(WORKER):
-            handle = session.partial_run_setup([tf.constant(3, name="three")])
-        assert session.partial_run(handle, "three:0") == 3
+        with pytest.raises(tf.errors.UnimplementedError, match="cannot watch tensors"):
+            session.run(doubled, options=options)
 
 
 def test_all_tasks_of_a_run_are_traced(target):

@@ -16,7 +16,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.values import fetch_fed
 from stillflow.protos import RunOptions
-from stillflow.runtime.cluster import tasks
+from stillflow.runtime.cluster import opening, partial_runs, tasks
 from stillflow.runtime.cluster.access import Direct, Remote, RemoteTask
 from stillflow.runtime.cluster.guests import Task, task_name
 from stillflow.runtime.cluster.links import IsTensorFlow
@@ -58,15 +58,18 @@ class Master:
                 own, cluster_def = self._own_task()
                 cluster = tasks.cluster_of(cluster_def)
                 others = [task for task in sorted(cluster) if task != own and self._may_use(task)]
-                found: dict[str, Access] = {}
+                first = self._access(own, cluster, cluster_def, own, self._check)
                 try:
-                    for task in (own, *others):
-                        found[task_name(task)] = self._access(task, cluster, cluster_def, own)
-                except BaseException:  # Ctrl-C too: nobody else would let them forget the session
-                    for access in found.values():
-                        access.close()
+                    found = opening.open_all(
+                        {task: cluster[task] for task in others},
+                        lambda task, check: self._access(task, cluster, cluster_def, own, check),
+                        self._check,
+                    )
+                except BaseException:
+                    first.close()
                     raise
-                self._accesses = found
+                accesses = {own: first, **found}
+                self._accesses = {task_name(task): each for task, each in accesses.items()}
             return self._accesses
 
     def _own_task(self) -> tuple[Task, Any]:
@@ -96,7 +99,9 @@ class Master:
             wanted.job in (None, task[0]) and wanted.task in (None, task[1]) for wanted in filters
         )
 
-    def _access(self, task: Task, cluster: Cluster, cluster_def: Any, own: Task) -> Access:
+    def _access(
+        self, task: Task, cluster: Cluster, cluster_def: Any, own: Task, check: Callable[[], None]
+    ) -> Access:
         address = cluster[task]
         if task == own:
             if isinstance(self._target, LocalTask):
@@ -105,7 +110,7 @@ class Master:
                 return Direct(self._target, guest)
             address = self._target.address
         try:
-            return Remote(address, self._handle, task, cluster_def, self._config, self._check)
+            return Remote(address, self._handle, task, cluster_def, self._config, check)
         except IsTensorFlow:
             own_session = self._config is not None and self._config.HasField("cluster_def")
             return TensorFlowTask(address, self._handle, task, cluster_def, own_session)
@@ -141,6 +146,7 @@ class Master:
         targets: Sequence[Operation],
         fed: Sequence[Tensor],
         device_of: Callable[[Operation], str],
+        ran: frozenset[Operation] | None = None,
     ) -> ClusterPlan | None:
         """Return the distributed plan of a run; None if this process can do all of it.
 
@@ -149,23 +155,36 @@ class Master:
           targets: operations that run.
           fed: the feeds.
           device_of: the full name of an operation's device.
+          ran: of a step of a partial run, the operations that earlier ones ran.
         """
-        key = (tuple(tensors), tuple(targets), tuple(fed))
+        key = (tuple(tensors), tuple(targets), tuple(fed), ran)
         with self._lock:
             if key not in self._plans:
                 accesses = self._open()
                 own, access = next(iter(accesses.items()))
                 known = {d.name: signed(d.incarnation) for d in self.devices()}
-                partition = Partition(tensors, targets, fed, device_of, known)
-                alone = isinstance(access, Direct) and partition.tasks <= {own}
-                if alone:
+                partition = Partition(tensors, targets, fed, device_of, known, ran or ())
+                alone = ran is None and isinstance(access, Direct)
+                if alone and partition.tasks <= {own}:
                     self._plans[key] = None
                 else:
                     given = [partition.now(tensor) for tensor in fed]
                     wanted = [partition.now(tensor) for tensor in tensors]
                     parts = [self._part_of_run(part, given) for part in partition.parts()]
-                    self._plans[key] = ClusterPlan(parts, wanted, given, self._graph)
+                    self._plans[key] = ClusterPlan(
+                        parts, wanted, given, self._graph,
+                        lambda: self._partial_run(tensors, targets, fed, device_of),
+                    )  # fmt: skip
             return self._plans[key]
+
+    def _partial_run(
+        self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor],
+        device_of: Callable[[Operation], str],
+    ) -> partial_runs.PartialRun:  # fmt: skip
+        def make(fetched: Any, known: Any, ran: frozenset[Operation]) -> ClusterPlan | None:
+            return self.plan(fetched, [], known, device_of, ran)
+
+        return partial_runs.begun(make, tensors, targets, fed, self._graph._edition)
 
     def _part_of_run(self, part: Part, fed: Sequence[Tensor]) -> PartOfRun:
         access = self._open()[part.task]
@@ -193,6 +212,7 @@ class ClusterPlan:
       tensors: the fetches, in order.
       fed: the feeds, in order.
       graph: the session's.
+      partial: makes the state of such a run in steps.
     """
 
     def __init__(
@@ -201,8 +221,10 @@ class ClusterPlan:
         tensors: Sequence[Tensor],
         fed: Sequence[Tensor],
         graph: Graph,
+        partial: Callable[[], partial_runs.PartialRun],
     ) -> None:
         self._parts, self._tensors, self._graph = parts, tensors, graph
+        self._partial = partial
         self._fed = {tensor: place for place, tensor in enumerate(fed)}
 
     def run(self, session: Interrupt, *arrays: np.ndarray) -> list[Any]:
@@ -215,10 +237,10 @@ class ClusterPlan:
         return self._values(Run(self._parts, arrays), session)
 
     def partial_run(self, runs: dict[Any, Any]) -> str:
-        """Raise an error: tasks do not keep half-finished runs."""
-        raise errors.UnimplementedError(
-            None, None, "Stillflow cannot do a run of several tasks in steps yet"
-        )
+        """Set up a run in steps, add it to `runs`, and return its handle."""
+        run = self._partial()
+        runs[run.handle] = run
+        return run.handle
 
     def traced(
         self, session: Interrupt, arrays: Iterable[np.ndarray], options: Any, metadata: Any

@@ -66,6 +66,7 @@ class Partition:
       fed: the feeds.
       device_of: the full name of an operation's device.
       incarnations: of the devices; tasks of TensorFlow check them.
+      skip: operations that have run before, as steps of a partial run know.
     """
 
     def __init__(
@@ -75,9 +76,11 @@ class Partition:
         fed: Collection[Tensor],
         device_of: Callable[[Operation], str],
         incarnations: Mapping[str, int],
+        skip: Collection[Operation] = (),
     ) -> None:
         self._incarnations = incarnations
-        self._ops = needed_ops(tensors, targets, fed)
+        self._skip = skip
+        self._ops = [op for op in needed_ops(tensors, targets, fed) if op not in skip]
         self._graph = self._ops[0].graph if self._ops else None
         self._now: dict[Any, Any] = {}
         self._effects: set[Operation] = set()
@@ -162,9 +165,12 @@ class Partition:
     def _inputs_of(self, op: Operation) -> list[Tensor]:
         return self._loop_reads.inputs.get(op, op._inputs)
 
+    def _controls(self, op: Operation) -> list[Operation]:
+        return [control for control in op._control_inputs if control not in self._skip]
+
     def _depth(self, op: Operation) -> int:
         """Return the number of branches around an operation."""
-        sources = [t.op for t in op._inputs if t not in self._fed] + op._control_inputs
+        sources = [t.op for t in op._inputs if t not in self._fed] + self._controls(op)
         deepest = max((self._depths.get(source, 0) + (source.card.flow == "switch")
                        for source in sources), default=0)  # fmt: skip
         return max(0, deepest - 1) if op.card.flow == "merge" else deepest
@@ -208,7 +214,7 @@ class Partition:
         taken: set[tuple[Source, str]] = set()
         for op in self._ops:
             task = task_of(self._devices[op])
-            sources: list[Source] = [*self._inputs_of(op), *op._control_inputs]
+            sources: list[Source] = [*self._inputs_of(op), *self._controls(op)]
             for source in sources:
                 maker = source.op if isinstance(source, Tensor) else source
                 if source in self._fed or task_of(self._devices[maker]) == task:
@@ -223,7 +229,7 @@ class Partition:
 
     def _before(self, op: Operation, task: str) -> list[Operation]:
         """Return the operations of a task that another task's operation is to follow."""
-        return [c for c in op._control_inputs if task_of(self._devices[c]) == task]
+        return [c for c in self._controls(op) if task_of(self._devices[c]) == task]
 
     def _inputs(
         self, op: Operation, part: Part, received: dict[tuple[str, str], str]
@@ -239,7 +245,7 @@ class Partition:
                 yield tensor._as_node_def_input()
             else:
                 yield self._receive(part, tensor, op, received)
-        for control in op._control_inputs:
+        for control in self._controls(op):
             if task_of(self._devices[control]) == part.task:
                 yield f"^{control.name}"
             else:
