@@ -3,7 +3,8 @@
     python mixed_training.py JOB INDEX CLUSTER KIND
 
 CLUSTER is JSON; KIND is async or sync. A worker prints its losses. JOB "alone" trains without a
-cluster: what it prints is recorded in recorded/mixed_losses.json.
+cluster: what it prints is recorded in recorded/mixed_losses.json. With KIND data, a worker reads
+iterators of its own and of the parameter server's; it prints the sums of their batches.
 """
 
 import json
@@ -11,6 +12,26 @@ import sys
 
 import numpy as np
 import tensorflow as tf
+
+
+def read(server):
+    rows = tf.data.Dataset.range(10).map(lambda i: tf.cast(i, tf.float32) * 1.5)
+    with tf.device("/job:ps/task:0"):
+        there = rows.batch(4)
+        iterator = tf.data.make_initializable_iterator(there, shared_name="there")
+        batch = iterator.get_next()
+    with tf.device("/job:worker/task:0"):
+        here = tf.data.make_one_shot_iterator(rows.shard(2, 1).repeat().batch(3)).get_next()
+        sums = tf.stack([tf.reduce_sum(batch), tf.reduce_sum(here)])
+    found = []
+    with tf.Session(server.target) as session:
+        session.run(iterator.initializer)
+        try:
+            while True:
+                found.append(session.run(sums).tolist())
+        except tf.errors.OutOfRangeError:
+            print(json.dumps(found))
+            sys.stdout.flush()
 
 
 def main(job, index, cluster, kind):
@@ -21,6 +42,9 @@ def main(job, index, cluster, kind):
         server = tf.train.Server(spec, job_name=job, task_index=int(index))
         if job == "ps":
             server.join()
+        if kind == "data":
+            read(server)
+            return
         device = tf.train.replica_device_setter(
             worker_device="/job:worker/task:" + index, cluster=spec
         )

@@ -167,28 +167,42 @@ def test_who_asks_for_a_value_of_a_step_that_ends_gets_an_error() -> None:
 # ---- Real tasks of TensorFlow -----------------------------------------------------------------
 
 ROOT = Path(tf.__file__).parents[2]
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def start(made_of: str, arguments: list[str], **variables: str) -> subprocess.Popen[bytes]:
+    """Start a program of this folder as a task of TensorFlow ("tf") or Stillflow ("sf")."""
+    program = str(Path(rpc_programs.__file__).with_name(arguments[0]))
+    settings = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3", **variables}
+    settings.pop("PYTHONPATH", None)
+    python = [rpc_programs.tensorflow_python()]
+    if made_of == "sf":
+        settings["PYTHONPATH"] = str(ROOT / "src")
+        python = [sys.executable, "-m", "stillflow"]
+    return subprocess.Popen(
+        [*python, program, *arguments[1:]], stdout=subprocess.PIPE, env=settings,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def stop(tasks: list[subprocess.Popen[bytes]]) -> None:
+    """Kill processes that may have ended."""
+    for each in tasks:
+        with contextlib.suppress(OSError):
+            each.send_signal(signal.SIGKILL)
+        each.communicate()
 
 
 class Cluster:
     """Processes of a cluster, of TensorFlow ("tf") or Stillflow ("sf")."""
 
     def __init__(self, ps: str, workers: list[str], kind: str) -> None:
-        tensorflow = rpc_programs.tensorflow_python()
-        ports = [free_port() for _ in (ps, *workers)]
-        addresses = [f"localhost:{port}" for port in ports]
+        addresses = [f"localhost:{free_port()}" for _ in (ps, *workers)]
         text = json.dumps({"ps": addresses[:1], "worker": addresses[1:]})
-        settings = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        settings.pop("PYTHONPATH", None)
         self.tasks = []
         for place, made_of in enumerate((ps, *workers)):
-            python = [tensorflow] if made_of == "tf" else [sys.executable, "-m", "stillflow"]
             job = ("ps", "0") if place == 0 else ("worker", str(place - 1))
-            program = str(Path(rpc_programs.__file__).with_name("mixed_training.py"))
-            self.tasks.append(subprocess.Popen(
-                [*python, program, *job, text, kind], stdout=subprocess.PIPE, env={
-                    **settings, **({} if made_of == "tf" else {"PYTHONPATH": str(ROOT / "src")}),
-                }, stderr=subprocess.DEVNULL,
-            ))  # fmt: skip
+            self.tasks.append(start(made_of, ["mixed_training.py", *job, text, kind]))
 
     def losses(self) -> list[list[float]]:
         """Return the losses of each worker."""
@@ -200,10 +214,7 @@ class Cluster:
         return found
 
     def stop(self) -> None:
-        for each in self.tasks:
-            with contextlib.suppress(OSError):
-                each.send_signal(signal.SIGKILL)
-            each.communicate()
+        stop(self.tasks)
 
 
 def free_port() -> int:
@@ -237,4 +248,39 @@ def test_mixed_clusters_train_as_tensorflow_alone(kind: str, ps: str, workers: l
         cluster.stop()
 
 
-LOSSES = json.loads((Path(__file__).parent / "recorded" / "mixed_losses.json").read_text())
+@pytest.mark.oracle
+@pytest.mark.parametrize(("ps", "worker"), [("tf", "sf"), ("sf", "tf")])
+def test_iterators_of_the_other_kind_of_task_are_read(ps: str, worker: str) -> None:
+    cluster = Cluster(ps, [worker], "data")
+    try:
+        assert cluster.losses() == [json.loads((RECORDED / "mixed_data.json").read_text())]
+    finally:
+        cluster.stop()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("ps", "chief", "evaluator"), [("tf", "sf", "tf"), ("sf", "tf", "sf"), ("tf", "sf", "sf")]
+)
+def test_estimators_train_and_evaluate_as_tensorflow_alone(
+    ps: str, chief: str, evaluator: str, tmp_path: Path
+) -> None:
+    cluster = {"ps": [f"localhost:{free_port()}"], "chief": [f"localhost:{free_port()}"]}
+    started = []
+    try:
+        for job, made_of in (("ps", ps), ("chief", chief), ("evaluator", evaluator)):
+            config = {"cluster": cluster, "task": {"type": job, "index": 0}}
+            arguments = ["mixed_estimator.py", str(tmp_path / "model")]
+            started.append(start(made_of, arguments, TF_CONFIG=json.dumps(config)))
+        output, _ = started[2].communicate(timeout=240)
+        found = json.loads(output.splitlines()[-1])
+        assert started[1].wait(60) == 0
+    finally:
+        stop(started)
+    expected = json.loads((RECORDED / "mixed_estimator.json").read_text())
+    assert found.keys() == expected.keys() and found["global_step"] == 30
+    for name, value in found.items():  # 30 steps of rounding
+        assert abs(value - expected[name]) <= 30 * np.finfo(np.float32).eps * 4, name
+
+
+LOSSES = json.loads((RECORDED / "mixed_losses.json").read_text())
