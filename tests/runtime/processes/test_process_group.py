@@ -138,6 +138,33 @@ for name in ("step", "next"):
         assert "rank 2 has ended" in each.output.splitlines()[0]
 
 
+def test_a_rank_that_stops_during_an_operation_is_named(ranks: Ranks) -> None:
+    program = """
+begin("start", torch.ones(1)).result()
+if rank == 1:
+    begin("step", torch.ones(1)).work()
+    os.kill(os.getpid(), signal.SIGSTOP)
+    sys.exit()
+try:
+    begin("step", torch.ones(1)).result()
+except errors.UnknownError as error:
+    print(error.message, flush=True)
+os._exit(0)
+"""
+    started = ranks.start(
+        _GROUP + program, HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=4, HOROVOD_STALL_CHECK_TIME_SECONDS=2
+    )
+    try:
+        output, told = started[0].communicate(timeout=180)
+    finally:
+        for each in started:
+            each.kill()
+            each.communicate()
+    assert "The process group has lost rank 1, which does not answer any more" in output
+    assert "while step waited for all ranks" in output
+    assert "step runs for more than 2 seconds: it waits for rank 1" in told
+
+
 def test_the_death_of_the_coordinating_rank_ends_all(ranks: Ranks) -> None:
     program = """
 begin("start", torch.ones(1)).result()

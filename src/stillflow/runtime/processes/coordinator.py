@@ -21,6 +21,7 @@ from stillflow.runtime.processes.settings import Settings
 from stillflow.runtime.processes.timeline import Timeline
 
 _TICK = 0.5  # seconds between two looks for requests that wait long
+_SILENT = 3.0  # seconds after which a rank that is asked counts as stopped
 
 
 class _Pending:
@@ -52,7 +53,9 @@ class Coordinator:
         self._complete: dict[str, dict[int, Request]] = {}
         self._joined: dict[int, None] = {}
         self._gone: dict[int, str] = {}
-        self._busy = False  # while rank 0 runs a batch
+        self._running: tuple[list[str], float] | None = None  # rank 0's batch, and since when
+        self._told_of_running = False
+        self._heard = dict.fromkeys(members, time.monotonic())
         self._selector = selectors.DefaultSelector()
         for rank, connection in members.items():
             self._selector.register(connection, selectors.EVENT_READ, rank)
@@ -75,14 +78,15 @@ class Coordinator:
         except (EOFError, OSError, ValueError):
             self._leave(rank, "has ended")
             return
+        self._heard[rank] = time.monotonic()
         if kind == "want":
             for each in rest[0]:
                 self._want(rank, Request(*each))
         elif kind == "done":
-            self._busy = False
+            self._running, self._told_of_running = None, False
         elif kind == "join":
             self._join(rank)
-        else:
+        elif kind == "bye":
             if rank == 0:  # this thread ends with its process
                 self._tell(["end"], self._members)
             self._leave(rank, "has shut down")
@@ -115,14 +119,14 @@ class Coordinator:
         self._complete[name] = requests
 
     def _dispatch(self) -> None:
-        if self._busy or not self._complete:
+        if self._running is not None or not self._complete:
             return
         ready = [next(iter(requests.values())) for requests in self._complete.values()]
         batch = next_batch(ready, self._settings.fusion_bytes)
         names = [each.name for each in batch]
         requests = [self._complete.pop(name) for name in names]
         facts = shared_facts(requests[0])
-        self._busy = True
+        self._running = names, time.monotonic()
         self._timeline.run(names, batch[0].kind)
         self._tell(["run", names, facts, list(batch) if self._joined else []], self._members)
 
@@ -162,6 +166,8 @@ class Coordinator:
         if not (warn or fail):
             return
         now = time.monotonic()
+        if self._running is not None:
+            self._look_for_stopped(*self._running, now)
         for name, pending in list(self._pending.items()):
             waited = now - pending.begun
             if fail and waited > fail:
@@ -176,9 +182,30 @@ class Coordinator:
                     name, warn, self._missing(pending), sorted(pending.requests),
                 )  # fmt: skip
 
+    def _look_for_stopped(self, names: list[str], since: float, now: float) -> None:
+        """Ask all ranks whether they are there, while a batch runs for long; name those silent."""
+        warn, fail = self._settings.warn_seconds, self._settings.fail_seconds
+        least = min(limit for limit in (warn, fail) if limit)
+        if now - since < max(least - _SILENT, least / 2):
+            return
+        self._tell(["there?"], self._members)
+        silent = [
+            rank for rank in self._members if now - self._heard[rank] > min(_SILENT, least / 2)
+        ]
+        if not silent or now - since < least:
+            return
+        text = f"{_ranks(silent)}, which does not answer any more"
+        if fail and now - since > fail:
+            self._tell(["lost", text], self._members)
+            self._running = None
+        elif warn and not self._told_of_running:
+            self._told_of_running = True
+            logging.warning("%s runs for more than %g seconds: it waits for %s.",
+                            names[0], warn, text)  # fmt: skip
+
     def _missing(self, pending: _Pending) -> str:
         ranks = sorted(set(range(self._size)) - pending.requests.keys() - self._joined.keys())
-        return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+        return _ranks(ranks)
 
     def _tell(self, message: list[Any], ranks: Iterable[int]) -> None:
         data = json.dumps(message).encode()
@@ -190,3 +217,7 @@ class Coordinator:
                 connection.send_bytes(data)
             except OSError:
                 pass  # its end is read next
+
+
+def _ranks(ranks: list[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"

@@ -245,6 +245,9 @@ class ProcessGroup:
                 self._lose(rest[0], False)
             elif kind == "end":
                 self._may_end = True
+            elif kind == "there?":
+                with self._lock:
+                    self._say(["here"])
 
     def _call(self, names: Sequence[str], facts: Any, requests: Sequence[Any]) -> None:
         """Pass a batch to the thread that runs it; a rank that has joined adds zeros."""
