@@ -19,7 +19,7 @@ ROOT = Path(stillflow.__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^ *```$")
-LANGUAGES = {"python", "sh", "text", "ipython", "cpp"}
+LANGUAGES = {"python", "sh", "text", "ipython", "cpp", "yaml"}
 # Pages whose Python blocks need files or several processes; the module that runs them.
 ELSEWHERE = {
     "weights.md": "test_weights.py",
@@ -60,6 +60,14 @@ def test_blocks_are_fenced_and_have_a_language(page: Path) -> None:
     assert {language for language, _ in blocks(page)} <= LANGUAGES
     plain = FENCE.sub("", text)
     assert not re.search(r"(?m)\n\n    \S", re.sub(r"(?ms)^[*-] .*?(?=^\S)", "", plain))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_yaml_is_well_formed(page: Path) -> None:
+    texts = [text for language, text in blocks(page) if language == "yaml"]
+    if texts:
+        yaml = pytest.importorskip("yaml")
+        assert all(all(yaml.safe_load_all(text)) for text in texts)
 
 
 @pytest.mark.parametrize(

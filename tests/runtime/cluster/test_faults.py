@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ import pytest
 
 import stillflow as tf
 from stillflow import errors
+from stillflow.runtime.cluster import tasks
 
 SOURCE = Path(tf.__file__).parents[1]
 SERVER = """
@@ -188,3 +190,37 @@ def full_disk() -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_clock_that_jumps_moves_no_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    jumps = itertools.cycle([4e9, 0.0, 2e9])
+    monkeypatch.setattr(time, "time", lambda: next(jumps))
+    port = address_of(target)[1]
+    with tf.Graph().as_default(), tf.Session(f"grpc://127.0.0.1:{port}") as session:
+        taken = tf.FIFOQueue(1, [tf.float32], shapes=[[]]).dequeue()
+        begun = time.monotonic()
+        with pytest.raises(errors.DeadlineExceededError):
+            session.run(taken, options=tf.RunOptions(timeout_in_ms=300))
+        assert 0.25 < time.monotonic() - begun < 60
+        assert session.run(tf.constant(2.0)) == 2.0
+
+
+def test_many_sessions_leave_no_threads_and_no_state() -> None:
+    (worker,), (ps,) = tf.test.create_local_cluster(1, 1)
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", initializer=1.0)
+        with tf.device("/job:worker/task:0"):
+            y = v * 2.0
+        counts = []
+        for _ in range(200):
+            with tf.Session(worker.target) as session:
+                session.run(v.initializer)
+                assert session.run(y) == 2.0
+            counts.append(threading.active_count())
+    assert max(counts[100:]) <= max(counts[:100]) + 2  # threads that are free are used again
+    found = [tasks._tasks[each.target] for each in (worker, ps)]
+    end = time.monotonic() + 60
+    while any(task._guests for task in found) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not any(task._guests or task.rendezvous._steps for task in found)

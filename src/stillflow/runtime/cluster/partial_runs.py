@@ -54,8 +54,9 @@ class PlansOfTasks(PartialPlans):
         """See `PartialPlans.plan`."""
         for op in self._looped & step.looped:
             raise errors.unimplemented(
-                "This step of a partial run needs a loop that an earlier step has run. Several "
-                "tasks cannot run it again: fetch all that is needed of the loop in one step.",
+                "This step of a partial run needs a loop that an earlier step has run, which "
+                "Stillflow cannot run again on several tasks: fetch all that is needed of the loop "
+                "in one step.",
                 op,
             )
         self._looped |= step.looped
