@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.debug.dump_dir import DebugDumpDir
+from stillflow.debug.watching import watch_graph
 from stillflow.protos import RunOptions
 
 PS, WORKER, OTHER = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
@@ -420,15 +422,32 @@ def test_runs_of_several_tasks_go_in_steps(target):
         assert session.partial_run(handle, "three:0") == 3
 
 
-def test_what_one_process_alone_can_do_is_refused(target):
+def test_tensors_of_all_tasks_are_watched(target, tmp_path):
     v = on(PS, 1.0, name="v")
+    x = tf.placeholder(tf.float32, [], name="x")
+    with tf.device(PS):
+        sum_there = tf.add(v, 2.0, name="sum_there")
     with tf.device(OTHER):
-        doubled = v * 2
-    options = RunOptions()
-    options.debug_options.debug_tensor_watch_opts.add(node_name="v", debug_urls=["file:///tmp"])
+        taken = tf.cond(x > 0.0, lambda: sum_there * 3.0, lambda: sum_there - 3.0, name="choice")
+        product = tf.multiply(taken, x, name="product")
+        turns = tf.while_loop(lambda i: i < 3.0, lambda i: tf.add(i, 1.0, name="turn"), [product])
+    options = RunOptions(output_partition_graphs=True)
+    watch_graph(options, tf.get_default_graph(), debug_urls=f"file://{tmp_path}")
+    metadata = tf.RunMetadata()
     with tf.Session(target) as session:
-        with pytest.raises(tf.errors.UnimplementedError, match="cannot watch tensors"):
-            session.run(doubled, options=options)
+        session.run(v.initializer)
+        values = session.run([product, turns], {x: 0.25}, options=options, run_metadata=metadata)
+        assert values == [2.25, 3.25]
+    dump = DebugDumpDir(str(tmp_path), partition_graphs=metadata.partition_graphs)
+    ps, other = (f"{name.replace('/task', '/replica:0/task')}/device:CPU:0" for name in (PS, OTHER))
+    assert {ps, other} <= {*dump.devices()}
+    assert dump.get_tensors("sum_there", 0, "DebugIdentity", ps) == [3.0]
+    assert dump.get_tensors("product", 0, "DebugIdentity", other) == [2.25]
+    assert dump.get_tensors("while/turn", 0, "DebugIdentity", other) == [3.25]
+    names = {datum.node_name for datum in dump.dumped_tensor_data}
+    assert "choice/mul" in names and "choice/sub" not in names
+    assert dump.core_metadata.session_run_index == 0
+    assert dump.core_metadata.output_names == ["product:0", turns.name]
 
 
 def test_all_tasks_of_a_run_are_traced(target):

@@ -15,7 +15,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
 from stillflow.graph.importer import import_graph_def
 from stillflow.ops.send_recv import CROSSINGS
-from stillflow.runtime.cluster import metrics
+from stillflow.runtime.cluster import metrics, watched_parts
 from stillflow.runtime.cluster.partition import EFFECT
 from stillflow.runtime.cluster.peers import Peers
 from stillflow.runtime.cluster.rendezvous import Pull, pulling
@@ -123,10 +123,16 @@ class GuestPart:
         from stillflow.protos import RunMetadata
         from stillflow.runtime.tracing.run_metadata import TracedRuns
 
+        feeds = dict(zip(self._feeds, arrays, strict=True))
+        if watched_parts.is_watched(options):
+            ran = [*self._tensors, *self._fetches.targets, *self._effects]
+            values = watched_parts.run(
+                self._resources, self._placement, ran, feeds, options.debug_options
+            )
+            return values[: len(self._tensors)], RunMetadata()
         with self._lock:
             if self._traced is None:
                 self._traced = TracedRuns(self._resources, self._placement, None)
-        feeds = dict(zip(self._feeds, arrays, strict=True))
         metadata = RunMetadata()
         values = self._traced.run(lambda: self.run(arrays), self._fetches, feeds, options, metadata)
         return self._fetches.build(values)[: len(self._tensors)], metadata

@@ -16,7 +16,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.values import fetch_fed
 from stillflow.protos import RunOptions
-from stillflow.runtime.cluster import opening, partial_runs, tasks
+from stillflow.runtime.cluster import opening, partial_runs, tasks, watched_parts
 from stillflow.runtime.cluster.access import Direct, Remote, RemoteTask
 from stillflow.runtime.cluster.guests import Task, task_name
 from stillflow.runtime.cluster.links import IsTensorFlow
@@ -48,6 +48,7 @@ class Master:
         self._plans: dict[Any, ClusterPlan | None] = {}
         self._registered: dict[tuple[str, bytes], int] = {}
         self._lock = threading.RLock()
+        self._watched = 0  # runs that a debugger has watched
 
     # ---- the tasks
 
@@ -174,6 +175,7 @@ class Master:
                     self._plans[key] = ClusterPlan(
                         parts, wanted, given, self._graph,
                         lambda: self._partial_run(tensors, targets, fed, device_of),
+                        lambda options: self._begin_watched(tensors, targets, fed, options),
                     )  # fmt: skip
             return self._plans[key]
 
@@ -185,6 +187,17 @@ class Master:
             return self.plan(fetched, [], known, device_of, ran)
 
         return partial_runs.begun(make, tensors, targets, fed, self._graph._edition)
+
+    def _begin_watched(
+        self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor],
+        options: Any,
+    ) -> None:  # fmt: skip
+        self._watched += 1
+        things: dict[str, Sequence[Any]] = {"feeds": fed, "fetches": tensors, "targets": targets}
+        names: dict[str, Sequence[str]] = {
+            kind: [each.name for each in found] for kind, found in things.items()
+        }
+        watched_parts.begin(self._watched - 1, names, options)
 
     def _part_of_run(self, part: Part, fed: Sequence[Tensor]) -> PartOfRun:
         access = self._open()[part.task]
@@ -213,6 +226,7 @@ class ClusterPlan:
       fed: the feeds, in order.
       graph: the session's.
       partial: makes the state of such a run in steps.
+      watch: tells a debugger the fetches, targets and feeds, as a `DebugOptions` says.
     """
 
     def __init__(
@@ -222,9 +236,10 @@ class ClusterPlan:
         fed: Sequence[Tensor],
         graph: Graph,
         partial: Callable[[], partial_runs.PartialRun],
+        watch: Callable[[Any], None],
     ) -> None:
         self._parts, self._tensors, self._graph = parts, tensors, graph
-        self._partial = partial
+        self._partial, self._watch = partial, watch
         self._fed = {tensor: place for place, tensor in enumerate(fed)}
 
     def run(self, session: Interrupt, *arrays: np.ndarray) -> list[Any]:
@@ -248,14 +263,17 @@ class ClusterPlan:
         """Run as a `RunOptions` message (or None) says; fill in a `RunMetadata`, if there is one.
 
         Raises:
-          tf.errors.UnimplementedError: if tensors are to be watched.
+          tf.errors.UnimplementedError: if tensors of TensorFlow's tasks are to be watched.
         """
-        if options is not None and options.debug_options.debug_tensor_watch_opts:
-            raise errors.UnimplementedError(
-                None, None, "Stillflow cannot watch tensors of a run by several tasks yet"
-            )
         wants_trace = metadata is not None and options is not None and options.trace_level > 0
         level = RunOptions(trace_level=options.trace_level) if wants_trace else None
+        if watched_parts.is_watched(options):
+            if any(isinstance(part.access, TensorFlowTask) for part in self._parts):
+                raise errors.unimplemented(
+                    "Stillflow cannot watch tensors of tasks that TensorFlow's protocol asks"
+                )
+            self._watch(options.debug_options)
+            level = RunOptions(debug_options=options.debug_options)
         run = Run(self._parts, tuple(arrays), level)
         values = self._values(run, session)
         if metadata is not None:

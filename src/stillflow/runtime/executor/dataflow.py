@@ -197,9 +197,8 @@ class _Machine:
         # By the operation's place, and when it became ready.
         self.ready: list[tuple[int, int, Tag, list[Any], bool]] = []
         self.count = 0
-        self.enters = Counter(
-            op.attrs["frame_name"].decode() for op in ops if op.card.flow == "enter"
-        )
+        names = (op.attrs["frame_name"] for op in ops if op.card.flow == "enter")
+        self.enters = Counter(name.decode() for name in names)
         self.frames: dict[Tag, dict[str, _Frame]] = {}
         self.left: set[tuple[Operation, Tag]] = set()  # Exits that gave a value
         self.dead_exits: dict[tuple[Operation, Tag], _Frame] = {}
@@ -471,8 +470,13 @@ _BY_FLOW: dict[Flow, Callable[..., None]] = {
 }  # fmt: skip
 
 
+CROSSINGS: dict[Any, Callable[..., None]] = {}  # by access: values between tasks
+
+
 def _special(op: Operation) -> Callable[..., None] | None:
     """Return the function that runs an operation in a way of its own, None for most."""
     if op.card.reads_variable:
         return _read_variable
+    if op.card.handle == "rendezvous":
+        return CROSSINGS[op.card.access]
     return None if op.card.flow is None else _BY_FLOW.get(op.card.flow)

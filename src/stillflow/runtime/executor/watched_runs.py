@@ -70,8 +70,10 @@ class WatchedRuns:
         self._placement = placement
         self._numbers = itertools.count()
 
-    def run(self, fetches: Any, feeds: dict[Tensor, Any], options: Any) -> list[Any]:
+    def run(self, fetches: Any, feeds: Any, options: Any, is_part: bool = False) -> list[Any]:
         """Run `fetches` and write the dumps of `options`, a `DebugOptions`.
+
+        The names of a run that has this part are written by the session's process.
 
         Raises:
           tf.errors.FailedPreconditionError: if a debug op is not known.
@@ -84,11 +86,11 @@ class WatchedRuns:
             "targets": [op.name for op in fetches.targets],
         }
         number = next(self._numbers)
-        graphs = partition_graphs(
-            self._placement, fetches.tensors, fetches.targets, list(feeds), with_fed=True
-        )
+        needed = fetches.tensors, fetches.targets, list(feeds)
+        graphs = partition_graphs(self._placement, *needed, with_fed=True)
         for writer in writers.values():
-            writer.core_metadata(number, options.global_step, names)
+            if not is_part:
+                writer.core_metadata(number, options.global_step, names)
             for graph_def in graphs:
                 writer.graph(graph_def, graph_def.node[0].device)
         watches = watches_of(options)

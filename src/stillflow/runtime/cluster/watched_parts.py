@@ -1,0 +1,72 @@
+"""Runs of several tasks that a debugger watches: each task writes the dumps of its part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.graph.operation import Operation
+from stillflow.ops.debug.watches import writers_of
+from stillflow.ops.send_recv import rendezvous_key
+from stillflow.ops.values import from_array
+from stillflow.runtime.executor import dataflow
+from stillflow.runtime.executor.watched_runs import WatchedRuns
+from stillflow.runtime.interrupts import Waits, current_interrupt
+from stillflow.runtime.plan import crossings
+from stillflow.runtime.session.fetches import Fetches
+
+
+def is_watched(options: Any) -> bool:
+    """Return True if a `RunOptions`, or None, names tensors to watch."""
+    return options is not None and bool(options.debug_options.debug_tensor_watch_opts)
+
+
+def begin(number: int, names: dict[str, Sequence[str]], options: Any) -> None:
+    """Write the names of feeds, fetches and targets, as the session's process.
+
+    Args:
+      number: of the watched run in the session.
+      names: of "feeds", "fetches" and "targets".
+      options: a `DebugOptions`.
+    """
+    for writer in writers_of(options).values():
+        writer.core_metadata(number, options.global_step, names)
+
+
+def run(
+    resources: Any, placement: Any, ran: Sequence[Any], feeds: dict[Any, Any], options: Any
+) -> list[Any]:
+    """Run a part, one operation after the other; return the values of its tensors.
+
+    Args:
+      resources: the session's state in this task.
+      placement: on the devices of the task.
+      ran: tensors, then operations.
+      feeds: the values of fed tensors.
+      options: a `DebugOptions`.
+    """
+    fetches = Fetches(ran[0].graph, list(ran))
+    values = WatchedRuns(resources, placement).run(fetches, feeds, options, is_part=True)
+    found: list[Any] = fetches.build(values)
+    return found
+
+
+def _receive(machine: Any, op: Operation, tag: Any, inputs: list[Any], dead: bool) -> None:
+    value: Any = dataflow.DEAD
+    if not dead:
+        step: Any = current_interrupt()
+        taken = step.take(op.attrs["tensor_name"].decode(), Waits(machine.interrupts[1]))
+        if taken is not crossings.DEAD:
+            value = from_array(taken)
+    machine.give(op, [value], tag)
+
+
+def _send(machine: Any, op: Operation, tag: Any, inputs: list[Any], dead: bool) -> None:
+    value = crossings.DEAD if dead else dataflow.argument(op, 0, inputs[0])
+    device, key = op.attrs["recv_device"].decode(), rendezvous_key(op.attrs)
+    step: Any = current_interrupt()
+    step.send(device, key, op._inputs[0].dtype, value)
+    machine.tell(op, False, tag)
+
+
+dataflow.CROSSINGS.update({"take": _receive, "put": _send})
