@@ -66,6 +66,7 @@ NO_LIMITS = {
     "stillflow/keras/applications/library.py",
     "stillflow/ops/custom/interface.py",
     "stillflow/runtime/cluster/grpc_port.py",
+    "stillflow/runtime/cluster/wire.py",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -138,3 +139,26 @@ def test_a_system_that_takes_one_buffer_at_a_time_sends_all_of_them():
     windows = SimpleNamespace(sendall=lambda buffer: sent.append(bytes(buffer)))
     wire._send_all(windows, [b"one", memoryview(np.arange(2, dtype=np.int8)), b""])
     assert b"".join(sent) == b"one\x00\x01"
+
+
+def test_a_server_of_another_version_is_told():
+    with socket.create_server(("localhost", 0)) as server:
+        address = "localhost:%d" % server.getsockname()[1]
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"SFc9" + struct.pack("<I", 0))
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(errors.FailedPreconditionError, match="two versions of their protocol"):
+            links.ask_when_there(address, "task", lambda: None, describe={})
+
+
+def test_a_client_of_another_version_is_told():
+    target = tf.train.Server.create_local_server().target
+    port = int(target.rpartition(":")[2])
+    with socket.create_connection(("localhost", port), 60) as connection:
+        connection.sendall(b"SFc0" + struct.pack("<I", 4) + b"what")
+        assert connection.recv(4, socket.MSG_WAITALL) == b"SFc1"

@@ -13,7 +13,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.runtime import native_log
 from stillflow.runtime.cluster import security
-from stillflow.runtime.cluster.wire import Broken, OtherProtocol, Packed, Wire
+from stillflow.runtime.cluster.wire import Broken, OtherProtocol, OtherVersion, Packed, Wire
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.util.interpreter_exit import Resting
 from stillflow.util.threads import our_thread
@@ -147,15 +147,16 @@ class Link:
                 del message, content, tensors, answer  # not to hold them until the next comes
         except Broken as error:
             self.is_tensorflow = isinstance(error, OtherProtocol)
-            self._end(str(error))
+            self._end(str(error), isinstance(error, OtherVersion))
 
-    def _end(self, reason: str) -> None:
+    def _end(self, reason: str, for_good: bool = False) -> None:
         with self._lock:
             self._broken = self._broken or reason
             waiting, self._waiting = list(self._waiting.values()), {}
         self._wire.close()
         for answer in waiting:
-            answer.settle(None, [], _unavailable(reason))
+            error = errors.failed_precondition(reason) if for_good else _unavailable(reason)
+            answer.settle(None, [], error)
 
 
 def as_error(failure: Any) -> errors.OpError:

@@ -17,7 +17,7 @@ from stillflow.runtime.cluster.grpc_port import MASTER, WORKER, GrpcPort, as_fai
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
-from stillflow.runtime.cluster.wire import Broken, Wire
+from stillflow.runtime.cluster.wire import Broken, OtherVersion, Wire
 from stillflow.runtime.plan.crossings import DEAD
 from stillflow.util.threads import our_thread
 
@@ -110,21 +110,30 @@ class Caller:
 
     def listen(self) -> None:
         """Handle requests until the connection closes; its sessions end with it."""
-        with contextlib.suppress(Broken, RuntimeError):  # or there are too many threads
-            while True:
-                message, tensors = self._wire.receive()
-                kind = message.WhichOneof("content")
-                if kind in _AT_ONCE:
-                    _AT_ONCE[kind](self, getattr(message, kind), tensors)
-                elif kind in _ANSWERED:
-                    content = getattr(message, kind)
-                    hand_over(self._answer, _ANSWERED[kind], message.id, content, tensors)
-                else:
-                    raise Broken("it says what no task says")
-                del message, tensors  # not to hold them until the next comes
+        try:
+            self._listen()
+        except OtherVersion as error:
+            native_log.info(f"Failed to serve a connection: {error}")
+            with contextlib.suppress(Broken):
+                self._wire.send(failure={"message": str(error)})  # says which version is here
+        except (Broken, RuntimeError):
+            pass  # it has ended, or there are too many threads
         self._wire.close()
         for session in self._sessions:
             self._task.close(session)
+
+    def _listen(self) -> None:
+        while True:
+            message, tensors = self._wire.receive()
+            kind = message.WhichOneof("content")
+            if kind in _AT_ONCE:
+                _AT_ONCE[kind](self, getattr(message, kind), tensors)
+            elif kind in _ANSWERED:
+                content = getattr(message, kind)
+                hand_over(self._answer, _ANSWERED[kind], message.id, content, tensors)
+            else:
+                raise Broken("it says what no task says")
+            del message, tensors  # not to hold them until the next comes
 
     def _answer(
         self, act: Callable[..., Any], number: int, content: Any, tensors: list[Any]

@@ -40,6 +40,10 @@ class OtherProtocol(Broken):
     """The other side speaks gRPC."""
 
 
+class OtherVersion(Broken):
+    """The other side is of another version of Stillflow."""
+
+
 class Wire:
     """One end of a connection.
 
@@ -88,6 +92,11 @@ class Wire:
             magic, length = _HEAD.unpack(self._read(_HEAD.size))
             if magic[:1] == b"\0" and magic[3] == _SETTINGS:
                 raise OtherProtocol("the server speaks TensorFlow's protocol")
+            if magic[:3] == _MAGIC[:3] and magic != _MAGIC:
+                raise OtherVersion(
+                    f"tasks of Stillflow speak two versions of their protocol: {magic!r} there, "
+                    f"{_MAGIC!r} here. Install one version everywhere"
+                )
             if magic != _MAGIC or length > _LONGEST:
                 raise Broken("what came in is no message of a task")
             message = self._message.FromString(self._read(length))
