@@ -136,7 +136,9 @@ CONTRIB = (
     Row("tpu.InfeedQueue tpu.Topology tpu.repeat tpu.while_loop", "../stillflow_contrib/tpu"),
     Row("tpu", "ops/tpu"),
     Row(
-        "training.*bucket* training.*equence* training.*sample* training.*Strategy training.byte_*",
+        "training.*bucket* training.*equence* training.*gradient* training.*sample* "
+        "training.*Strategy training.SummaryAtEndHook training.byte_* training.create_train_op "
+        "training.evaluate_repeatedly training.train",
         "../stillflow_contrib/training",
     ),
 )

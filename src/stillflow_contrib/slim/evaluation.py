@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.contrib.training.evaluation import SummaryAtEndHook, evaluate_repeatedly
 from stillflow.graph.export import export
 from stillflow.ops.summary.merging import merge_all
 from stillflow.train.evaluation import StopAfterNEvalsHook
 from stillflow.train.evaluation import evaluate_once as _evaluate_once
 from stillflow.train.saver import Saver
 from stillflow.train.scaffold import Scaffold
+from stillflow_contrib.training.evaluation import SummaryAtEndHook, evaluate_repeatedly
 
 _USE_DEFAULT = 0  # stands for all summaries; None stands for none
 

@@ -12,14 +12,6 @@ import numpy as np
 
 import stillflow as tf
 from stillflow import errors
-from stillflow.contrib.training.training import (
-    USE_GLOBAL_STEP,
-    Pairs,
-    clip_gradient_norms,
-    multiply_gradients,
-    summarize_gradients,
-)
-from stillflow.contrib.training.training import create_train_op as _create_train_op
 from stillflow.files.gfile import write_string_to_file
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
@@ -31,6 +23,14 @@ from stillflow.train.global_step import global_step as read_global_step
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.saver import Saver
 from stillflow.train.supervisor import Supervisor
+from stillflow_contrib.training.training import (
+    USE_GLOBAL_STEP,
+    Pairs,
+    clip_gradient_norms,
+    multiply_gradients,
+    summarize_gradients,
+)
+from stillflow_contrib.training.training import create_train_op as _create_train_op
 
 # Default that `train` makes itself; None means nothing.
 _USE_DEFAULT = 0

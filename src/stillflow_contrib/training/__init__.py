@@ -1,1 +1,1 @@
-"""Parts of `tf.contrib.training` that few programs use: batches, device strategies."""
+"""Parts of `tf.contrib.training` that few programs use: loops, batches, device strategies."""

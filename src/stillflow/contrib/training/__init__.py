@@ -1,4 +1,4 @@
-"""`tf.contrib.training`: training and evaluation loops, buckets, samples, hyperparameters."""
+"""`tf.contrib.training`: hyperparameters, and what the rest of Stillflow has for it."""
 
 from __future__ import annotations
 
