@@ -39,15 +39,20 @@ def compiled(tf, name, *flags):
       flags: more flags for the compiler.
     """
     need_compiler()
-    source = os.path.join(SOURCES, name + ".cc")
-    compile_flags, link_flags = tf.sysconfig.get_compile_flags(), tf.sysconfig.get_link_flags()
-    options = ["-shared", "-fPIC", "-O0", "-DNDEBUG", "-w", "-std=c++14"]
-    options += list(compile_flags) + list(flags)
-    key = _key(source, options, tf.sysconfig.get_include())
+    flags = ["-O0", "-DNDEBUG", "-std=c++14"] + list(flags)
+    return compiled_of(tf, name, [os.path.join(SOURCES, name + ".cc")], flags)
+
+
+def compiled_of(tf, name, sources, flags):
+    """Compile any sources into a library; returns its path."""
+    options = ["-shared", "-fPIC", "-O2", "-w", "-std=c++11"] + list(flags)
+    options += tf.sysconfig.get_compile_flags()
+    key = _key(sources, options, tf.sysconfig.get_include())
     target = os.path.join(_cache(), name + "-" + key + ".so")
     if not os.path.exists(target):
         unfinished = target + "." + str(os.getpid())
-        command = [compiler()] + options + [source, "-o", unfinished] + list(link_flags)
+        command = [compiler()] + options + list(sources) + ["-o", unfinished]
+        command += tf.sysconfig.get_link_flags()
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             raise AssertionError(" ".join(command) + "\n" + done.stdout)
@@ -71,12 +76,12 @@ def _user():
     return str(os.getuid()) if hasattr(os, "getuid") else "tests"
 
 
-def _key(source, options, include):
+def _key(sources, options, include):
     """Return a checksum of all that a library is made of."""
     made = hashlib.sha256(repr((sys.version_info[0], options)).encode())
     ours = os.path.join(include, "stillflow")
     headers = sorted(os.listdir(ours)) if os.path.isdir(ours) else []
-    for path in [source] + [os.path.join(ours, header) for header in headers]:
+    for path in list(sources) + [os.path.join(ours, header) for header in headers]:
         with open(path, "rb") as file:
             made.update(file.read())
     return made.hexdigest()[:16]

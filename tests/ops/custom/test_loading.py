@@ -12,7 +12,7 @@ import pytest
 import stillflow as tf
 from stillflow.ops.custom import interface
 
-from .building import compiled, library, need_compiler
+from .building import SOURCES, compiled, compiler, library, need_compiler
 
 
 def test_the_same_path_gives_the_same_module() -> None:
@@ -39,6 +39,20 @@ def built(tmp_path, text: str, name: str = "op") -> str:
     command = ["c++", "-shared", "-fPIC", "-O0", str(source), "-o", str(target)]
     subprocess.run([*command, *tf.sysconfig.get_compile_flags()], check=True)
     return str(target)
+
+
+def test_a_program_lists_the_operations_that_it_registers(tmp_path) -> None:
+    need_compiler()
+    program = str(tmp_path / "program")
+    source = os.path.join(SOURCES, "registry.cc")
+    command = [compiler(), "-O0", "-std=c++11", source, "-o", program]
+    flags = [*tf.sysconfig.get_compile_flags(), *tf.sysconfig.get_link_flags(), "-pthread"]
+    subprocess.run(command + flags, check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "Op<name=FirstListed; signature= -> ; attr=n:int >= 2 = 3; is_stateful=true>",
+        "Op<name=SecondListed; signature=x:T -> y:float; attr=T:{int32, float}>",
+    ]
 
 
 def test_another_signature_of_a_known_name_is_an_error(tmp_path) -> None:

@@ -25,6 +25,18 @@ def test_elements_that_no_kernel_writes_are_zero() -> None:
         assert session.run(y, {size: 5}).tolist() == [1, 0, 1, 0, 1]
 
 
+def test_a_kernel_may_assign_other_tensors_to_its_outputs() -> None:
+    ops = library(tf, "views")
+    x = tf.placeholder(tf.float32)
+    made = ops.assigned(x)
+    value = np.array([[1, 2], [3, 4]], np.float32)
+    with tf.Session() as session:
+        for _ in range(3):
+            same, flat, half = session.run(list(made), {x: value})
+            assert np.array_equal(same, value)
+            assert flat.tolist() == [0, 10, 20, 30] and half.tolist() == [[0, 10]]
+
+
 @pytest.mark.parametrize(
     "how, message",
     [

@@ -81,8 +81,7 @@ inline Status OpKernelContext::allocate_output(int at, const TensorShape& shape,
     *result = output.get();
     return Status::OK();
   }
-  const int64* words = reinterpret_cast<const int64*>(call_->offers);
-  for (int other = 0; other < at; ++other) words += 2 + std::max<int64>(words[1], 0);
+  const int64* words = Offer(at);
   int64 memory = words[0];
   int how = SF_OFFERED;
   if (!internal::SameShape(words, shape) || output) {
@@ -95,6 +94,7 @@ inline Status OpKernelContext::allocate_output(int at, const TensorShape& shape,
     }
   }
   call_->results[at] = how;
+  if (how == SF_ALLOCATED) allocated_[at] = std::make_pair(memory, shape);
   const int64 bytes = shape.num_elements() * DataTypeSize(type);
   internal::Buffer* buffer = Borrow(memory, bytes, output_memory_type(at));
   if (bytes > 0 && buffer->device == internal::kHost) {
@@ -105,6 +105,22 @@ inline Status OpKernelContext::allocate_output(int at, const TensorShape& shape,
   return Status::OK();
 }
 
+inline const int64* OpKernelContext::Offer(int at) const {
+  const int64* words = reinterpret_cast<const int64*>(call_->offers);
+  for (int other = 0; other < at; ++other) words += 2 + std::max<int64>(words[1], 0);
+  return words;
+}
+
+inline bool OpKernelContext::IsAsGiven(int at) const {
+  const Tensor& output = *outputs_[static_cast<size_t>(at)];
+  const int64 memory = reinterpret_cast<int64>(output.data());
+  if (call_->results[at] == SF_OFFERED) {
+    return memory == Offer(at)[0] && internal::SameShape(Offer(at), output.shape());
+  }
+  const auto found = allocated_.find(at);
+  return found != allocated_.end() && found->second == std::make_pair(memory, output.shape());
+}
+
 inline void OpKernelContext::Finish() {
   const auto hand_over = [this](int at, const Tensor& tensor) {
     call_->results[at] = reinterpret_cast<int64>(new Tensor(tensor));
@@ -113,7 +129,7 @@ inline void OpKernelContext::Finish() {
     const auto forwarded = forwarded_.find(at);
     if (forwarded != forwarded_.end()) {
       call_->results[at] = -1 - forwarded->second;
-    } else if (mutable_output(at) != nullptr && call_->results[at] == SF_NOTHING) {
+    } else if (mutable_output(at) != nullptr && !IsAsGiven(at)) {
       hand_over(at, *mutable_output(at));
     }
   }

@@ -219,6 +219,9 @@ class OpKernelContext {
                                              kernel_->making().DeviceOf(type)));
     return borrowed_.back();
   }
+  const int64* Offer(int at) const;
+  // True if an output is in the memory that it was given: a kernel can assign another tensor.
+  bool IsAsGiven(int at) const;
   Tensor ReadInput(int at, const int64* words, const TensorShape& shape);
   static AllocatorAttributes AttributesOf(MemoryType type) {
     AllocatorAttributes attributes;
@@ -250,6 +253,7 @@ class OpKernelContext {
   std::vector<std::unique_ptr<Tensor>> outputs_;
   std::set<int> replaced_;  // references that were given another tensor
   std::map<int, int> forwarded_;
+  std::map<int, std::pair<int64, TensorShape>> allocated_;  // outputs that Python was asked for
   std::vector<internal::Buffer*> borrowed_;  // PyTorch's memory
   DeviceContext device_context_;
   Status status_;

@@ -59,6 +59,41 @@ struct OpRegistration {
 };
 }  // namespace internal
 
+// The operations of this library, by their texts.
+class OpRegistry {
+ public:
+  SF_LOCAL static OpRegistry* Global() {
+    static OpRegistry registry;
+    return &registry;
+  }
+  bool IsRegistered(const string& name) const {
+    for (const internal::OpRecord& op : internal::Ops())
+      if (op.name == name) return true;
+    return false;
+  }
+  string DebugString(bool) const {
+    std::map<string, string> lines;
+    for (const internal::OpRecord& op : internal::Ops()) {
+      string& line = lines[op.name];
+      line = strings::StrCat("Op<name=", op.name, "; signature=", Joined(op.inputs, ", "), " -> ",
+                             Joined(op.outputs, ", "));
+      if (!op.attributes.empty())
+        strings::StrAppend(&line, "; attr=", Joined(op.attributes, "; attr="));
+      strings::StrAppend(&line, op.is_stateful ? "; is_stateful=true" : "", ">\n");
+    }
+    string text;
+    for (const auto& line : lines) text += line.second;
+    return text;
+  }
+
+ private:
+  static string Joined(const std::vector<string>& texts, const char* between) {
+    std::vector<string> dense;
+    for (const string& text : texts) dense.push_back(str_util::StringReplace(text, ": ", ":", false));
+    return str_util::Join(dense, between);
+  }
+};
+
 #define REGISTER_OP(name)                                                             \
   static const ::tensorflow::internal::OpRegistration SF_UNIQUE(sf_op) TF_ATTRIBUTE_UNUSED = \
       ::tensorflow::OpDefBuilder(name)

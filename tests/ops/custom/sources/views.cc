@@ -93,6 +93,28 @@ class TwiceOp : public OpKernel {
 TF_CALL_NUMBER_TYPES(REGISTER_TWICE);
 #undef REGISTER_TWICE
 
+// Assigns other tensors to its outputs after it has allocated them.
+REGISTER_OP("Assigned").Input("x: float").Output("same: float").Output("flat: float")
+    .Output("half: float");
+class AssignedOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    const Tensor& x = context->input(0);
+    Tensor* y[3] = {};
+    for (int i = 0; i < 3; ++i) {
+      OP_REQUIRES_OK(context, context->allocate_output(i, x.shape(), &y[i]));
+      for (int64 j = 0; j < x.NumElements(); ++j) y[i]->flat<float>()(j) = 10 * j;
+    }
+    *y[0] = x;
+    const Tensor whole = *y[1];
+    OP_REQUIRES(context, y[1]->CopyFrom(whole, TensorShape({x.NumElements()})),
+                errors::Internal("another size"));
+    *y[2] = y[2]->Slice(0, x.dim_size(0) / 2);
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("Assigned").Device(DEVICE_CPU), AssignedOp);
+
 // Writes every other element: what is left unwritten is zero.
 REGISTER_OP("HalfWritten").Input("size: int32").Output("y: float");
 class HalfWrittenOp : public OpKernel {
