@@ -1,6 +1,6 @@
-"""The table of operations that are not exported, in docs/export.md, from the tests' list.
+"""The tables of exported operations in the documentation, from the lists of the tests.
 
-python tools/export_table.py            # exit status 1 if the page is not up to date
+python tools/export_table.py            # exit status 1 if the pages are not up to date
 python tools/export_table.py --write
 """
 
@@ -12,55 +12,113 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "export.md"
-LISTED = ROOT / "tests" / "export" / "not_exported.tsv"
+TABLE = ROOT / "docs" / "exported_operations.md"
+LISTS = ROOT / "tests" / "export"
 BEGIN, END = "<!-- begin operations -->\n", "<!-- end operations -->\n"
 sys.path.insert(0, str(ROOT / "src"))
+# Nodes of graphs that are no steps of the exported function: branches, loops, inputs, constants.
+_NODES = """
+Const Placeholder PlaceholderV2 PlaceholderWithDefault Identity NoOp Switch RefSwitch Merge
+RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration LoopCond If StatelessIf
+While StatelessWhile PartitionedCall StatefulPartitionedCall Variable VariableV2 VarHandleOp
+ReadVariableOp HashTable HashTableV2
+"""
+STRUCTURE = frozenset(_NODES.split())
+INTO_TORCH = STRUCTURE - {"HashTable", "HashTableV2"}
 
 
-def exportable() -> int:
-    """Return how many operations have samples and give something."""
-    from stillflow.graph.card import load_all
-
-    cards = load_all().values()
-    return sum(bool(card.samples_part and card.signature.outputs) for card in cards)
+def listed(name: str) -> dict[str, str]:
+    """Return the operations of a list, each with the text next to it."""
+    lines = (LISTS / name).read_text(encoding="utf-8").splitlines()
+    return dict((*line.split("\t"), "")[:2] for line in lines if line)
 
 
-def table() -> str:
-    """Return the table as Markdown."""
-    reasons: dict[str, list[str]] = {}
-    lines = LISTED.read_text(encoding="utf-8").splitlines()
-    for line in filter(None, lines):
-        name, reason = line.split("\t")
-        reasons.setdefault(reason, []).append(f"`{name}`")
-    count = sum(map(len, reasons.values()))
-    total = exportable()
-    rows = [f"| {', '.join(names)} | {reason} |" for reason, names in sorted(reasons.items())]
+class Operations:
+    """Operations that go out, by the lists of the tests."""
+
+    def __init__(self) -> None:
+        from stillflow.export.onnx_regions.builder import RULES
+        from stillflow.graph.card import load_all
+        from stillflow_contrib.onnx_models.forms import FORMS
+
+        cards = load_all()
+        sampled = {n for n, card in cards.items() if card.samples_part and card.signature.outputs}
+        self.all = sorted(cards)
+        self.not_torch = listed("not_exported.tsv")
+        goldens = listed("exported_in_goldens.tsv")
+        self.torch = (sampled - self.not_torch.keys()) | goldens.keys() | (INTO_TORCH & set(cards))
+        ruled = RULES.keys() | FORMS.keys()
+        without = (ruled - sampled) | STRUCTURE  # in the graphs of the tests
+        self.onnx = (listed("exported_to_onnx.txt").keys() | without) & set(cards)
+        self.no_onnx = listed("not_in_onnx.tsv")
+        self.tf2onnx = listed("tf2onnx.txt").keys() & set(cards)
+
+
+def _rows(reasons: dict[str, str]) -> list[str]:
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(f"`{name}`")
+    rows = [f"| {', '.join(each)} | {reason} |" for reason, each in sorted(names.items())]
+    return ["| operations | reason |", "|---|---|", *rows]
+
+
+def summary(ops: Operations) -> str:
+    """Return the part of the page on exports."""
+    missing = sorted(ops.tf2onnx - ops.onnx)
+    there = len(ops.tf2onnx) - len(missing)
     return "\n".join([
-        f"Of the {total} operations whose cards have samples, {total - count} go out as source",
-        "over PyTorch and are compared with the session on each sample. These do not:",
+        f"{len(ops.torch)} operations go out as source over PyTorch, {len(ops.onnx)} as ONNX;",
+        "[a table](exported_operations.md) names them. Each is compared with the session: on the",
+        "samples of its card, on its inputs in a golden program, or in the graphs of the tests. Of",
+        "the operations with samples these do not go out as source:",
         "",
-        "| operations | reason |",
-        "|---|---|",
-        *rows,
+        *_rows(ops.not_torch),
+        "",
+        f"tf2onnx documents {len(ops.tf2onnx)} operations of TensorFlow 1.15; {there} of them go",
+        f"out here, and {len(ops.onnx - ops.tf2onnx)} others. These do not:",
+        "",
+        *_rows({name: ops.no_onnx[name] for name in missing}),
         "",
     ])  # fmt: skip
 
 
+def table(ops: Operations) -> str:
+    """Return the page with all operations."""
+    lines = [
+        "# Exported operations",
+        "",
+        "Operations that [export](export.md) writes as source over PyTorch or as ONNX, and those",
+        "that tf2onnx documents.",
+        "Written by `tools/export_table.py` from the lists of the tests.",
+        "",
+        "| operation | PyTorch | ONNX | tf2onnx |",
+        "|---|---|---|---|",
+    ]  # fmt: skip
+    columns = (ops.torch, ops.onnx, ops.tf2onnx)
+    for name in ops.all:
+        marks = ["yes" if name in column else "" for column in columns]
+        if any(marks):
+            lines.append(f"| `{name}` | {' | '.join(marks)} |")
+    return "\n".join([*lines, ""])
+
+
 def main() -> int:
-    """Check or write the page; returns the exit status."""
+    """Check or write the pages; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="bring the page up to date")
+    parser.add_argument("--write", action="store_true", help="bring the pages up to date")
     flags = parser.parse_args()
+    ops = Operations()
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    text = f"{before}{BEGIN}\n{table()}\n{END}{after}"
-    if flags.write:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{PAGE.relative_to(ROOT)} is not up to date: python tools/export_table.py --write")
-    return 1
+    wanted = {PAGE: f"{before}{BEGIN}\n{summary(ops)}\n{END}{after}", TABLE: table(ops)}
+    late = [p for p, text in wanted.items() if not p.exists() or p.read_text("utf-8") != text]
+    for path in late:
+        if flags.write:
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            name = path.relative_to(ROOT)
+            print(f"{name} is not up to date: python tools/export_table.py --write")
+    return int(bool(late) and not flags.write)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ PROVIDERS.update({
     "data.dataset.unbatch": "stillflow.data.batching",
     "data.dataset.zip_datasets": "stillflow.data.combining",
     "distribute.context.make_default_mode": "stillflow.distribute.default",
+    "export.onnx_export.model_of": "stillflow_contrib.onnx_models.models",
     "graph.attrs.default_graph": "stillflow.graph.graph",
     "graph.card.load_contrib_families": "stillflow_contrib.ops",
     "graph.card.load_families": "stillflow.ops",

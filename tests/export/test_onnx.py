@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,19 @@ def test_programs_of_torch_export_take_any_batch(network: Any, tmp_path: Path) -
         wanted = network.run("answer:0", {"images/x:0": batch(count)})
         found = module(torch.from_numpy(batch(count)))
         np.testing.assert_allclose(found.detach(), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a compiler of C++")
+def test_programs_may_be_compiled(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3], "x")
+        y = tf.nn.relu(tf.matmul(x, np.eye(3, 2, dtype=np.float32)) - 0.5)
+        path = str(tmp_path / "model.pt2")
+        comparison = to_pt2(session, [x], [y], path, compiled=True)
+    assert comparison is not None
+    assert comparison.equal
+    found = torch._inductor.aoti_load_package(path)(torch.tensor([[1.0, 0.0, 9.0]]))
+    assert found.tolist() == [[0.5, 0.0]]
 
 
 def test_a_graph_that_depends_on_values_is_no_program(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
         "--layout", choices=("nhwc", "nchw"), default="nhwc",
         help="nchw: images of the PyTorch module have their channels first",
     )  # fmt: skip
+    parser.add_argument(
+        "--compiled", action="store_true", help="pt2: compile by AOTInductor, for this machine"
+    )
     parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators")
     parser.add_argument("--tags", type=_names, default=["serve"], help="of the SavedModel's graph")
     parser.add_argument("--signature", default="serving_default", help="of the SavedModel")
@@ -98,8 +101,9 @@ def _written(
     dynamic = parse_dynamic(flags.dynamic)
     if flags.to == "pt2":
         return export.to_pt2(
-            session, inputs, outputs, flags.output, dynamic, samples, verify, flags.force
-        )
+            session, inputs, outputs, flags.output, dynamic, samples, verify, flags.force,
+            flags.compiled,
+        )  # fmt: skip
     return export.to_onnx(
         session, inputs, outputs, flags.output, dynamic, flags.opset, samples, verify, flags.force
     )

@@ -12,6 +12,7 @@ import torch
 from stillflow.export import literals
 from stillflow.export.arguments import Argument
 from stillflow.export.capture import Parameter
+from stillflow.export.functions import undecorated
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import Problem
 from stillflow.export.resolving import is_bindable, takes_ours
@@ -315,6 +316,7 @@ class Body:
             args = (*function.args, *args)
             kwargs = {**function.keywords, **kwargs}
             function = function.func
+        function = undecorated(function)
         if not isinstance(function, FunctionType) or not takes_ours((*args, *kwargs.values())):
             return functions.expression(function), args, kwargs
         names = function.__code__.co_varnames[: function.__code__.co_argcount]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -72,7 +73,11 @@ def to_program(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence warnings."""
-    with warnings.catch_warnings():
+    """Silence warnings, and what PyTorch prints of a module that it cannot trace."""
+    nowhere = io.StringIO()
+    with (
+        warnings.catch_warnings(), contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):  # fmt: skip
         warnings.simplefilter("ignore")
         yield

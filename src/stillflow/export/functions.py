@@ -197,6 +197,7 @@ class FunctionWriter:
         Raises:
           UnwritableError: if it has no source, or uses what has none.
         """
+        value = undecorated(value)
         cached = hasattr(value, "__wrapped__") and hasattr(value, "cache_info")
         inner = value.__wrapped__ if cached else value
         if isinstance(inner, type):
@@ -307,6 +308,12 @@ class FunctionWriter:
 
     def _parsed(self, value: Any) -> ast.expr:
         return ast.parse(self.expression(value), mode="eval").body
+
+
+def undecorated(value: Any) -> Any:
+    """Return a function without a decorator that only keeps NumPy from warning."""
+    home = getattr(value, "__globals__", {}).get("__name__", "")
+    return getattr(value, "__wrapped__", value) if home.startswith("numpy.") else value
 
 
 def _own_defaults(function: types.FunctionType) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def to_pt2(
     samples: Mapping[str, Any] | None = None,
     verify: bool = True,
     force: bool = False,
+    compiled: bool = False,
 ) -> Comparison | None:
     """Write the function between tensors of a graph as a program that `torch.export.load` reads.
 
@@ -39,6 +40,8 @@ def to_pt2(
       samples: arrays for the inputs, by name.
       verify: whether the program is run and compared with the session.
       force: whether a file that exists is replaced.
+      compiled: whether the file holds code of AOTInductor for this machine, which needs a compiler
+        of C++, instead of the program; `torch._inductor.aoti_load_package` reads it.
 
     Returns:
       How far the outputs are apart; None if they are not compared.
@@ -50,12 +53,25 @@ def to_pt2(
     fed = sample_inputs(program, samples)
     exported = to_program(load_module(to_source(program)), fed, dynamic or {})
     comparison = None
-    if verify:
-        module = exported.module()
-        comparison = compare(session, program, fed, lambda *given: module(*given))
     with new_file(path, force) as temporary:
+        module: Any = _compiled(exported, temporary) if compiled else exported.module()
+        if verify:
+            comparison = compare(session, program, fed, module)
         verdict = "not compared" if comparison is None else comparison.message
-        torch.export.save(exported, temporary, extra_files={"verified.txt": verdict})
+        if not compiled:
+            torch.export.save(exported, temporary, extra_files={"verified.txt": verdict})
     if comparison is not None and not comparison.equal:
         raise ExportError(comparison.message)
     return comparison
+
+
+def _compiled(exported: torch.export.ExportedProgram, path: str) -> Any:
+    """Compile a program into a file; return what the file holds as a function."""
+    inductor = torch._inductor
+    try:
+        return inductor.aoti_load_package(
+            inductor.aoti_compile_and_package(exported, package_path=path)
+        )
+    except Exception as error:  # of the compiler, mostly
+        first = str(error).strip().partition("\n")[0]
+        raise ExportError(f"AOTInductor cannot compile the program: {first}") from error

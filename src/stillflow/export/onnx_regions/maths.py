@@ -227,6 +227,8 @@ def applied(b: Builder, op: Operation, tensors: Sequence[Tensor], make: object) 
     Where the inputs have their channels second alone, so has the result: None is returned then.
     """
     assert callable(make)
+    if not b.strict and any(b.dims(tensor) is None for tensor in tensors):
+        return str(make([b(tensor) for tensor in tensors]))
     ranks = [b.rank(tensor) for tensor in tensors]
     large = [tensor for tensor, rank in zip(tensors, ranks, strict=True) if rank == 4]
     if not any(map(b.is_second, large)):

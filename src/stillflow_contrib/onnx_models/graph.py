@@ -1,6 +1,6 @@
 """Programs as ONNX graphs: branches become `If`, loops `Loop`, tensor arrays sequences.
 
-An operation goes out by a rule or a form of the table `onnx_regions/forms.txt`. One that has
+An operation goes out by a rule or a form of the table `forms.txt`. One that has
 neither goes through PyTorch: its kernel's source is exported by `torch.export` and `torch.onnx`.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from stillflow.export.capture import Program
-from stillflow.export.onnx_regions import converter, forms  # noqa: F401 the rules
+from stillflow.export.onnx_regions import converter  # noqa: F401 the rules
 from stillflow.export.onnx_regions.builder import NCHW, NHWC, RULES, TO_NHWC, Builder
 from stillflow.export.onnx_regions.maths import ONNX_TYPES
 from stillflow.export.problems import ExportError, Problem, explained
@@ -27,6 +27,7 @@ from stillflow.ops.value_arrays import to_array
 from stillflow.runtime.engines.region import Unfit
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
+from stillflow_contrib.onnx_models import forms
 
 # Makes a message of one step's program: of the program, and sizes for what it leaves open.
 ByTorch = Callable[[Program, list["Place"]], Any]
@@ -163,8 +164,19 @@ class GraphWriter(Builder):
             for name, found in zip(step.outputs, names, strict=False):
                 if found is not None:
                     self.bind(name, found)
-            return
+            if all(map(self._is_written, step.outputs)):
+                return
+            self._undo(*before)
+            reason = Unfit("an output has no rule")
         self._through_torch(step, reason)
+
+    def _is_written(self, name: str) -> bool:
+        """Return True for values that exist, are not used, or are handles of objects."""
+        is_here = (name, NHWC) in self._made or (name, NCHW) in self._made
+        tensor = self.tensors.get(name)
+        return is_here or tensor is None or not self.graph.uses(name) or (
+            tensor.dtype.name == "resource"
+        )  # fmt: skip
 
     def _undo(self, nodes: int, made: int) -> None:
         """Forget the nodes and names that were made after so many."""

@@ -156,15 +156,35 @@ class _Scope(dict[str, Any]):
         ]
         return [self["Compress"](self["x"], each, axis=0) for each in chosen]
 
-    def _segments(self, reduction: str, start: Any) -> str:
+    def _segments(
+        self, data: str, numbers: str, reduction: str, start: Any, count: str | None = None,
+        rank: int = 1,
+    ) -> str:  # fmt: skip
         """Reduce rows by their segments; those of negative numbers go into one that is cut off."""
-        rank = self.b.rank(self.op._inputs[1])
-        ids, count = self._i64(self["y"]), self._vec(self["z"])
-        ids = self["Where"](self["Less"](ids, [0]), count, ids)
-        sizes = self._cat(self["Add"](count, [1]), self["Shape"](self["x"], start=rank))
+        ids = self._i64(numbers)
+        last = self["Add"](self["ReduceMax"](ids, keepdims=0), self._to(1, "int64"))
+        total = self._vec(last if count is None else count)
+        ids = self["Where"](self["Less"](ids, [0]), total, ids)
+        sizes = self._cat(self["Add"](total, [1]), self["Shape"](data, start=rank))
         rows = self["Expand"](self._constant(start), sizes)
-        made = self["ScatterND"](rows, self["Unsqueeze"](ids, [-1]), self["x"], reduction=reduction)
-        return str(self["Slice"](made, [0], count, [0]))
+        made = self["ScatterND"](rows, self["Unsqueeze"](ids, [-1]), data, reduction=reduction)
+        return str(self["Slice"](made, [0], total, [0]))
+
+    def _stitched(self) -> str:
+        """Put rows at their places, later ones over earlier ones."""
+        half = len(self.op._inputs) // 2
+        names = self._ins()
+        places = [self._vec(name) for name in names[:half]]
+        tails = [
+            self["Shape"](name, start=self._rank(place)) for place, name in enumerate(names[half:])
+        ]
+        count = self["Add"](self["ReduceMax"](self["Concat"](*places, axis=0)), [1])
+        sizes = self._cat(count, tails[0])
+        made = self["Expand"](self._to(0, self._dtype(0)), sizes)
+        for place, rows, tail in zip(places, names[half:], tails, strict=True):
+            rows = self["Reshape"](rows, self._cat([-1], tail))
+            made = self["ScatterND"](made, self["Unsqueeze"](place, [-1]), rows)
+        return str(made)
 
     def _nms(self, *thresholds: str) -> str:
         limits = [self["Reshape"](each, [1]) for each in thresholds]
