@@ -162,8 +162,11 @@ def scan(*packages: Path) -> dict[str, str]:
 
 
 def render(table: dict[str, str]) -> str:
-    """Return the text of an `_api.py`."""
-    lines = [f'    "{public}": "{target}",\n' for public, target in table.items()]
+    """Return the text of an `_api.py`: a line for each module, with the names that it serves."""
+    by_module: dict[str, list[str]] = {}
+    for public, target in table.items():
+        by_module.setdefault(target.partition(":")[0], []).append(f'"{public}": "{target}",')
+    lines = [f"    {' '.join(by_module[module])}\n" for module in sorted(by_module)]
     return HEADER + "".join(lines) + "}\n"
 
 
