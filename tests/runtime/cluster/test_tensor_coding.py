@@ -96,6 +96,35 @@ def test_a_value_above_the_limit_of_a_message_is_named(monkeypatch: pytest.Monke
         tensor_coding.response(b"x" * 1001, dtypes.string, "names:0")
 
 
+def test_large_values_are_taken_out_of_a_message() -> None:
+    kind = file("tensorflow/core/protobuf/worker.proto")["RunGraphRequest"]
+    values = {"large": np.arange(10000.0), "ünlike": np.ones([3000, 2]), "small": np.float64(3)}
+    fields = [tensor_coding.named(3, name, value, dtypes.float64) for name, value in values.items()]
+    data = tensor_coding.joined(kind(step_id=7, graph_handle="g"), fields)
+    data += kind(is_partial=True).SerializeToString()
+    whole = kind.FromString(data)
+    message, found = tensor_coding.parsed(kind, 3, data)
+    assert (message.step_id, message.graph_handle, message.is_partial) == (7, "g", True)
+    assert [each.name for each in message.send] == ["small"] and len(whole.send) == 3
+    assert found.keys() == values.keys()
+    for name, value in values.items():
+        array = tensor_coding.array_of(found[name])
+        np.testing.assert_array_equal(array, value)
+        assert array.flags.aligned
+    del whole.send[:], message.send[:]
+    assert message == whole
+
+
+def test_values_that_do_not_fit_are_errors_where_several_are_taken_out() -> None:
+    kind = file("tensorflow/core/protobuf/worker.proto")["RunGraphRequest"]
+    message = kind()
+    tensor_coding.fill(message.send.add(name="x").tensor, np.ones(10000), dtypes.float64)
+    message.send[0].tensor.tensor_shape.dim[0].size = 9999
+    _, found = tensor_coding.parsed(kind, 3, message.SerializeToString())
+    with pytest.raises(errors.InvalidArgumentError, match="Invalid TensorProto"):
+        tensor_coding.array_of(found["x"])
+
+
 def test_handles_are_not_sent() -> None:
     with pytest.raises(errors.UnimplementedError, match="resource"):
         tensor_coding.response(object(), dtypes.resource, "x")

@@ -87,8 +87,8 @@ class Caller:
         return future
 
 
-# Calls whose answers are left as bytes, as they are values.
-_RAW = ("RecvTensor",)
+# Calls whose answers are left as bytes, as they are or hold values.
+_RAW = ("RecvTensor", "RunGraph", "RunStep")
 
 
 def _as_bytes(request: Any) -> bytes:

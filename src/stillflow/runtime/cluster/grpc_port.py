@@ -41,6 +41,7 @@ OPTIONS = [
 
 Call = Callable[[Any, Any], Any]
 
+_RAW = ("RunGraph", "RunStep")  # calls that are given bytes, as those hold values
 _PIECE = 1 << 18
 _LONGEST_TEXT = 3072  # of an error, as gRPC's headers are limited
 
@@ -142,11 +143,12 @@ def _handler(grpc: Any, path: str, calls: Mapping[str, Call]) -> Any:
     for name, call in calls.items():
         method = service.methods_by_name[name]
         kind = GetMessageClass(method.input_type)
-        methods[name] = grpc.unary_unary_rpc_method_handler(_answering(grpc, call, kind))
+        takes = bytes if name in _RAW else kind.FromString
+        methods[name] = grpc.unary_unary_rpc_method_handler(_answering(grpc, call, kind, takes))
     return grpc.method_handlers_generic_handler(service.full_name, methods)
 
 
-def _answering(grpc: Any, call: Call, request_type: Any) -> Call:
+def _answering(grpc: Any, call: Call, request_type: Any, takes: Callable[[bytes], Any]) -> Call:
     """Return a function of bytes: errors of the call, and of its bytes, become a status."""
     from google.protobuf.message import DecodeError
 
@@ -154,7 +156,7 @@ def _answering(grpc: Any, call: Call, request_type: Any) -> Call:
 
     def answer(data: bytes, context: Any) -> bytes:
         try:
-            found = call(request_type.FromString(data), context)
+            found = call(takes(data), context)
             if found is None:
                 return b""
             return found if isinstance(found, bytes) else bytes(found.SerializeToString())

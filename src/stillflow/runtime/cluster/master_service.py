@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stillflow import errors
@@ -57,13 +57,11 @@ class ClientSession:
             raise errors.invalid_argument("Must specify at least one target to fetch or execute.")
         return found
 
-    def feeds(self, request: Any) -> dict[Any, Any]:
-        """Return the values that a request feeds."""
-        return {
-            self._tensor(feed.name, "FeedInputs: unable to find feed output"):
-                tensor_coding.array_of(feed.tensor)
-            for feed in request.feed
-        }  # fmt: skip
+    def feeds(self, values: Mapping[str, Any]) -> dict[Any, Any]:
+        """Return the values that a request feeds, by tensor."""
+        missing = "FeedInputs: unable to find feed output"
+        array_of = tensor_coding.array_of
+        return {self._tensor(name, missing): array_of(each) for name, each in values.items()}
 
     def _tensor(self, text: str, missing: str) -> Any:
         name, _, number = text.partition(":")
@@ -149,11 +147,12 @@ class MasterService:
         handle = session.session.partial_run_setup(fetches, list(request.feed))
         return _messages["PartialRunSetupResponse"](partial_run_handle=handle)
 
-    def _run_step(self, request: Any, context: Any) -> Any:
+    def _run_step(self, data: bytes, context: Any) -> Any:
+        request, values = tensor_coding.parsed(_messages["RunStepRequest"], 2, data)
         response = _messages["RunStepResponse"]()
         try:
             with while_wanted(context):
-                return self._run(request, response)
+                return self._run(request, values, response)
         except Exception as raised:
             if not request.store_errors_in_response_body:
                 raise
@@ -163,7 +162,7 @@ class MasterService:
             response.status_error_message = error._message
         return response
 
-    def _run(self, request: Any, response: Any) -> bytes:
+    def _run(self, request: Any, fed: Mapping[str, Any], response: Any) -> bytes:
         client = self._find(request.session_handle)
         session = client.session
         if request.partial_run_handle:
@@ -171,10 +170,10 @@ class MasterService:
                 raise errors.invalid_argument(
                     "Must run PartialRunSetup before performing partial runs"
                 )
-            fetches, feeds = client.fetches(request), client.feeds(request)
+            fetches, feeds = client.fetches(request), client.feeds(fed)
             values = session.partial_run(request.partial_run_handle, fetches, feeds)
         else:
-            fetches, feeds = client.fetches(request), client.feeds(request)
+            fetches, feeds = client.fetches(request), client.feeds(fed)
             options = metadata = None
             if request.HasField("options"):
                 options = request.options

@@ -51,18 +51,28 @@ class TensorFlowMaster:
           tf.errors.OpError: the server's error, with the operation that its message names.
         """
         try:
-            response = self._caller.ask(method, request)
-            if getattr(response, "status_code", 0):
-                kind: Any = errors.exception_type_from_error_code(response.status_code)
-                raise kind(None, None, response.status_error_message)
+            return self._caller.ask(method, request)
         except errors.OpError as error:
-            named = _NODE.search(error._message)
-            op = self._graph._by_name.get(named[1]) if named else None
-            if op is None:
-                raise
-            kind = type(error)
-            raise kind(op.node_def, op, error._message) from None
-        return response
+            raise self._named(error) from None
+
+    def run(self, request: bytes) -> tuple[Any, dict[str, Any]]:
+        """Call `RunStep`; return its response, and the values in it by their names."""
+        answer = self.ask("RunStep", request)
+        response, values = tensor_coding.parsed(_messages["RunStepResponse"], 1, answer)
+        if response.status_code:
+            kind: Any = errors.exception_type_from_error_code(response.status_code)
+            raise self._named(kind(None, None, response.status_error_message))
+        return response, values
+
+    def _named(self, error: errors.OpError) -> errors.OpError:
+        """Return an error with the operation that its message names."""
+        named = _NODE.search(error._message)
+        op = self._graph._by_name.get(named[1]) if named else None
+        if op is None:
+            return error
+        kind: Any = type(error)
+        found: errors.OpError = kind(op.node_def, op, error._message)
+        return found
 
     def extended(self) -> str:
         """Create the session, or add the new operations to its graph; return its handle."""
@@ -185,10 +195,9 @@ class RemotePlan:
             **fields,
         )
         feeds = [tensor_coding.named(2, t.name, array, t.dtype) for t, array in given.items()]
-        response = self._master.ask("RunStep", tensor_coding.joined(request, feeds))
+        response, found = self._master.run(tensor_coding.joined(request, feeds))
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
-        found = {each.name: each.tensor for each in response.tensor}
         if found.keys() != {*names}:
             raise errors.internal(f"The server answered with {[*found]} for {names}")
         return [

@@ -166,14 +166,14 @@ def _settle(answer: Answer, keys: Sequence[str], future: Any) -> None:
     if failure is not None:
         answer.settle(None, [], as_error(failure))
         return
-    response = future.result()
     try:
+        kind: Any = _messages["RunGraphResponse"]
+        response, found = tensor_coding.parsed(kind, 1, future.result())
         if response.status_code:
             message = response.status_error_message
             named = _NODE.search(message)
-            kind: Any = errors.exception_type_from_error_code(response.status_code)
+            kind = errors.exception_type_from_error_code(response.status_code)
             raise kind(None, named[1] if named else None, message)
-        found = {each.name: each.tensor for each in response.recv}
         tensors = [tensor_coding.array_of(found[key]) for key in keys if key in found]
         if len(tensors) != len(keys):
             raise errors.internal("A task has left out values that were asked for")

@@ -140,11 +140,43 @@ def _part(data: bytes) -> Array:
     LookupError, TypeError or ValueError if it does not.
     """
     outer = _fields(data, slice(0, len(data)), {1, 2, 3})
-    if outer.get(2) or sys.byteorder == "big":
+    if outer.get(2):
         raise ValueError
-    inner = _fields(data, outer[1], {1, 2, 3, 4})
+    return _value(data, outer[1])
+
+
+def parsed(kind: Any, number: int, data: bytes) -> tuple[Any, dict[str, Any]]:
+    """Return a message, and the values of one of its fields, `NamedTensorProto`s, by their names.
+
+    The values are for `array_of`: large ones are arrays, maybe parts of the message, which is to
+    have no other use, and are not in the field.
+    """
+    kept: list[bytes] = []
+    values: dict[str, Any] = {}
+    begin = 0
+    try:
+        for field, found, end in _pairs(data, slice(0, len(data))):
+            if field == number and end - begin >= _BY_HAND:
+                parts = _fields(data, found, {1, 2})
+                values[data[parts[1]].decode()] = _value(data, parts[2])
+            else:
+                kept.append(data[begin:end])
+            begin = end
+    except (AttributeError, LookupError, TypeError, ValueError):
+        kept, values = [data], {}  # as protobuf sees it
+    message = kind.FromString(b"".join(kept))
+    for each in getattr(message, kind.DESCRIPTOR.fields_by_number[number].name):
+        values[each.name] = each.tensor
+    return message, values
+
+
+def _value(data: bytes, place: slice) -> Array:
+    """Return the value of a `TensorProto` that stands at a place, without a copy if aligned."""
+    inner = _fields(data, place, {1, 2, 3, 4})
+    if sys.byteorder == "big":
+        raise ValueError
     sizes = []
-    for number, size in _pairs(data, inner[2]):
+    for number, size, _ in _pairs(data, inner[2]):
         if number != 2:
             raise ValueError  # a shape that is not known
         sizes.append(_fields(data, size, {1})[1])
@@ -169,34 +201,36 @@ class _Memory:
 def _fields(data: bytes, place: slice, known: set[int]) -> dict[int, Any]:
     """Return the fields of a message of which each stands there once, and no other."""
     found: dict[int, Any] = {}
-    for number, value in _pairs(data, place):
+    for number, value, _ in _pairs(data, place):
         if number not in known or (value and found.get(number)):
             raise ValueError
         found[number] = value
     return found
 
 
-def _pairs(data: bytes, place: slice) -> Iterator[tuple[int, Any]]:
-    """Yield the number of each field, and its integer or the place of its content."""
+def _pairs(data: bytes, place: slice) -> Iterator[tuple[int, Any, int]]:
+    """Yield the number of each field, its integer or the place of its content, and its end."""
     position, end = place.start, place.stop
     while position < end:
         tag, position = decode(data, position, end)
         value, position = decode(data, position, end)
         if tag & 7 == _VARINT:
-            yield tag >> 3, value
+            yield tag >> 3, value, position
             continue
         start, position = position, position + value
         if tag & 7 != _LENGTH or position > end:
             raise ValueError
-        yield tag >> 3, slice(start, position)
+        yield tag >> 3, slice(start, position), position
 
 
 def array_of(message: Any) -> Array:
-    """Return the value of a `TensorProto`.
+    """Return the value of a `TensorProto`; an array is one already.
 
     Raises:
       tf.errors.InvalidArgumentError: for a message whose type, shape and values do not fit.
     """
+    if isinstance(message, np.ndarray):
+        return message
     try:
         return kernel_array(message)
     except (TypeError, ValueError, OverflowError, KeyError) as error:

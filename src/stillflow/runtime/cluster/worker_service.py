@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from stillflow import errors
@@ -116,10 +116,11 @@ class WorkerService:
             raise errors.aborted(f"Graph handle is not found: {handle}")
         return part
 
-    def _run_graph(self, request: Any, context: Any) -> Any:
+    def _run_graph(self, data: bytes, context: Any) -> Any:
+        request, given = tensor_coding.parsed(_messages["RunGraphRequest"], 3, data)
         response = _messages["RunGraphResponse"]()
         try:
-            return self._run(request, response, context)
+            return self._run(request, given, response, context)
         except Exception as raised:
             if not request.store_errors_in_response_body:
                 raise
@@ -129,12 +130,11 @@ class WorkerService:
             response.status_error_message = error._message
         return response
 
-    def _run(self, request: Any, response: Any, context: Any) -> bytes:
+    def _run(self, request: Any, given: Mapping[str, Any], response: Any, context: Any) -> bytes:
         if request.is_partial:
             raise errors.unimplemented("Stillflow cannot do a run of several tasks in steps yet")
         part = self._find(request.graph_handle)
         guest, step = part.guest, request.step_id
-        given = {each.name: each.tensor for each in request.send}
         missing = [key for key in part.feeds if key not in given]
         if missing:
             raise errors.invalid_argument(f"No value was sent for {missing[0]}")
