@@ -96,6 +96,15 @@ def _as_bytes(request: Any) -> bytes:
     return data
 
 
+_callers: dict[tuple[str, str], Caller] = {}
+
+
+def caller(address: str, path: str) -> Caller:
+    """Return the `Caller` of these arguments that everything in this process shares."""
+    found = _callers.get((address, path))
+    return found or _callers.setdefault((address, path), Caller(address, path))
+
+
 _ENDED = {errors.DeadlineExceededError: "Deadline Exceeded"}
 
 
@@ -108,3 +117,4 @@ def as_error(failure: Any) -> errors.OpError:
 
 if hasattr(os, "register_at_fork"):  # connections do not survive a fork
     os.register_at_fork(after_in_child=_channels.clear)
+    os.register_at_fork(after_in_child=_callers.clear)

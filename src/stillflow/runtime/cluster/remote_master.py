@@ -16,7 +16,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.values import fetch_fed
 from stillflow.runtime.cluster import tensor_coding
 from stillflow.runtime.cluster.access import RemoteTask, fetched
-from stillflow.runtime.cluster.grpc_client import Caller
+from stillflow.runtime.cluster.grpc_client import caller
 from stillflow.runtime.cluster.grpc_port import MASTER, file
 from stillflow.runtime.cluster.master import ClusterPlan, Master
 from stillflow.runtime.devices.devices import DeviceAttributes
@@ -39,7 +39,7 @@ class TensorFlowMaster:
 
     def __init__(self, target: RemoteTask, graph: Graph, config: Any) -> None:
         self._target, self._graph, self._config = target, graph, config
-        self._caller = Caller(target.address, MASTER)
+        self._caller = caller(target.address, MASTER)
         self._handle = ""
         self._version = self._sent = 0
         self._lock = threading.RLock()
@@ -134,7 +134,7 @@ class TensorFlowMaster:
 
 def reset(target: RemoteTask, containers: Sequence[str]) -> None:
     """Forget containers, all if there are none, of a cluster of TensorFlow; end its sessions."""
-    Caller(target.address, MASTER).ask("Reset", _messages["ResetRequest"](container=containers))
+    caller(target.address, MASTER).ask("Reset", _messages["ResetRequest"](container=containers))
 
 
 class RemotePlan:

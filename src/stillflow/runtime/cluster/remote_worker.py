@@ -16,7 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.send_recv import CROSSINGS, RECV, SEND, rendezvous_key
 from stillflow.protos import GraphDef, RunMetadata
 from stillflow.runtime.cluster import tensor_coding
-from stillflow.runtime.cluster.grpc_client import Caller, as_error
+from stillflow.runtime.cluster.grpc_client import as_error, caller
 from stillflow.runtime.cluster.grpc_port import WORKER, file
 from stillflow.runtime.cluster.guests import Task, task_name
 from stillflow.runtime.cluster.links import Answer
@@ -42,7 +42,7 @@ class TensorFlowTask:
         self, address: str, handle: str, task: Task, cluster_def: Any, own_session: bool
     ) -> None:
         self._handle, self.name = handle, task_name(task)
-        self._caller = Caller(address, WORKER)
+        self._caller = caller(address, WORKER)
         self._own_session = own_session
         if own_session:
             request = _messages["CreateWorkerSessionRequest"](session_handle=handle)
@@ -231,4 +231,4 @@ def _renamed(graph_def: Any, number: int) -> Any:
 
 def clear(address: str, containers: Sequence[str]) -> None:
     """Has the task at an address forget the state in some containers, or all."""
-    Caller(address, WORKER).ask("CleanupAll", _messages["CleanupAllRequest"](container=containers))
+    caller(address, WORKER).ask("CleanupAll", _messages["CleanupAllRequest"](container=containers))

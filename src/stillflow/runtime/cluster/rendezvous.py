@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from stillflow import errors
 from stillflow.runtime.cluster import tensor_coding
-from stillflow.runtime.cluster.grpc_client import Caller, as_error
+from stillflow.runtime.cluster.grpc_client import as_error, caller
 from stillflow.runtime.cluster.grpc_port import WORKER, file
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.plan.crossings import DEAD
@@ -114,7 +114,7 @@ def pulling(pulls: Sequence[Pull], number: int, step: Any) -> Iterator[None]:
         return
     request = file("tensorflow/core/protobuf/worker.proto")["RecvTensorRequest"]
     asked = [
-        Caller(pull.address, WORKER).begin(
+        caller(pull.address, WORKER).begin(
             "RecvTensor",
             request(step_id=number, rendezvous_key=pull.key),
             partial(_arrived, step, pull.name),

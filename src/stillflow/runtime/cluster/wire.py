@@ -4,6 +4,16 @@
 
 The number of the tensors' bytes follows from the message. Incoming data is not trusted: a length is
 bounded before it is used, and an invalid frame ends the connection, nothing else.
+
+gRPC between Stillflow's own tasks was measured and costs more, as Python's grpcio copies a message
+three times and wakes three threads for it. Relative to TensorFlow 1.15.5 in the same minute, two
+processes, as this protocol / one bidirectional stream of gRPC / WorkerService:
+
+    read of a small variable, client    0.46 / 1.5  / 1.8   of TensorFlow's time
+    read of a small variable, worker    0.30 / 0.86 / 1.4
+    100 MB to a worker                  0.52 / 0.83 / 2.2
+    25 million parameters, a step       0.16 / 0.7  / 1.0
+    processor time of an MLP's step     0.84 / 1.8  / 3.1
 """
 
 from __future__ import annotations
