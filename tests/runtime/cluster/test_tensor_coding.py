@@ -90,10 +90,15 @@ def test_a_value_that_does_not_fill_its_shape_is_an_error(count: int) -> None:
 def test_a_value_above_the_limit_of_a_message_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensor_coding, "_LARGEST", 1000)
     assert tensor_coding.response(np.ones(125), dtypes.float64, "weights:0")
-    with pytest.raises(errors.ResourceExhaustedError, match="1008 bytes, weights:0, cannot"):
+    with pytest.raises(
+        errors.ResourceExhaustedError, match="value, weights:0, of 1008 bytes cannot"
+    ):
         tensor_coding.response(np.ones(126), dtypes.float64, "weights:0")
-    with pytest.raises(errors.ResourceExhaustedError, match="1001 bytes, names:0,"):
+    with pytest.raises(errors.ResourceExhaustedError, match="names:0, of 1001 bytes"):
         tensor_coding.response(b"x" * 1001, dtypes.string, "names:0")
+    values = [tensor_coding.named(1, name, np.ones(100), dtypes.float64) for name in "ab"]
+    with pytest.raises(errors.ResourceExhaustedError, match="RecvTensorResponse of 16"):
+        tensor_coding.joined(RESPONSE(), values)
 
 
 def test_large_values_are_taken_out_of_a_message() -> None:

@@ -64,16 +64,20 @@ def _content(array: Array, dtype: DType, name: str) -> Any:
         count, found = sum(map(len, items)), [*(encode(len(item)) for item in items), *items]
     else:
         count = array.nbytes
-    if count > _LARGEST:
-        raise errors.resource_exhausted(
-            f"A value of {count} bytes{name and f', {name},'} cannot be sent to another process: a "
-            f"message holds {_LARGEST} bytes at most. Split the value"
-        )
+    _check(count, f"A value{name and f', {name},'}")
     if dtype is dtypes.string:
         return b"".join(found)
     if sys.byteorder == "big":
         array = array.byteswap()
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _check(count: int, what: str) -> None:
+    if count > _LARGEST:
+        raise errors.resource_exhausted(
+            f"{what} of {count} bytes cannot be sent to another process: a message holds {_LARGEST}"
+            " bytes at most. Split the value"
+        )
 
 
 def _field(number: int, content: Pieces) -> Pieces:
@@ -92,8 +96,14 @@ def fill(message: Any, value: Any, dtype: DType) -> None:
 
 
 def joined(message: Any, fields: Iterable[Pieces]) -> bytes:
-    """Return a message with more fields: values, which are copied once."""
-    return b"".join([message.SerializeToString(), *(each for field in fields for each in field)])
+    """Return a message with more fields: values, which are copied once.
+
+    Raises:
+      tf.errors.ResourceExhaustedError: above 2 GB.
+    """
+    parts = [message.SerializeToString(), *(each for field in fields for each in field)]
+    _check(sum(map(len, parts)), f"A {message.DESCRIPTOR.name}")
+    return b"".join(parts)
 
 
 def response(value: Any, dtype: DType, name: str) -> bytes:
