@@ -188,7 +188,7 @@ class Programs:
         how = {"pooled_height": 3, "pooled_width": 3, "spatial_scale": 1 / 16.0}
         made = ops.roi_pool(x, rois, **how)
         return {
-            "made": made, "grad": ops.roi_pool_grad(x, rois, made.argmax, made.output, **how),
+            "made": made, "grad": ops.roi_pool_grad(x, rois, made[1], made[0], **how),
             "rank": ops.roi_pool(x[0], rois, **how),
         }  # fmt: skip
 
@@ -265,8 +265,11 @@ class Programs:
         """Train on given examples, without negative ones: those are drawn with no seed."""
         tf, ops = self.tf, self.libraries["word2vec"]
         path = os.path.join(self.folder, "words.txt")
+        # No two words are equally frequent: those stand in the order of a std::unordered_map.
+        words = ["w{}".format(i) for i in range(3, 20) for _ in range(i)]
+        self.random.shuffle(words)
         with open(path, "w") as file:
-            file.write(" ".join("w{}".format(i * i % 17) for i in range(400)))
+            file.write(" ".join(words))
         read = ops.skipgram_word2vec(filename=path, batch_size=8, min_count=3, subsample=0.0)
         weights = [tf.Variable(self.floats(17, 6), use_resource=False) for _ in range(2)]
         examples, labels = self.random.randint(0, 17, (2, 8)).astype("i")
