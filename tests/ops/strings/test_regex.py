@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.ops.strings import regex
 from stillflow.ops.strings.regex import compiled
 
 
@@ -62,3 +64,30 @@ def test_older_horizons_build_older_graphs():
         assert tf.strings.regex_full_match("foo", "[a-z]*").op.type == "StaticRegexFullMatch"
         with tf.Session() as session:
             assert session.run(older)
+
+
+PATTERNS = (
+    "[0-9]+", "[^a-z ]", "a.c", r"\d\D", r"\W+x", r"\S\s", "^a", "c$", r"\Aa|c\z", "(a)?b(c)?",
+    "(?:ab|c)+", "[[:alpha:]]{2}", "[^[:digit:]]a", "é[xé]", "(a(b))|c", "(?i)A", "a*", "l?$",
+    r"\ba", r"[\w-]b", r"[\D]a", "(?s)a.b", r"\x00a", "[]a]b", "<br />", r"\pL+x", "(?m)^a$",
+)  # fmt: skip
+REWRITES = (b"#", rb"<\0>", rb"\2-\1", b"", b"\\\\", b"a\0b")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_many_texts_at_once_are_replaced_as_one_by_one(pattern):
+    letters = ["a", "b", "c", "x", "A", "é", "1", "2", " ", "-", "\n", "<br />", "ab", "abc"]
+    random = np.random.RandomState(0)
+    texts = ["".join(random.choice(letters, random.randint(8))).encode() for _ in range(200)]
+    texts += [b"", b"\xff", b"a\xc3", b"\xa9b"]
+    for rewrite in REWRITES:
+        one = regex._replacer(pattern.encode(), rewrite, True)
+        all_ = regex._all_replaced(pattern.encode(), rewrite, True)
+        for given in (texts, [*texts, b"a\0b"], texts[:3]):
+            assert all_(given) == list(map(one, given))
+
+
+def test_replacements_at_once_are_what_usual_patterns_take():
+    taken = [pattern for pattern in PATTERNS if regex._within_texts(regex.compiled(
+        pattern.encode()).pattern) is not None]  # fmt: skip
+    assert len(taken) > len(PATTERNS) / 2

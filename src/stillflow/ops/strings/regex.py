@@ -7,7 +7,7 @@ RE2's are. Syntax that only one of the two has is translated or raises an error 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.elementwise import same_shape
-from stillflow.ops.strings.kernels import to_numbers, to_strings
+from stillflow.ops.strings.kernels import all_to_strings, to_numbers
 from stillflow.ops.strings.regex_categories import members
 from stillflow.platform.compat import forward_compatible
 
@@ -159,6 +159,76 @@ def _rewritten(rewrite: bytes, groups: int) -> tuple[list[str | int], bool]:
     return made, True
 
 
+_Texts = list[bytes]
+# Parts of one of Python's patterns: escapes, classes, what begins with "(?", single characters.
+_PIECE = re.compile(
+    r"\\(?P<escape>.)|\[(?P<not>\^?)(?P<class>(?:\\.|[^\]\\])(?:\\.|[^\]\\])*)\]|"
+    r"(?P<option>\(\?(?!:))|(?P<other>.)",
+    re.DOTALL,
+)
+# Those that a zero byte, which stands between texts, or the end of a text has a part in.
+_WITHIN = {
+    "\\D": r"[^\d\x00]", "\\S": r"[^\s\x00]", "\\W": r"[^\w\x00]", ".": r"[^\n\x00]",
+    "^": r"(?<![^\x00])", "\\A": r"(?<![^\x00])", "\\Z": r"(?![^\x00])",
+}  # fmt: skip
+_MANY = 16  # texts that are worth another pattern
+
+
+@lru_cache(256)
+def _within_texts(pattern: str) -> re.Pattern[str] | None:
+    """Return the pattern for texts with zero bytes between them; None if there is none.
+
+    Its first group is the match.
+    """
+    pieces = [""]
+    for piece in _PIECE.finditer(pattern):
+        escape, chars, text = piece["escape"] or "", piece["class"] or "", piece[0]
+        unclear = re.search(r"\\[^\W\ddswnrtfv_]|\\\d", chars) or re.search("[B0-9xuUN]", escape)
+        if unclear or piece["option"] or "\0" in text or text in ("$", "["):
+            return None
+        pieces.append(f"[^\\x00{chars}]" if piece["not"] else _WITHIN.get(text, text))
+    return re.compile(f"({''.join(pieces)})", re.ASCII)
+
+
+def _replace_in_all(
+    expression: re.Pattern[str], pieces: Sequence[str | int], texts: _Texts
+) -> _Texts | None:
+    """Replace all matches, none of them empty, in all texts at once; None if that cannot be.
+
+    Python's own replacement with groups calls a function for each match.
+    """
+    joined = b"\0".join(texts)
+    if joined.count(b"\0") != len(texts) - 1 or any(
+        "\0" in p for p in pieces if isinstance(p, str)
+    ):
+        return None
+    parts: list[Any] = expression.split(joined.decode("utf-8", "surrogateescape"))
+    step, count = expression.groups + 1, len(pieces) + 1
+    found = [""] * (len(parts) // step * count + 1)
+    found[::count] = parts[::step]
+    for place, piece in enumerate(pieces, 1):
+        matches = len(parts) // step
+        group = parts[piece + 1 :: step] if isinstance(piece, int) else [piece] * matches
+        found[place::count] = [each or "" for each in group] if None in group else group
+    return "".join(found).encode("utf-8", "surrogateescape").split(b"\0")
+
+
+def _all_replaced(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[_Texts], _Texts]:
+    expression = compiled(pattern)
+    pieces, _ = _rewritten(rewrite, expression.groups)
+    replace = _replacer(pattern, rewrite, everywhere)
+    may_be_empty = expression.match("") is not None or b"\\b" in pattern.lower()
+    within = _within_texts(expression.pattern) if everywhere and not may_be_empty else None
+
+    def run(texts: _Texts) -> _Texts:
+        found = None
+        if within is not None and len(texts) >= _MANY:
+            found = _replace_in_all(within, pieces, texts)
+        return list(map(replace, texts)) if found is None else found
+
+    return run
+
+
 def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[bytes], bytes]:
     expression = compiled(pattern)
     pieces, whole = _rewritten(rewrite, expression.groups)
@@ -225,14 +295,14 @@ def regex_replace_kernel(node: Node) -> Kernel:
 
     def replace(x: Any, pattern: Any, rewrite: Any) -> Array:
         given = _scalar("Pattern", pattern), _scalar("Rewrite", rewrite)
-        return to_strings(_replacer(*given, everywhere))(x)
+        return all_to_strings(_all_replaced(*given, everywhere))(x)
 
     return replace
 
 
 @static_regex_replace_op.kernel
 def static_regex_replace_kernel(node: Node) -> Kernel:
-    return to_strings(_replacer(node.pattern, node.rewrite, node.replace_global))
+    return all_to_strings(_all_replaced(node.pattern, node.rewrite, node.replace_global))
 
 
 @regex_full_match_op.kernel
