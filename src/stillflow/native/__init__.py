@@ -194,6 +194,7 @@ _SHORT: _Types = {
     "ftrl_rows": (_INT, (*4 * (_POINTER,), *3 * (_DOUBLE,))),
     "draw_few": (None, (*6 * (_INT,), _POINTER, _INT)),
     "sample_classes": (_INT, (_POINTER, *5 * (_INT,), _POINTER, _INT, *3 * (_POINTER,))),
+    "run_elements": (None, (_POINTER, _INT, _POINTER)),
     "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),
 }
 _FUNCTIONS = {**_LONG, **_SHORT}

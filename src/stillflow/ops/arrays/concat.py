@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,11 @@ def concat_value(node: Node) -> Array | None:
     return np.concatenate(values, axis=int(axis))
 
 
+def join_parts(join: Any, start: int, stop: int, axis: int, *inputs: Any) -> Any:
+    """Join some of the inputs along an axis, by `torch.cat` or NumPy's function."""
+    return join(inputs[start:stop], axis)
+
+
 def concat_kernel(node: Node) -> Callable[..., Any]:
     join = either(node, torch.cat, np.concatenate, 0 if node.op.type == "ConcatV2" else 1)
     axis_index, positions = _parts(node)
@@ -142,7 +148,7 @@ def concat_kernel(node: Node) -> Callable[..., Any]:
     start, stop = positions.start, positions.stop
     if axis is not None and all(dims_lib.is_known(node.dims(index)) for index in positions):
         bound = int(axis)
-        return lambda *inputs: join(inputs[start:stop], bound)
+        return partial(join_parts, join, start, stop, bound)
 
     def join_at_run_time(*inputs: Any) -> torch.Tensor | Array:
         chosen = int(inputs[axis_index])

@@ -63,7 +63,7 @@ def _check_sizes(node: Node) -> None:
             )
 
 
-def _add_all(first: Any, second: Any, *others: Any) -> torch.Tensor:
+def add_all(first: Any, second: Any, *others: Any) -> torch.Tensor:
     total = torch.add(first, second)
     for other in others:
         total.add_(other)
@@ -97,7 +97,7 @@ def _sum_kernel(node: Node) -> Call | Callable[..., Any]:
         return through_numpy(lambda *arrays: np.sum(arrays, 0, arrays[0].dtype), node.T)
     if node.N > _FEW and node.T.is_integer and node.dims(0) == ():
         return node.call(_sum_of_scalars, *node.inputs)  # the order has no effect
-    return node.call(torch.add if node.N == 2 else _add_all, *node.inputs)
+    return node.call(torch.add if node.N == 2 else add_all, *node.inputs)
 
 
 add_n_op.kernel(_sum_kernel)

@@ -214,7 +214,7 @@ def mul_no_nan_kernel(node: Node) -> Kernel:
     return broadcasting_call(node, _mul_no_nan)
 
 
-def _squared_difference(x: Any, y: Any) -> torch.Tensor:
+def difference_squared(x: Any, y: Any) -> torch.Tensor:
     return torch.square(torch.sub(x, y))
 
 
@@ -225,7 +225,7 @@ def _squared_modulus(x: Any, y: Any) -> torch.Tensor:
 
 @squared_difference_op.kernel
 def squared_difference_kernel(node: Node) -> Kernel:
-    function = _squared_modulus if node.T.is_complex else _squared_difference
+    function = _squared_modulus if node.T.is_complex else difference_squared
     return broadcasting_call(node, function)
 
 

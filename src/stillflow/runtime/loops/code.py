@@ -114,7 +114,7 @@ class LoopCode:
         zeros = zeros_of(self.steps)
         for part in PARTS:
             elsewhere = [n for p in PARTS if p != part for s in self.parts[p] for n in s.inputs]
-            steps = in_loop(self.parts[part], [*wanted, *self.results, *elsewhere])
+            steps = in_loop(self.parts[part], [*wanted, *self.results, *elsewhere], tracer)
             self.parts[part] = choose_by_bits(steps, shapes, zeros)
         ordered = live_steps(self.steps, [*wanted, *self.results])
         after = [*carried, *self.leaving]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stillflow.runtime.explain import recording
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.ir.verify import WANTED, verify
 from stillflow.runtime.ir.verify_memory import verify_edges
-from stillflow.runtime.passes import matrix_products, packed_weights, written_out
+from stillflow.runtime.passes import elements, matrix_products, packed_weights, written_out
 from stillflow.runtime.passes.accuracies import fuse_accuracies
 from stillflow.runtime.passes.activations import fuse_activations
 from stillflow.runtime.passes.checkpoint_restores import fuse_restores
@@ -35,6 +35,9 @@ from stillflow.runtime.passes.updates_and_gradients import (
     share_maxima,
 )
 from stillflow.runtime.schedule.overlap import overlap
+
+if TYPE_CHECKING:
+    from stillflow.runtime.plan.trace import Tracer
 
 
 class Pass(NamedTuple):
@@ -75,6 +78,7 @@ PASSES = (
     Pass("resize integers", resize_integers),
     Pass("choose matrix products", matrix_products.choose_products),
     Pass("compile clusters", fuse_clusters, traced=False),
+    Pass("fuse elements", elements.fuse_elements, loops=True),
     Pass("overlap with another thread", overlap, traced=False),
 )
 
@@ -108,12 +112,15 @@ def _passes_of(graph: StepGraph) -> tuple[Pass, ...]:
     return (PASSES[0], Pass("assign regions to engines", wanted.assign, False), *PASSES[1:])
 
 
-def in_loop(steps: list[Step], results: Sequence[str]) -> list[Step]:
+def in_loop(steps: list[Step], results: Sequence[str], tracer: Tracer) -> list[Step]:
     """Return the steps of one part of a loop after the passes that are for loops.
 
     `results` are the names of values that are taken elsewhere.
     """
-    graph = StepGraph(steps, results=results)
+    graph = StepGraph(
+        steps, tracer.constants, results, values=tracer.values, memory=tracer.memory,
+        facts=tracer.facts, moves=tracer.moves,
+    )  # fmt: skip
     for each in PASSES:
         if each.loops:
             each.apply(graph)
