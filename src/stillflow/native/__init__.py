@@ -104,6 +104,7 @@ _LONG: _Types = {
     "draw_examples": (_INT, (*3 * (_INT,), _POINTER, _INT, _DOUBLE, _POINTER)),
     "predict_examples": (None, (_POINTER, _INT, _POINTER)),
     "edit_distances": (_INT, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
+    "find_leaves": (None, (*2 * (_POINTER,), *2 * (_INT,), _POINTER)),
     "shuffle_elements": (None, (*5 * (_INT,), _POINTER)),
     "draw_many": (None, (*6 * (_INT,), _POINTER, _INT)),
     "draw_gammas": (None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, _INT)),

@@ -81,6 +81,10 @@ class Examples:
         found[~sparse] = self._dense_values(examples[~sparse], features[~sparse])
         return found
 
+    def rows(self, most: int) -> Any:
+        """Return the dense features, float32 [n, width], if the features up to one are in them."""
+        return self._dense if self._is_plain and most < self.spec.dense_size else None
+
     def value(self, example: int, feature: int) -> Any:
         """Return the value of one feature of one example, float32."""
         if self._is_plain and feature < self.spec.dense_size:

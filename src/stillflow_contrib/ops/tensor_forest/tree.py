@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 from stillflow.protos import file
@@ -63,6 +64,7 @@ class Tree:
             elif not is_new:
                 leaves.read(number, node.leaf)
         self.leaves, self._message, self._nodes = leaves, message, nodes
+        self._most_feature = int(nodes["feature"].max())
 
     @property
     def size(self) -> int:
@@ -72,6 +74,11 @@ class Tree:
     def find(self, examples: Examples) -> Array:
         """Return the number of the leaf in which each example ends, int64 [n]."""
         found = np.zeros(examples.count, np.int64)
+        rows, library = examples.rows(self._most_feature), native.library()
+        if rows is not None and library is not None:
+            addresses = self._nodes.ctypes.data, rows.ctypes.data
+            library.find_leaves(*addresses, *rows.shape, found.ctypes.data)
+            return found
         moving = np.arange(examples.count)
         while True:
             moving = moving[~self._nodes["is_leaf"][found[moving]]]
@@ -104,6 +111,7 @@ class Tree:
             self.leaves.set(child, values)
             self._nodes[child]["is_leaf"] = True
         self._nodes[number] = (*split, first, first + 1, False)
+        self._most_feature = max(self._most_feature, split.feature)
         return first, first + 1
 
     def write(self) -> bytes:

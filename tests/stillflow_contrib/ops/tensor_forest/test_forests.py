@@ -9,8 +9,11 @@ import pytest
 
 import stillflow as tf
 from stillflow.ops.variables.resource import destroy_resource_op
-from stillflow_contrib.ops.tensor_forest.examples import Specification
+from stillflow_contrib.ops.tensor_forest.examples import Examples, Specification
 from stillflow_contrib.ops.tensor_forest.hash_order import hash_order
+from stillflow_contrib.ops.tensor_forest.parameters import parameters_of
+from stillflow_contrib.ops.tensor_forest.splits import Split
+from stillflow_contrib.ops.tensor_forest.tree import Tree
 from stillflow_contrib.tensor_forest import stats_ops
 from stillflow_contrib.tensor_forest.tensor_forest import ForestHParams, RandomForestGraphs
 
@@ -74,6 +77,23 @@ def test_a_forest_learns_and_is_dropped() -> None:
         session.run(dropped)
         with pytest.raises(tf.errors.NotFoundError, match="tree-0"):
             session.run(said)
+
+
+def test_leaves_are_found_either_way(either_way: str) -> None:
+    tree = Tree(parameters_of(graphs().params.serialized_params_proto), b"")
+    points = np.round(4 * np.concatenate([POINTS, [[np.nan] * 3]])) / np.float32(4)
+    compare = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal)
+    last, ends = 0, np.zeros(len(points), np.int64)
+    for kind, passes in enumerate(compare):
+        split = Split(kind % 3, np.float32(0.5), kind)
+        left, right = tree.split(last, split, *np.zeros((2, 2), np.float32))
+        to_left = passes(points[:, kind % 3], 0.5)
+        ends[ends == last] = np.where(to_left, left, right)[ends == last]
+        last = right
+    spec = Specification(b"dense_features_size: 3 dense: [] sparse: []")
+    nothing = np.zeros(0, np.int64)
+    examples = Examples(spec, points.astype(np.float32), nothing, nothing, nothing)
+    assert tree.find(examples).tolist() == ends.tolist()
 
 
 def test_final_shares_are_refused_for_classes() -> None:
