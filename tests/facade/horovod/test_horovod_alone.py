@@ -137,3 +137,19 @@ def test_a_model_is_loaded_with_its_optimizer_distributed(hvd, tmp_path, monkeyp
         names = [kind.__name__ for kind in type(loaded.optimizer).__mro__]
         assert "SGD" in names[1:]  # below the class whose gradients are reduced
         assert tf.keras.backend.get_value(loaded.optimizer.lr) == 0.25
+
+
+def test_an_optimizer_of_a_program_needs_no_learning_rate(hvd) -> None:
+    """The base class knows its name alone; so it is in TensorFlow."""
+    import horovod.tensorflow.keras as hvd_keras
+
+    class Plain(tf.keras.optimizers.Optimizer):
+        def get_config(self):
+            return super().get_config()
+
+        def _resource_apply_dense(self, grad, var, apply_state=None):
+            return var.assign_add(grad)
+
+    assert Plain("plain").get_config() == {"name": "plain"}
+    wrapped = hvd_keras.DistributedOptimizer(Plain("plain"), backward_passes_per_step=2)
+    assert (type(wrapped).__module__, type(wrapped).__name__) == ("horovod._keras", "Plain")

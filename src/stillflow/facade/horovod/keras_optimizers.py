@@ -75,9 +75,8 @@ class _Reducing:
 
 def distributed_class(kind: type, **settings: Any) -> type:
     """Return a class of optimizers like `kind`, and of its name, that reduces gradients."""
-    return type(
-        kind.__name__, (_Reducing, kind), {"_horovod": settings, "__module__": kind.__module__}
-    )
+    names = {"_horovod": settings, "__module__": "horovod._keras"}  # where Horovod has them
+    return type(kind.__name__, (_Reducing, kind), names)
 
 
 def wrapper(

@@ -38,6 +38,7 @@ from stillflow.facade.horovod.reductions import (
 from stillflow.facade.horovod.sync_batch_norm import SyncBatchNormalization
 from stillflow.graph.eager_mode import executing_eagerly as _executing_eagerly
 
+_has_eager = True  # a name of Horovod 0.19
 __all__ = [
     "Adasum", "BroadcastGlobalVariablesHook", "Compression", "DistributedGradientTape",
     "DistributedOptimizer", "LocalGradientAggregationHelper", "SyncBatchNormalization",

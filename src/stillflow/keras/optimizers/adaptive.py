@@ -17,6 +17,8 @@ from stillflow.keras.optimizers.base import OptimizerV2
 class CountedLater(OptimizerV2):
     """An optimizer whose older versions did not count steps."""
 
+    _config_hypers: tuple[str, ...] = ("learning_rate", "decay")
+
     def set_weights(self, weights: list[Any]) -> None:
         """Set the values of `weights`; the count of steps may be missing."""
         if len(self.weights) == len(weights) + 1:

@@ -428,8 +428,9 @@ class OptimizerV2(Trackable):
 
     # ---- configuration
 
-    # The hyperparameters and attributes that are the constructor's arguments.
-    _config_hypers: tuple[str, ...] = ("learning_rate", "decay")
+    # The hyperparameters and attributes that are the constructor's arguments; a program's own
+    # subclass adds its ones itself.
+    _config_hypers: tuple[str, ...] = ()
     _config_attributes: tuple[str, ...] = ()
 
     def get_config(self) -> dict[str, Any]:
