@@ -59,7 +59,7 @@ PROVIDERS.update({
     "ops.forward_declarations.get_variable_scope": "stillflow.variables.variable_scope",
     "ops.forward_declarations.prod_op": "stillflow.ops.math.reductions",
     "ops.forward_declarations.reduce_sum": "stillflow.ops.math.reductions",
-    "runtime.engines.region.onnx_converter": "stillflow.export.onnx_regions",
+    "runtime.engines.region.onnx_converter": "stillflow_contrib.onnx_models.regions",
     "runtime.ir.facts.compile_function": "stillflow.runtime.functions.callables",
     "runtime.ir.facts.restart_functions": "stillflow.runtime.functions.callables",
     "variables.base.create_variable": "stillflow.variables.creation",

@@ -149,25 +149,6 @@ def test_attention_decoders_go_out(tmp_path: Path) -> None:
     exported(build, tmp_path, *feeds)
 
 
-def test_arrays_and_lists_in_parts(tmp_path: Path) -> None:
-    def build() -> Any:
-        x = tf.placeholder(tf.float32, [3, 2], "x")
-        array = tf.TensorArray(tf.float32, 2, infer_shape=False).split(x, [1, 2])
-        items = tf.raw_ops.EmptyTensorList(
-            element_shape=[2], max_num_elements=-1, element_dtype=tf.float32
-        )
-        for row in (x[0], x[2]):
-            items = tf.raw_ops.TensorListPushBack(input_handle=items, tensor=row)
-        items, last = tf.raw_ops.TensorListPopBack(
-            input_handle=items, element_shape=[2], element_dtype=tf.float32
-        )
-        table = tf.contrib.lookup.index_table_from_tensor(["a", "b"])
-        length = tf.raw_ops.TensorListLength(input_handle=items)
-        return [array.concat(), array.read(1), last, length, tf.cast(table.size(), tf.float32) * x]
-
-    exported(build, tmp_path, {"x:0": floats(3, 2)})
-
-
 def test_a_switch_for_training_is_off(tmp_path: Path) -> None:
     def build() -> Any:
         x = tf.placeholder(tf.float32, [None, 4, 4, 2], "x")
@@ -221,7 +202,8 @@ def test_rows_of_resource_variables(tmp_path: Path) -> None:
 def test_numbers_of_any_rank(tmp_path: Path) -> None:
     def build() -> Any:
         x = tf.placeholder(tf.float32, name="x")
-        return tf.nn.relu(x * 2.0 + 1.0)
+        weight = tf.get_variable("weight", initializer=2.0, validate_shape=False)
+        return tf.nn.relu(x * weight + 1.0)
 
     exported(build, tmp_path, {"x:0": np.float32(3)})
 
