@@ -422,6 +422,20 @@ def test_runs_of_several_tasks_go_in_steps(target):
         assert session.partial_run(handle, "three:0") == 3
 
 
+def test_steps_keep_scalars_and_strings(target):
+    a, b = (tf.placeholder(tf.float32, [], name=name) for name in "ab")
+    with tf.device(PS):
+        sum_there = a + 1.0
+        text = tf.as_string(sum_there, precision=1)
+    with tf.device(OTHER):
+        product = sum_there * b
+        joined = tf.strings.join([text, tf.as_string(b, precision=1)], "/")
+    with tf.Session(target) as session:
+        handle = session.partial_run_setup([sum_there, text, product, joined], [a, b])
+        assert session.partial_run(handle, [sum_there, text], {a: 1.0}) == [2.0, b"2.0"]
+        assert session.partial_run(handle, [product, joined], {b: 3.0}) == [6.0, b"2.0/3.0"]
+
+
 def test_tensors_of_all_tasks_are_watched(target, tmp_path):
     v = on(PS, 1.0, name="v")
     x = tf.placeholder(tf.float32, [], name="x")

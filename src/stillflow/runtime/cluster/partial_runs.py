@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from stillflow import errors
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.values import fetch_converter, from_array
@@ -66,9 +68,14 @@ class PlansOfTasks(PartialPlans):
             arrays = map(_array, known, values)
             found = plan.run(resources.interrupt, *arrays)
             count = len(step.fetched)
-            return [*found[:count], *map(from_array, found[count:])]
+            return [*found[:count], *map(_kept, found[count:])]
 
         return run
+
+
+def _kept(value: Any) -> Any:
+    """Return a value that came from a task, maybe a scalar of NumPy or Python, as plans take it."""
+    return from_array(np.asarray(value, object if isinstance(value, (bytes, str)) else None))
 
 
 def _array(tensor: Tensor, value: Any) -> Any:
