@@ -149,6 +149,28 @@ def test_attention_decoders_go_out(tmp_path: Path) -> None:
     exported(build, tmp_path, *feeds)
 
 
+def test_arrays_and_lists_in_parts(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [3, 2], "x")
+        array = tf.TensorArray(tf.float32, 2, clear_after_read=False, infer_shape=False).split(
+            x, [1, 2]
+        )
+        items = tf.raw_ops.EmptyTensorList(
+            element_shape=[2], max_num_elements=-1, element_dtype=tf.float32
+        )
+        for row in (x[0], x[2]):
+            items = tf.raw_ops.TensorListPushBack(input_handle=items, tensor=row)
+        items, last = tf.raw_ops.TensorListPopBack(
+            input_handle=items, element_shape=[2], element_dtype=tf.float32
+        )
+        table = tf.contrib.lookup.index_table_from_tensor(["a", "b"])
+        length = tf.raw_ops.TensorListLength(input_handle=items)
+        parts = [tf.reshape(array.concat(), [3, 2]), tf.reshape(array.read(1), [2, 2])]
+        return [*parts, tf.reshape(last, [2]), length, tf.cast(table.size(), tf.float32) * x]
+
+    exported(build, tmp_path, {"x:0": floats(3, 2)})
+
+
 def test_a_switch_for_training_is_off(tmp_path: Path) -> None:
     def build() -> Any:
         x = tf.placeholder(tf.float32, [None, 4, 4, 2], "x")
