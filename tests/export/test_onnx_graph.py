@@ -228,6 +228,11 @@ def test_numbers_of_any_rank(tmp_path: Path) -> None:
         return tf.nn.relu(x * weight + 1.0)
 
     exported(build, tmp_path, {"x:0": np.float32(3)})
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = build()
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(ExportError, match="the rank of x:0 is unknown: give a sample"):
+            to_onnx(session, None, [made], str(tmp_path / "other.onnx"))
 
 
 def test_boxes_and_best_values(tmp_path: Path) -> None:

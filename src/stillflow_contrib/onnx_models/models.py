@@ -36,6 +36,8 @@ def to_model(program: Program, names: Names, opset: int | None) -> Any:
     taken = []
     for tensor, _ in program.inputs:
         dims, named = program.dims(tensor), names.get(tensor.name, {})
+        if dims is None:
+            raise ExportError(f"the rank of {tensor.name} is unknown: give a sample (--samples)")
         dims = dims and tuple(named.get(place, size) for place, size in enumerate(dims))  # type: ignore[misc]
         taken.append(_info(helper, tensor, dims))
     weights = [
