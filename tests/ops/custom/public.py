@@ -27,6 +27,7 @@ CTC = "baidu-research+warp-ctc/"
 RNNT = "HawkAaron+warp-transducer/"
 SEARCH = "NVIDIA+OpenSeq2Seq/ctc_decoder_with_lm/"
 LM = "kpu+kenlm/"
+LAUNCHERS = os.path.join(building.SOURCES, "launchers.cc")
 CLOUD = KPCONV + "cpp_utils/cloud/cloud.cpp"
 NEIGHBORS = [KPCONV + "tf_neighbors/neighbors/neighbors.cpp", CLOUD]
 SUBSAMPLING = [KPCONV + "tf_subsampling/grid_subsampling/grid_subsampling.cpp", CLOUD]
@@ -39,7 +40,7 @@ BUILDS = {
     "coref": (["kentonl+e2e-coref/coref_kernels.cc"], []),
     "roi_pool": (
         ["smallcorgi+Faster-RCNN_TF/lib/roi_pooling_layer/roi_pooling_op.cc",
-         os.path.join(building.SOURCES, "roi_pool_launchers.cc")],
+         LAUNCHERS],
         [],
     ),
     "rasterize": (
@@ -53,7 +54,9 @@ BUILDS = {
     "subsampling": ([KPCONV + "tf_subsampling/tf_subsampling.cpp", *SUBSAMPLING], []),
     "batch_subsampling": ([KPCONV + "tf_subsampling/tf_batch_subsampling.cpp", *SUBSAMPLING], []),
     "flex": ([FLEX + "ops/*.cc", FLEX + "kernels/*.cc"], [FLEX]),
-    "nn_distance": (["fanhqme+PointSetGeneration/depthestimate/tf_nndistance.cpp"], []),
+    "nn_distance": (
+        ["fanhqme+PointSetGeneration/depthestimate/tf_nndistance.cpp", LAUNCHERS], [],
+    ),
     "word2vec": (["tensorflow+models/word2vec_ops.cc", "tensorflow+models/word2vec_kernels.cc"],
                  []),
     "lattice": (
@@ -93,7 +96,7 @@ HEADERS_OF_ITS_SOURCES = ("warp_ctc", "beam_search")
 # Their rows stand in the order of a std::unordered_map, and TensorFlow's library brings the table
 # of primes of an older C++ library along, which orders them in its way.
 UNORDERED = ("subsampling", "batch_subsampling")
-FLAGS = ["-DWARPCTC_DISABLE_OMP", "-DRNNT_DISABLE_OMP", "-DKENLM_MAX_ORDER=6", "-DNDEBUG"]
+FLAGS = ["-fopenmp", "-DKENLM_MAX_ORDER=6", "-DNDEBUG"]
 
 
 def sources_of(folder, name):

@@ -1,4 +1,4 @@
-// The launchers of a public library's kernels for GPUs, where those are not compiled.
+// Launchers of public libraries' kernels for GPUs, where those are not compiled.
 #include "third_party/eigen3/unsupported/Eigen/CXX11/Tensor"
 
 bool ROIPoolForwardLaucher(const float*, float, int, int, int, int, int, int, const float*,
@@ -9,3 +9,7 @@ bool ROIPoolBackwardLaucher(const float*, float, int, int, int, int, int, int, i
                             float*, const int*, const Eigen::GpuDevice&) {
   return false;
 }
+void NmDistanceKernelLauncher(int, int, const float*, int, const float*, float*, int*, float*,
+                              int*) {}
+void NmDistanceGradKernelLauncher(int, int, const float*, int, const float*, const float*,
+                                  const int*, const float*, const int*, float*, float*) {}
