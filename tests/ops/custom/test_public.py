@@ -44,10 +44,10 @@ def test_a_public_library_computes_what_it_does_with_tensorflow(name: str, tmp_p
         pytest.skip("$STILLFLOW_PUBLIC_OPS does not hold these sources")
     ours = results(sys.executable, "stillflow", name, tmp_path / "ours")
     assert "compiler" not in ours, ours["compiler"]
+    if name in public.ONLY_RUN:
+        return
     theirs = results(ORACLE, "tensorflow", name, tmp_path / "theirs")
-    if "compiler" in theirs:
-        assert name in public.HEADERS_OF_ITS_SOURCES, theirs["compiler"]
-        return  # it has run
+    assert "compiler" not in theirs, theirs["compiler"]
     assert ours.keys() == theirs.keys()
     for key, values in theirs.items():
         if key == "graph" or isinstance(values[0], str):
