@@ -29,12 +29,7 @@ FOLDERS = ("src", "tools", "benchmarks", "examples")
 FILE_LINES, FUNCTION_LINES, CHANGELOG_LINES = 600, 50, 150
 GENERATED = {"src/stillflow/_api.py", "src/stillflow_contrib/_api.py"}
 MAIN = ROOT / "src" / "stillflow"
-# TensorFlow's gRPC services: its clients and tasks in a cluster.
-CLUSTER_SERVICE_LINES = 1_500
-# TLS, metrics, waiting for all tasks at once, partial and watched runs over tasks.
-CLUSTER_OPERATION_LINES = 310
-# For LSTM loops as one step, and for packed weights.
-MAIN_LINES = 314_010 + 950 + 330 + CLUSTER_SERVICE_LINES + CLUSTER_OPERATION_LINES
+MAIN_LINES = 317_900  # of all modules: below 320,000 with a last, empty line for each
 RUNTIME = MAIN / "runtime"
 APART = ("cluster/", "processes/", "explain/", "ir/verify", "engines/")  # of the runtime's files
 ENGINE_LINES = 758  # 200 of them keep models on disk

@@ -37,9 +37,9 @@ class Operations:
     """Operations that go out, by the lists of the tests."""
 
     def __init__(self) -> None:
+        from stillflow.export.onnx_models.forms import FORMS
+        from stillflow.export.onnx_models.regions.builder import RULES
         from stillflow.graph.card import load_all
-        from stillflow_contrib.onnx_models.forms import FORMS
-        from stillflow_contrib.onnx_models.regions.builder import RULES
 
         cards = load_all()
         sampled = {n for n, card in cards.items() if card.samples_part and card.signature.outputs}

@@ -16,7 +16,7 @@ from stillflow.runtime.engines import assign, trial, use
 
 pytest.importorskip("onnx")
 
-from stillflow_contrib.onnx_models.regions.builder import RULES
+from stillflow.export.onnx_models.regions.builder import RULES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -12,7 +12,12 @@ from stillflow import errors
 TLS_PROTOCOL = "grpc+tls"  # of a `ServerDef`, and the scheme of a target, that want TLS
 _OPEN = "/grpc.health.v1.Health/"  # probes have no token
 _TOKEN = "authorization"
-_PREFIX = "STILLFLOW_CLUSTER_"
+CERTIFICATE = "STILLFLOW_CLUSTER_CERTIFICATE"
+KEY = "STILLFLOW_CLUSTER_KEY"
+AUTHORITIES = "STILLFLOW_CLUSTER_AUTHORITIES"
+MUTUAL_TLS = "STILLFLOW_CLUSTER_MUTUAL_TLS"
+TLS_NAME = "STILLFLOW_CLUSTER_TLS_NAME"
+TOKEN_FILE = "STILLFLOW_CLUSTER_TOKEN_FILE"
 
 
 class Security(NamedTuple):
@@ -52,12 +57,10 @@ class Security(NamedTuple):
         if not self.uses_tls:
             return None
         if not (self.certificate and self.key):
-            raise errors.invalid_argument(
-                f"A server with TLS needs {_PREFIX}CERTIFICATE and {_PREFIX}KEY"
-            )
+            raise errors.invalid_argument(f"A server with TLS needs {CERTIFICATE} and {KEY}")
         if self.mutual and not self.authorities:
             raise errors.invalid_argument(
-                f"{_PREFIX}MUTUAL_TLS needs {_PREFIX}AUTHORITIES, who sign clients' certificates"
+                f"{MUTUAL_TLS} needs {AUTHORITIES}, who sign clients' certificates"
             )
         pairs = [(self.key, self.certificate)]
         return grpc.ssl_server_credentials(pairs, self.authorities or None, self.mutual)
@@ -119,11 +122,11 @@ def from_environment() -> Security:
       tf.errors.InvalidArgumentError: if a file cannot be read.
     """
     return Security(
-        certificate=_file("CERTIFICATE"),
-        key=_file("KEY"),
-        authorities=_file("AUTHORITIES"),
-        mutual=os.environ.get(f"{_PREFIX}MUTUAL_TLS", "0") not in ("", "0"),
-        name=os.environ.get(f"{_PREFIX}TLS_NAME", ""),
+        certificate=_file(CERTIFICATE),
+        key=_file(KEY),
+        authorities=_file(AUTHORITIES),
+        mutual=os.environ.get(MUTUAL_TLS, "0") not in ("", "0"),
+        name=os.environ.get(TLS_NAME, ""),
         token=_token(),
     )
 
@@ -141,27 +144,27 @@ def check(protocol: str, serves: bool = True) -> None:
         settings.server_credentials(grpcio())
     if protocol == TLS_PROTOCOL and not settings.uses_tls:
         raise errors.invalid_argument(
-            f'"{TLS_PROTOCOL}" needs {_PREFIX}CERTIFICATE and {_PREFIX}KEY for a server, '
-            f"{_PREFIX}AUTHORITIES for a client"
+            f'"{TLS_PROTOCOL}" needs {CERTIFICATE} and {KEY} for a server, '
+            f"{AUTHORITIES} for a client"
         )
 
 
 def _file(name: str) -> bytes:
-    path = os.environ.get(_PREFIX + name)
+    path = os.environ.get(name)
     if not path:
         return b""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
-        raise errors.invalid_argument(f"{_PREFIX}{name}: {error}") from None
+        raise errors.invalid_argument(f"{name}: {error}") from None
     if not data.strip():
-        raise errors.invalid_argument(f"{_PREFIX}{name}: {path} is empty")
+        raise errors.invalid_argument(f"{name}: {path} is empty")
     return data
 
 
 def _token() -> str:
-    token = _file("TOKEN_FILE").decode(errors="replace").strip()
+    token = _file(TOKEN_FILE).decode(errors="replace").strip()
     if not (token.isascii() and token.isprintable()):
-        raise errors.invalid_argument(f"{_PREFIX}TOKEN_FILE: a token is one line of ASCII text")
+        raise errors.invalid_argument(f"{TOKEN_FILE}: a token is one line of ASCII text")
     return token

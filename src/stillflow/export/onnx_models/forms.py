@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.export.onnx_models.regions.builder import Builder, Rule
+from stillflow.export.onnx_models.regions.maths import ONNX_TYPES
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation
 from stillflow.ops.quantization.fake import grid
 from stillflow.runtime.engines.region import Unfit
 from stillflow.runtime.ir.containers import container_of
-from stillflow_contrib.onnx_models.regions.builder import Builder, Rule
-from stillflow_contrib.onnx_models.regions.maths import ONNX_TYPES
 
 DOMAINS = {"LabelEncoder": "ai.onnx.ml"}
 FORMS: dict[str, Rule] = {}

@@ -16,6 +16,10 @@ import numpy as np
 import torch
 
 from stillflow.export.capture import Program
+from stillflow.export.onnx_models import forms
+from stillflow.export.onnx_models.regions import converter  # noqa: F401 the rules
+from stillflow.export.onnx_models.regions.builder import NCHW, NHWC, RULES, TO_NHWC, Builder
+from stillflow.export.onnx_models.regions.maths import ONNX_TYPES
 from stillflow.export.problems import ExportError, Problem, explained
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import DType
@@ -24,10 +28,6 @@ from stillflow.ops.value_arrays import to_array
 from stillflow.runtime.engines.region import Unfit
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
-from stillflow_contrib.onnx_models import forms
-from stillflow_contrib.onnx_models.regions import converter  # noqa: F401 the rules
-from stillflow_contrib.onnx_models.regions.builder import NCHW, NHWC, RULES, TO_NHWC, Builder
-from stillflow_contrib.onnx_models.regions.maths import ONNX_TYPES
 
 # Makes a message of one step's program: of the program, and sizes for what it leaves open.
 ByTorch = Callable[[Program, list["Place"]], Any]

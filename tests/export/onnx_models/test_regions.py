@@ -10,8 +10,8 @@ from tests.ops.sampling import arrays_of, build
 from tests.ops.test_samples import ALL, good
 
 import stillflow as tf
+from stillflow.export.onnx_models.regions.builder import RULES
 from stillflow.runtime.engines import assign, choice, onnx_runtime, open_vino, use
-from stillflow_contrib.onnx_models.regions.builder import RULES
 
 
 class Recorder:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stillflow.export.onnx_models.regions.builder import NCHW, TO_NCHW, Builder, rule
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.engines.region import Unfit
-from stillflow_contrib.onnx_models.regions.builder import NCHW, TO_NCHW, Builder, rule
 
 _UNARY = {
     "Abs": "Abs", "Neg": "Neg", "Exp": "Exp", "Log": "Log", "Sqrt": "Sqrt", "Tanh": "Tanh",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.export.onnx_models.regions.builder import NCHW, NHWC, Builder, rule
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.engines.region import Guarded, Unfit
-from stillflow_contrib.onnx_models.regions.builder import NCHW, NHWC, Builder, rule
 
 _INT64 = 7
 

@@ -9,10 +9,10 @@ import pytest
 
 import stillflow as tf
 from stillflow.export import ExportError
+from stillflow.export.onnx_models.forms import FORMS
+from stillflow.export.onnx_models.graph import to_graph
 from stillflow.export.torch_export import capture_of
 from stillflow.graph.card import load_all
-from stillflow_contrib.onnx_models.forms import FORMS
-from stillflow_contrib.onnx_models.graph import to_graph
 
 
 def nodes(session: Any, inputs: list[Any], output: Any) -> Any:

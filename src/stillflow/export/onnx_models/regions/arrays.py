@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stillflow.export.onnx_models.regions.builder import NCHW, TO_NCHW, Builder, rule
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.engines.region import Guarded, Unfit
-from stillflow_contrib.onnx_models.regions.builder import NCHW, TO_NCHW, Builder, rule
 
 _INT32, _INT64 = 6, 7
 _END = np.iinfo(np.int64).max

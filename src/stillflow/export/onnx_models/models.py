@@ -14,11 +14,11 @@ from stillflow import __stillflow_version__
 from stillflow.export.capture import Program
 from stillflow.export.dynamic import Names, quiet, to_program
 from stillflow.export.onnx_export import model_of
+from stillflow.export.onnx_models.graph import Place, nodes_of, to_graph
+from stillflow.export.onnx_models.regions.maths import ONNX_TYPES
 from stillflow.export.problems import ExportError
 from stillflow.export.torch_export import load_module
 from stillflow.export.torch_writer import to_source
-from stillflow_contrib.onnx_models.graph import Place, nodes_of, to_graph
-from stillflow_contrib.onnx_models.regions.maths import ONNX_TYPES
 
 OPSET, _IR = 20, 10
 _OPEN = 64  # elements where PyTorch's exporter is shown a size that is not known

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.export.onnx_models.regions import arrays, layers, maths  # noqa: F401 the rules
+from stillflow.export.onnx_models.regions.builder import RULES, TYPES, Builder
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.engines.region import OnnxModel, Region, Unfit
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
-from stillflow_contrib.onnx_models.regions import arrays, layers, maths  # noqa: F401 the rules
-from stillflow_contrib.onnx_models.regions.builder import RULES, TYPES, Builder
 
 _OPSET, _IR = 18, 8
 _LARGE = 1 << 10  # bytes; smaller constants stand in the message

@@ -5,7 +5,7 @@ engine needs a model while the program waits, so these rules write ONNX operator
 hold only operations whose errors do not depend on values; the rest stays with the plan.
 """
 
+from stillflow.export.onnx_models.regions.converter import Converter as Converter
 from stillflow.runtime.engines.region import onnx_converter
-from stillflow_contrib.onnx_models.regions.converter import Converter as Converter
 
 onnx_converter.provide(Converter())
