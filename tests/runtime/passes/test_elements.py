@@ -173,3 +173,10 @@ def test_steps_that_are_asked_for_by_themselves_run(monkeypatch, programs):
     with tf.Session() as session:
         assert session.run(z.op, {x: [1.0, 2.0, 3.0]}) is None
     assert programs == [3]
+
+
+def test_joined_parts_may_be_empty(monkeypatch, programs):
+    x = tf.placeholder(tf.float32, [3, 5])
+    z = tf.concat([x * 2.0 + 1.0, tf.zeros([3, 0]), tf.tanh(x) - 3.0], 1) * 4.0
+    check(monkeypatch, [z], {x: X[:3, :5]})
+    assert programs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -136,9 +136,25 @@ def concat_value(node: Node) -> Array | None:
     return np.concatenate(values, axis=int(axis))
 
 
-def join_parts(join: Any, start: int, stop: int, axis: int, *inputs: Any) -> Any:
-    """Join some of the inputs along an axis, by `torch.cat` or NumPy's function."""
-    return join(inputs[start:stop], axis)
+@dataclass(frozen=True)
+class Joined:
+    """Function that joins some of its inputs along an axis.
+
+    Attributes:
+      join: `torch.cat`, or NumPy's function.
+      start, stop: which inputs.
+      axis: along which they are joined.
+    """
+
+    __name__ = "concat"  # torch.fx names nodes by it
+
+    join: Callable[..., Any]
+    start: int
+    stop: int
+    axis: int
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self.join(inputs[self.start : self.stop], self.axis)
 
 
 def concat_kernel(node: Node) -> Callable[..., Any]:
@@ -148,7 +164,7 @@ def concat_kernel(node: Node) -> Callable[..., Any]:
     start, stop = positions.start, positions.stop
     if axis is not None and all(dims_lib.is_known(node.dims(index)) for index in positions):
         bound = int(axis)
-        return partial(join_parts, join, start, stop, bound)
+        return Joined(join, start, stop, bound)
 
     def join_at_run_time(*inputs: Any) -> torch.Tensor | Array:
         chosen = int(inputs[axis_index])

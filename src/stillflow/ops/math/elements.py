@@ -9,33 +9,18 @@ import ctypes
 import operator
 import struct
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
-import torch
-
 from stillflow import native
-from stillflow.ops.arrays.concat import join_parts
+from stillflow.graph.lazy import torch
+from stillflow.ops.arrays.concat import Joined
 from stillflow.ops.math.add_n import add_all
 from stillflow.ops.math.binary import difference_squared
 from stillflow.ops.math.roots import square_roots
 
-aten = torch.ops.aten
-
-# The numbers of operations in native/elements.c, by kernels and their arguments but tensors.
-CODES: dict[tuple[Any, ...], int] = {
-    (torch.add,): 1, (torch.sub,): 2, (torch.mul,): 3, (torch.div,): 4, (difference_squared,): 5,
-    (torch.neg,): 6, (torch.square,): 7, (torch.pow, 2.0): 7, (torch.pow, 3.0): 8,
-    (square_roots,): 9, (torch.rsqrt,): 10, (torch.reciprocal,): 11, (torch.abs,): 12,
-    (torch.exp,): 13, (torch.tanh,): 14, (torch.sigmoid,): 15, (torch.relu,): 16,
-    (aten.tanh_backward.default,): 17, (aten.sigmoid_backward.default,): 18,
-    (aten.leaky_relu_backward.default, 0, False): 19,
-}  # fmt: skip
 _COPY, _ADD = 0, 1
-_FUNCTIONS = {*(key[0] for key in CODES), add_all}
-# Kernels whose results are parts or other shapes of their first argument.
-_VIEWS = frozenset({torch.tensor_split, torch.unbind, torch.reshape, operator.getitem})
 _MOST = 1 << 14  # numbers of a result: for more, several threads pay
 
 View = tuple[str, int, Any]  # name of a tensor, its size, and a view of it without data
@@ -69,20 +54,36 @@ class Instruction(NamedTuple):
     operands: tuple[Place, ...]
 
 
+@cache
+def codes() -> dict[tuple[Any, ...], int]:
+    """Return the numbers of operations in native/elements.c, by kernels and other arguments."""
+    aten = torch.ops.aten
+    return {
+        (torch.add,): 1, (torch.sub,): 2, (torch.mul,): 3, (torch.div,): 4,
+        (difference_squared,): 5, (torch.neg,): 6, (torch.square,): 7, (torch.pow, 2.0): 7,
+        (torch.pow, 3.0): 8, (square_roots,): 9, (torch.rsqrt,): 10, (torch.reciprocal,): 11,
+        (torch.abs,): 12, (torch.exp,): 13, (torch.tanh,): 14, (torch.sigmoid,): 15,
+        (torch.relu,): 16, (aten.tanh_backward.default,): 17,
+        (aten.sigmoid_backward.default,): 18, (aten.leaky_relu_backward.default, 0, False): 19,
+    }  # fmt: skip
+
+
+@cache
+def _kinds() -> dict[Any, str]:
+    # Kernels whose results are parts or other shapes of their first argument are views.
+    views = (torch.tensor_split, torch.unbind, torch.reshape, operator.getitem)
+    elements = dict.fromkeys([*(key[0] for key in codes()), add_all], "element")
+    return {**elements, **dict.fromkeys(views, "view")}
+
+
 def kind_of(function: Any) -> str:
     """Return "element" for kernels that the native loop may have, "view" for views, or ""."""
-    if function in _VIEWS:
-        return "view"
-    return "element" if function in _FUNCTIONS or _joins(function) else ""
-
-
-def _joins(function: Any) -> bool:
-    return isinstance(function, partial) and function.func is join_parts
+    return "element" if isinstance(function, Joined) else _kinds().get(function, "")
 
 
 def tensors_of(function: Any, names: list[Any]) -> list[Any]:
     """Return those of a kernel's arguments that are tensors of numbers, not an axis."""
-    return names[slice(*function.args[1:3])] if _joins(function) else names
+    return names[function.start : function.stop] if isinstance(function, Joined) else names
 
 
 def place_of(view: View, result: Sequence[int]) -> Place | None:
@@ -118,15 +119,17 @@ def instructions_of(
     calls: list[tuple[int, View, Sequence[View]]] = []
     if not 0 < size <= _MOST:
         return None
-    if _joins(function):
-        start, axis = 0, function.args[-1]
+    if isinstance(function, Joined):
+        start, axis = 0, function.axis
         for view in views:
             count = view[2].shape[axis]
+            if not count:
+                continue
             calls.append((_COPY, (name, size, whole.narrow(axis, start, count)), [view]))
             start += count
     elif function is add_all:
         calls = [(_ADD, result, views[:2]), *((_ADD, result, [result, each]) for each in views[2:])]
-    elif (code := CODES.get((function, *rest))) is not None:
+    elif (code := codes().get((function, *rest))) is not None:
         calls = [(code, result, views)]
     made = []
     for code, out, taken in calls:
