@@ -439,9 +439,9 @@ def test_steps_keep_scalars_and_strings(target):
 def test_tensors_of_all_tasks_are_watched(target, tmp_path):
     v = on(PS, 1.0, name="v")
     x = tf.placeholder(tf.float32, [], name="x")
-    with tf.device(PS):
+    with tf.device(f"{PS}/device:CPU:0"):
         sum_there = tf.add(v, 2.0, name="sum_there")
-    with tf.device(OTHER):
+    with tf.device(f"{OTHER}/device:CPU:0"):
         taken = tf.cond(x > 0.0, lambda: sum_there * 3.0, lambda: sum_there - 3.0, name="choice")
         product = tf.multiply(taken, x, name="product")
         turns = tf.while_loop(lambda i: i < 3.0, lambda i: tf.add(i, 1.0, name="turn"), [product])
