@@ -29,7 +29,7 @@ class Recorded(grpc.GenericRpcHandler):
         self.left = list(calls)
         self.asked: list[tuple[str, Any, Any]] = []
         self._server = grpc.server(ThreadPoolExecutor(2), [self])
-        self.port = self._server.add_insecure_port("localhost:0")
+        self.port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
 
     def service(self, details: Any) -> Any:
@@ -68,7 +68,7 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[Recorded]:
 )
 def test_calls_are_those_of_tensorflows_client(recorded: Recorded, name: str) -> None:
     with tf.Graph().as_default():
-        session = tf.Session(f"grpc://localhost:{recorded.port}")
+        session = tf.Session(f"grpc://127.0.0.1:{recorded.port}")
         getattr(rpc_replay.recorder, name)(tf, session)
         session.close()
     assert not recorded.left
@@ -103,7 +103,7 @@ def compare(expected: Any, asked: Any) -> None:
 
 def test_values_and_errors_are_those_of_the_answers() -> None:
     server = Recorded(PROGRAMS["failures"])
-    with tf.Graph().as_default(), tf.Session(f"grpc://localhost:{server.port}") as session:
+    with tf.Graph().as_default(), tf.Session(f"grpc://127.0.0.1:{server.port}") as session:
         x = tf.placeholder(tf.float32, [2], name="x")
         with pytest.raises(tf.errors.InvalidArgumentError, match="must feed a value") as caught:
             session.run(x)
