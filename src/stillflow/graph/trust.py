@@ -164,11 +164,8 @@ def effects_of(graph_def: Any) -> dict[str, list[str]]:
 
     Op types that Stillflow does not know are under "unknown".
     """
-    library = graph_def.library.function
-    functions = {function.signature.name for function in library}
-    nodes = [*graph_def.node, *(node for function in library for node in function.node_def)]
     found: dict[str, list[str]] = {}
-    for op_type in sorted({node.op for node in nodes} - functions):
+    for op_type in sorted(_op_types(graph_def)):
         card = find(op_type)
         if card is None:
             found.setdefault("unknown", []).append(op_type)
@@ -223,11 +220,15 @@ def part_of_outputs(graph_def: Any, outputs: Iterable[str]) -> Any:
 
 def writes_variables(graph_def: Any) -> bool:
     """Return True if operations of a GraphDef, its functions included, may write a variable."""
-    library = graph_def.library.function
-    functions = {function.signature.name for function in library}
-    nodes = [*graph_def.node, *(node for function in library for node in function.node_def)]
-    cards = [find(op_type) for op_type in {node.op for node in nodes} - functions]
+    cards = map(find, _op_types(graph_def))
     return any(card is None or card.writes or card.access == "replace" for card in cards)
+
+
+def _op_types(graph_def: Any) -> set[str]:
+    """Return the op types of a GraphDef and of its functions, without calls of these."""
+    library = graph_def.library.function
+    nodes = [*graph_def.node, *(node for function in library for node in function.node_def)]
+    return {node.op for node in nodes} - {function.signature.name for function in library}
 
 
 def called_by(node: Any) -> list[str]:

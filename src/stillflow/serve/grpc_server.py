@@ -58,9 +58,7 @@ class GrpcServer:
 
     def _add(self, address: str, credentials: Any) -> int:
         try:
-            if credentials is None:
-                return int(self._server.add_insecure_port(address))
-            return int(self._server.add_secure_port(address, credentials))
+            return grpc_handlers.add_port(self._server, address, credentials)
         except RuntimeError as error:
             raise errors.unavailable(f"gRPC cannot listen on {address}: {error}") from None
 

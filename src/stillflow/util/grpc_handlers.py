@@ -69,6 +69,17 @@ class Health:
         return handler(HEALTH, {"Check": unary(check), "Watch": watch})
 
 
+def add_port(server: Any, address: str, credentials: Any) -> int:
+    """Let a server listen on an address, with TLS if there are credentials; return the port.
+
+    Raises:
+      RuntimeError: if the address is taken.
+    """
+    if credentials is None:
+        return int(server.add_insecure_port(address))
+    return int(server.add_secure_port(address, credentials))
+
+
 # ---- Handlers ----------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ neither goes through PyTorch: its kernel's source is exported by `torch.export` 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +19,7 @@ import torch
 from stillflow.export.capture import Program
 from stillflow.export.onnx_models import forms
 from stillflow.export.onnx_models.regions import converter  # noqa: F401 the rules
-from stillflow.export.onnx_models.regions.builder import NCHW, NHWC, RULES, TO_NHWC, Builder
+from stillflow.export.onnx_models.regions.builder import NCHW, NHWC, RULES, Builder
 from stillflow.export.onnx_models.regions.maths import ONNX_TYPES
 from stillflow.export.problems import ExportError, Problem, explained
 from stillflow.graph.constant_value import Dims
@@ -104,16 +105,8 @@ class GraphWriter(Builder):
 
     def named(self, name: str) -> str:
         """Return the name of a value of the plan; Unfit if it has none here."""
-        found = self._made.get((name, NHWC))
-        if found is None and (name, NCHW) in self._made:
-            found = self.transposed(self._made[name, NCHW], TO_NHWC)
-        elif found is None:
-            held = self._held(name)
-            if held is None:
-                raise Unfit(f"{name} has no value here")
-            found = self.constant(held)
-        self._made[name, NHWC] = found
-        return found
+        held = functools.partial(self._held, name)
+        return self.channels_last(name, held, f"{name} has no value here")
 
     # ---- steps
 

@@ -86,15 +86,11 @@ class GrpcPort:
             folder = tempfile.mkdtemp(prefix="stillflow-")
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             self._address = os.path.join(folder, "grpc")
-            self._listen(f"unix:{self._address}", credentials)
+            grpc_handlers.add_port(self._server, f"unix:{self._address}", credentials)
         else:
-            self._address = "127.0.0.1", self._listen("127.0.0.1:0", credentials)
+            port = grpc_handlers.add_port(self._server, "127.0.0.1:0", credentials)
+            self._address = "127.0.0.1", port
         self._server.start()
-
-    def _listen(self, address: str, credentials: Any) -> int:
-        if credentials is None:
-            return int(self._server.add_insecure_port(address))
-        return int(self._server.add_secure_port(address, credentials))
 
     def take(self, connection: socket.socket) -> None:
         """Serve a connection, in this thread, until it ends."""

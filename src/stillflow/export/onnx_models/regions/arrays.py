@@ -127,11 +127,7 @@ def unpack(b: Builder, op: Operation) -> list[str]:
 
 
 def _length(b: Builder, tensor: Tensor, axis: int) -> int:
-    dims = b.dims(tensor)
-    length = None if dims is None else dims[axis]
-    if length is None:
-        raise Unfit("the size of the axis is unknown")
-    return length
+    return b.size(tensor, axis, "the size of the axis")
 
 
 @rule("Slice")

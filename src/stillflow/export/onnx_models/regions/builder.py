@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -126,7 +127,11 @@ class Builder:
 
     def __call__(self, tensor: Tensor) -> str:
         """Return the name of a tensor's value."""
-        key = self._key(tensor)
+        value = functools.partial(self.value, tensor)
+        return self.channels_last(self._key(tensor), value, f"{tensor.name} is made elsewhere")
+
+    def channels_last(self, key: Any, value: Callable[[], np.ndarray | None], missing: str) -> str:
+        """Return the name of the value under a key, or of a constant; Unfit if there is neither."""
         found = self._made.get((key, NHWC))
         if found is not None:
             return found
@@ -134,12 +139,20 @@ class Builder:
         if second is not None:
             found = self.transposed(second, TO_NHWC)
         else:
-            value = self.value(tensor)
-            if value is None:
-                raise Unfit(f"{tensor.name} is made elsewhere")
-            found = self.constant(value)
+            held = value()
+            if held is None:
+                raise Unfit(missing)
+            found = self.constant(held)
         self._made[key, NHWC] = found
         return found
+
+    def size(self, tensor: Tensor, axis: int, what: str) -> int:
+        """Return the size of an axis; Unfit with the name for it if it is unknown."""
+        dims = self.dims(tensor)
+        size = None if dims is None else dims[axis]
+        if size is None:
+            raise Unfit(f"{what} is unknown")
+        return size
 
     def channels_second(self, tensor: Tensor) -> str:
         """Return the name of a tensor's value with its channels second."""

@@ -102,11 +102,7 @@ def convolution(b: Builder, op: Operation) -> None:
 
 
 def _channels(b: Builder, op: Operation, image: Tensor) -> int:
-    dims = b.dims(image)
-    channels = None if dims is None else dims[1 if _second(op) else 3]
-    if channels is None:
-        raise Unfit("the number of channels is unknown")
-    return channels
+    return b.size(image, 1 if _second(op) else 3, "the number of channels")
 
 
 @rule("Conv2DBackpropInput")
