@@ -162,9 +162,11 @@ class _Queue:
         tasks, rest = self.batches.popleft(), []
         rows = _rows(tasks)
         smaller = max((size for size in sizes if size <= rows), default=0)
-        larger = min((size for size in sizes if size >= rows), default=rows)
-        while larger - rows > rows - smaller and _rows(tasks) > smaller and len(tasks) > 1:
-            rest.append(tasks.pop())
+        larger = _filled_up(rows, sizes)
+        if larger - rows > rows - smaller:
+            while rows > smaller and len(tasks) > 1:
+                rest.append(tasks.pop())
+                rows -= rest[-1].rows
         if rest:
             self.batches.appendleft(rest[::-1])
         return tasks
@@ -178,6 +180,11 @@ class _Queue:
 
 def _rows(tasks: Sequence[Task]) -> int:
     return sum(task.rows for task in tasks)
+
+
+def _filled_up(rows: int, sizes: Sequence[int]) -> int:
+    """Return the size of a batch of so many rows: the next that is allowed, if any."""
+    return min((size for size in sizes if size >= rows), default=rows)
 
 
 class Batcher:
@@ -334,11 +341,7 @@ class Batcher:
                     task.answer(own)
 
     def _run_together(self, servable: Servable, fetches: list[str], tasks: list[Task]) -> None:
-        size = _rows(tasks)
-        for allowed in self.limits.sizes:
-            if allowed >= size:
-                size = allowed
-                break
+        size = _filled_up(_rows(tasks), self.limits.sizes)
         self._metrics.batch_sizes.add(size, servable.name, str(servable.version))
         feeds = combined([task.feeds for task in tasks], size, self.limits.pads)
         outputs = servable.run(feeds, fetches)
