@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any
 
 import grpc
@@ -11,6 +11,7 @@ import grpc
 from stillflow import errors
 from stillflow.serve import grpc_services as services
 from stillflow.serve import reflection
+from stillflow.serve.call_threads import CallThreads
 from stillflow.serve.inference import Inference
 from stillflow.serve.messages import file
 from stillflow.serve.settings import Settings
@@ -38,7 +39,7 @@ class GrpcServer:
       pool: its threads.
     """
 
-    def __init__(self, server: Any, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, server: Any, pool: Executor) -> None:
         self._server, self._pool = server, pool
 
     def bind(self, settings: Settings) -> int:
@@ -104,7 +105,7 @@ def make_server(
             grpc_handlers.handler(reflection.path_of(version), {"ServerReflectionInfo": call})
         )
     streams = len(paths) * grpc_handlers.MOST_STREAMS  # with threads in addition to those of calls
-    pool = ThreadPoolExecutor(threads + streams, "stillflow-grpc")
+    pool = CallThreads(threads + streams, "stillflow-grpc")
     server = grpc.server(
         pool, handlers, options=_options(settings), maximum_concurrent_rpcs=_MOST_CALLS
     )
