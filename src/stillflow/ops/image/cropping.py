@@ -189,8 +189,10 @@ def _crop(
         crops = found.view(image.dtype).to(torch.float32)
     else:
         crops = _between(image, indices.long().contiguous(), rows, columns)
-    inside = (rows.inside[:, :, None] & columns.inside[:, None, :])[..., None]
-    return crops if inside.all() else crops.masked_fill_(~inside, outside)
+    inside = rows.inside[:, :, None] & columns.inside[:, None, :]
+    if not inside.all():
+        crops[~inside] = outside  # whole pixels: a mask of numbers takes longer than the crops
+    return crops
 
 
 def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> torch.Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.graph import dims, dtypes
+from stillflow.graph import dims
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.card import op
 from stillflow.graph.export import export
@@ -25,12 +25,12 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
 from stillflow.ops.linalg.diagonal import eye, matrix_diag, matrix_diag_part, matrix_set_diag
 from stillflow.ops.linalg.matmul import matmul
-from stillflow.ops.linalg.operands import one_matrix, square_factors, square_matrix
+from stillflow.ops.linalg.operands import one_matrix, square_matrix
 from stillflow.ops.math.complex import real
 from stillflow.ops.math.unary import reciprocal
 from stillflow.ops.samples import Bad, Sample, Samples
 
-_FIELD = "T: {double, float, half, complex64, complex128}"
+FIELD = "T: {double, float, half, complex64, complex128}"
 
 
 def square_shape(node: Node) -> tuple[int | None, ...] | None:
@@ -75,11 +75,11 @@ def _spd() -> np.ndarray:
 
 _SQUARE = np.array([[[2.0, 1.0, 0.5], [0.3, 3.0, 1.0], [0.2, 0.1, 4.0]]] * 2)
 _BAD = Bad(np.zeros((2, 3), np.float32), match="Dimensions must be equal")
-_TRAITS: Any = {"apple": "none", "cost": Cost("matrices")}
+TRAITS: Any = {"apple": "none", "cost": Cost("matrices")}
 
 # ---- Cholesky
 
-cholesky_op = op(f"Cholesky(input: T) -> output: T\n{_FIELD}", **_TRAITS)
+cholesky_op = op(f"Cholesky(input: T) -> output: T\n{FIELD}", **TRAITS)
 cholesky_op.shape(square_shape)
 cholesky_op.check(square_matrix)
 
@@ -151,7 +151,7 @@ def cholesky_samples() -> Samples:
 
 matrix_determinant_op = op(
     "MatrixDeterminant(input: T) -> output: T\nT: {half, float, double, complex64, complex128}",
-    **_TRAITS,
+    **TRAITS,
 )
 matrix_determinant_op.shape(_scalars_shape)
 matrix_determinant_op.check(square_matrix)
@@ -193,7 +193,7 @@ def matrix_determinant_samples() -> Samples:
 log_matrix_determinant_op = op(
     "LogMatrixDeterminant(input: T) -> (sign: T, log_abs_determinant: T)\n"
     "T: {half, float, double, complex64, complex128}",
-    **_TRAITS,
+    **TRAITS,
 )
 
 
@@ -229,7 +229,7 @@ def log_matrix_determinant_samples() -> Samples:
 # ---- inverse
 
 matrix_inverse_op = op(
-    f"MatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{_FIELD}", **_TRAITS
+    f"MatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{FIELD}", **TRAITS
 )
 matrix_inverse_op.shape(square_shape)
 matrix_inverse_op.check(square_matrix)
@@ -277,7 +277,7 @@ def matrix_inverse_samples() -> Samples:
 
 # ---- QR
 
-qr_op = op(f"Qr(input: T) -> (q: T, r: T)\nfull_matrices: bool = false\n{_FIELD}", **_TRAITS)
+qr_op = op(f"Qr(input: T) -> (q: T, r: T)\nfull_matrices: bool = false\n{FIELD}", **TRAITS)
 
 qr_op.check(one_matrix)
 
@@ -334,7 +334,7 @@ def qr_samples() -> Samples:
 # ---- symmetric eigenvalues
 
 self_adjoint_eig_v2_op = op(
-    f"SelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{_FIELD}", **_TRAITS
+    f"SelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{FIELD}", **TRAITS
 )
 
 self_adjoint_eig_v2_op.check(square_matrix)
@@ -417,8 +417,8 @@ def self_adjoint_eig_v2_samples() -> Samples:
 
 svd_op = op(
     "Svd(input: T) -> (s: T, u: T, v: T)\n"
-    f"compute_uv: bool = true\nfull_matrices: bool = false\n{_FIELD}",
-    **_TRAITS,
+    f"compute_uv: bool = true\nfull_matrices: bool = false\n{FIELD}",
+    **TRAITS,
 )
 
 svd_op.check(one_matrix)
@@ -468,45 +468,6 @@ def svd_samples() -> Samples:
     yield Sample(_SQUARE[:, :2], grad=False)
     yield Sample(_SQUARE[:, :2], full_matrices=True, grad=False)
     yield Sample(_SQUARE, compute_uv=False, grad=False)
-
-
-# ---- LU
-
-lu_op = op(
-    "Lu(input: T) -> (lu: T, p: output_idx_type)\n"
-    f"{_FIELD}\noutput_idx_type: {{int32, int64}} = int32",
-    **_TRAITS,
-)
-
-lu_op.check(square_factors)
-
-
-@lu_op.shape
-def lu_shape(node: Node) -> OutputDims:
-    matrix = square_shape(node)
-    return [matrix, None if matrix is None else matrix[:-1]]
-
-
-@lu_op.kernel
-def lu_kernel(node: Node) -> Kernel:
-    index = getattr(torch, node.output_idx_type.torch_name)
-
-    def run(matrix: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        if not matrix.shape[-1]:
-            return matrix.clone(), matrix.new_zeros(matrix.shape[:-1], dtype=index)
-        packed, pivots, info = torch.linalg.lu_factor_ex(matrix)
-        check_invertible(info, matrix.numel())
-        check_invertible(packed[..., 0, 0].isnan(), matrix.numel())
-        permutation, _, _ = torch.lu_unpack(packed, pivots, unpack_data=False)
-        return packed.contiguous(), permutation.real.argmax(-2).to(index)
-
-    return in_float32(run)
-
-
-@lu_op.samples
-def lu_samples() -> Samples:
-    yield Sample(_SQUARE, grad=False)
-    yield Sample(np.zeros([2, 0, 0], np.float32), grad=False)
 
 
 @export("linalg.cholesky", "cholesky")
@@ -568,12 +529,6 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     """Return the QR decompositions of matrices."""
     return qr_op(input, full_matrices=full_matrices, name=name)
-
-
-@export("linalg.lu")
-def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
-    """LU decompositions with partial pivoting: both factors in one matrix, and permutations."""
-    return lu_op(input, output_idx_type=output_idx_type, name=name)
 
 
 @export("linalg.eigh", "self_adjoint_eig")

@@ -110,10 +110,11 @@ def matrix_triangular_solve_kernel(node: Node) -> Kernel:
         if rhs.numel():
             first = matrix[..., 0, 0].isnan()
             check_invertible(first, rhs.numel(), "Input matrix")
-        if transposed:
-            matrix = matrix.mH
-        upper = lower if transposed else not lower
-        return torch.linalg.solve_triangular(matrix, rhs, upper=upper).contiguous()
+        # Transposed, as LAPACK has matrices: nothing is copied.
+        matrix = matrix.conj().resolve_conj() if transposed else matrix.mT
+        upper = lower != transposed
+        found = torch.linalg.solve_triangular(matrix, rhs.mT, upper=upper, left=False)
+        return found.mT.contiguous()
 
     return in_float32(solve)
 

@@ -41,6 +41,8 @@ _RESULT = f"Toutput: {QUANTIZED} = qint32"
 
 def to_result(values: Any, dtype: DType) -> torch.Tensor:
     """64-bit integers or integral doubles in a result's type: 32 bits wrap, fewer saturate."""
+    if values.dtype is torch.int32 and dtype == dtypes.qint32:
+        return values
     whole = values.to(torch.int64)
     if dtype != dtypes.qint32:
         lowest, highest, _ = levels(dtype)
@@ -51,6 +53,11 @@ def to_result(values: Any, dtype: DType) -> torch.Tensor:
 def centred(values: Any, given: Range) -> torch.Tensor:
     """Integers counted from the one that stands for zero, as doubles: their products are exact."""
     return values.to(torch.float64).sub_(quantize_unclamped(0.0, *given))
+
+
+def _centred_in_32_bits(values: Any, given: Range) -> torch.Tensor:
+    zero = (quantize_unclamped(0.0, *given) + (1 << 31)) % (1 << 32) - (1 << 31)
+    return values.to(torch.int32).sub_(zero)
 
 
 def product_ends(a: Range, b: Range, dtype: DType, like: Any) -> tuple[Any, Any]:
@@ -171,7 +178,9 @@ def _multiply(x: Any, y: Any, *rest: Any) -> tuple[torch.Tensor, torch.Tensor, t
     *ends, types = rest
     _require_spans(ends, "max_x must be larger than min_a.", "max_x must be larger than min_b.")
     a, b = _ranges(types, ends)
-    result = to_result(centred(x, a).mul(centred(y, b)), types[2])
+    whole = types[2] == dtypes.qint32  # which wraps, as products of 32 bits do
+    centre = _centred_in_32_bits if whole else centred
+    result = to_result(centre(x, a).mul(centre(y, b)), types[2])
     return (result, *product_ends(a, b, types[2], ends[0]))
 
 
