@@ -97,12 +97,13 @@ class Summary(NamedTuple):
         if count <= size:
             return self
         loss = np.float64(self.high[-1]) * max(1.0 / size, least_error)
-        before, after = self.before, self.after
+        most = _largest_within(float(loss))
+        before, after = self.before.tolist(), self.after.tolist()  # items of lists cost a third
         kept, budget, at, last = [0], 0, 0, 1
         while at + 1 < count:
             following = at + 1
             while following < count and budget < count and (
-                before[following] - after[at] <= loss
+                before[following] - after[at] <= most
             ):  # fmt: skip
                 budget += size
                 following += 1
@@ -152,6 +153,16 @@ class Summary(NamedTuple):
 EMPTY = Summary(*(np.zeros(0, np.float32) for _ in Summary._fields))
 
 
+def _largest_within(bound: float) -> float:
+    """Return the largest number that is at most a bound once it is rounded to float32."""
+    rounded = np.float32(bound)
+    if rounded > bound:
+        rounded = np.nextafter(rounded, np.float32(-np.inf))
+    above = np.nextafter(rounded, np.float32(np.inf))
+    middle = (float(rounded) + float(above)) / 2
+    return middle if np.float32(middle) == rounded else math.nextafter(middle, -math.inf)
+
+
 def summary_of(rows: Any) -> Summary:
     """Return the summary whose entries are the rows of a matrix."""
     return Summary(*(np.ascontiguousarray(column, np.float32) for column in rows.T))
@@ -161,9 +172,10 @@ def exact(values: Any, weights: Any) -> Summary:
     """Return the summary of values, none of which is left out."""
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
-    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    totals = [np.cumsum(part, dtype=np.float32)[-1] for part in np.split(weights, starts[1:])]
-    weight = np.array(totals, np.float32)
+    is_new = np.concatenate([[True], values[1:] != values[:-1]])
+    starts = np.flatnonzero(is_new)
+    weight = np.zeros(len(starts), np.float32)
+    np.add.at(weight, np.cumsum(is_new) - 1, weights)  # one after the other, in float32
     high = np.cumsum(weight, dtype=np.float32)
     low = np.concatenate([np.zeros(1, np.float32), high[:-1]])
     return Summary(values[starts], weight, low, high)
