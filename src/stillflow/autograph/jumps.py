@@ -36,13 +36,17 @@ NewName = Callable[[str], str]
 
 def lower_jumps(body: Block, new_name: NewName) -> Block:
     """Return the body of a function with at most one `return`, at its end, and no other jumps."""
-    body, _ = _LoopJumps(new_name).block(body)
-    if not any(isinstance(node, ast.Return) for early in body[:-1] for node in _code(early)):
-        last = body[-1]
-        if isinstance(last, ast.Return) or not any(isinstance(n, ast.Return) for n in _code(last)):
-            return body
-    _move_into_branches(body)
-    return _Returns(new_name("do_return"), new_name("retval_")).function(body)
+    body, _ = LoopJumps(new_name).block(body)
+    if not returns_early(body):
+        return body
+    move_into_branches(body)
+    return Returns(new_name("do_return"), new_name("retval_")).function(body)
+
+
+def returns_early(body: Block) -> bool:
+    """Return True if a function's body returns elsewhere than in its last statement."""
+    parts = body[:-1] if isinstance(body[-1], ast.Return) else body
+    return any(isinstance(node, ast.Return) for part in parts for node in _code(part))
 
 
 def _code(node: ast.AST) -> list[ast.AST]:
@@ -117,7 +121,9 @@ class _Loop:
         return f"{self.break_} = True\n{self.continue_} = True"
 
 
-class _LoopJumps(_Jumps):
+class LoopJumps(_Jumps):
+    """Lowers `break` and `continue`."""
+
     def __init__(self, new_name: NewName) -> None:
         self.new_name = new_name
         self.loops: list[_Loop] = []
@@ -153,7 +159,7 @@ class _LoopJumps(_Jumps):
         return [locate(assign(loop.break_, "False"), node), node], jumps
 
 
-def _move_into_branches(block: Block) -> bool:
+def move_into_branches(block: Block) -> bool:
     """Move the code after an `if` that returns into its other branch; return True if all returns.
 
     So a branch that returns has a sibling that does too, as tensors need it.
@@ -163,28 +169,30 @@ def _move_into_branches(block: Block) -> bool:
         if isinstance(node, ast.Return):
             returns = True
         elif isinstance(node, ast.If):
-            if_true = _move_into_branches(node.body)
-            if_false = _move_into_branches(node.orelse)
+            if_true = move_into_branches(node.body)
+            if_false = move_into_branches(node.orelse)
             returns = returns or (if_true and if_false)
             if if_true or if_false:
                 rest = block[index + 1 :]
                 del block[index + 1 :]
-                returns = _move_into_branches(rest) or returns
+                returns = move_into_branches(rest) or returns
                 (node.orelse if if_true else node.body).extend(rest)
                 break
         elif isinstance(node, ast.With):
-            returns = _move_into_branches(node.body) or returns
+            returns = move_into_branches(node.body) or returns
         else:
             map_blocks(node, _moved)
     return returns
 
 
 def _moved(block: Block) -> Block:
-    _move_into_branches(block)
+    move_into_branches(block)
     return block
 
 
-class _Returns(_Jumps):
+class Returns(_Jumps):
+    """Lowers `return` to an assignment and a flag."""
+
     def __init__(self, do_return: str, retval: str) -> None:
         self.do_return, self.retval = do_return, retval
 
