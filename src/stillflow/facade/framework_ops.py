@@ -15,6 +15,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.nest import flatten
 from stillflow.ops.constants import shape_as_tensor
 from stillflow.variables.base import Variable
 
@@ -126,6 +127,18 @@ def internal_convert_to_tensor(
         accepted_result_types=accepted_result_types,
         ctx=ctx,
     )
+
+
+def create_c_op(graph: Any, node_def: Any, inputs: Any, control_inputs: Any) -> Any:
+    """Describe an operation; methods of the graph add it."""
+
+    def add() -> Any:
+        with graph.control_dependencies(control_inputs), graph.device(node_def.device):
+            name = f"{node_def.name}/"
+            return graph.create_op(node_def.op, flatten(inputs), name=name, attrs=node_def.attr)
+
+    graph._c_ops.append(add)
+    return add
 
 
 def _set_call_cpp_shape_fn(call_cpp_shape_fn: Any) -> None:

@@ -226,6 +226,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_NodeDef": "stillflow.graph.explicit:node_def",
         "_default_graph_stack": "stillflow.graph.graph:_default",
         "_default_session_stack": "stillflow.graph.default_session:_stack",
+        "_create_c_op": "stillflow.facade.framework_ops:create_c_op",
         "_set_call_cpp_shape_fn": "stillflow.facade.framework_ops:_set_call_cpp_shape_fn",
         "_get_graph_from_inputs": "stillflow.graph.api:graph_from_inputs",
         "context": "stillflow.facade.eager_context",

@@ -65,6 +65,7 @@ class Graph(Scopes, Collections):
         self._outer_graph: Graph | None = None
         # Once there are loops: rejects an operation that takes a value out of one.
         self._loop_check: Callable[[Operation], None] | None = None
+        self._c_ops: list[Callable[[], Operation]] = []  # of `ops._create_c_op`: each adds its own
 
     # ---- contents
 
@@ -313,6 +314,15 @@ class Graph(Scopes, Collections):
         name = op_type if name is None else name
         name = name[:-1] if name.endswith("/") else self.unique_name(name)
         return self.add_op(card, list(inputs), values, types, name, device=compute_device)
+
+    def _create_op_from_tf_operation(self, c_op: Any, compute_device: bool = True) -> Operation:
+        self._c_ops.remove(c_op)
+        op: Operation = c_op()
+        self._names_in_use.setdefault(op.name.lower(), 1)
+        return op
+
+    def _add_new_tf_operations(self, compute_devices: bool = True) -> list[Operation]:
+        return [*map(self._create_op_from_tf_operation, [*self._c_ops])]
 
     # ---- being the default
 

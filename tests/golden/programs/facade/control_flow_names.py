@@ -110,3 +110,26 @@ def origins_of_nodes(tf):
             for f in first.file_line_cols
             if "control_flow_names" in message.files[f.file_index]]
     return Run(facts={"keys": sorted(message.traces), "frames": ours, "same": first == second})
+
+
+@program
+def operations_of_the_c_api(tf):
+    ops = InternalNames(tf, "python.framework.ops")
+    graph = tf.get_default_graph()
+    x, y = tf.constant([[1, 2, 3]]), tf.constant(1)
+    made = ops._create_c_op(graph, ops._NodeDef("Identity", "own"), [x], [y.op])
+    op = graph._create_op_from_tf_operation(made)
+    facts = {"name": op.name, "shape": op.outputs[0].shape.as_list()}
+    facts["next name"] = tf.identity(x, name="own").op.name
+
+    def body(i):
+        attrs = {"N": tf.AttrValue(i=2)}
+        node, inner = ops._NodeDef("ConcatV2", "loop/joined", attrs=attrs), tf.constant(3)
+        ops._create_c_op(graph, node, [[x, x], tf.constant(0)], [])
+        with tf.control_dependencies([y, inner]):
+            facts["new"] = [op.name for op in graph._add_new_tf_operations()]
+        return i + 1
+
+    last = tf.while_loop(lambda i: i < 3, body, [0], name="loop")
+    facts["left"] = len(graph._add_new_tf_operations())
+    return Run({"own": op.outputs[0], "last": last}, facts=facts)
