@@ -62,14 +62,18 @@ _TAKING_ELEMENTS = frozenset(
 
 
 def _pass_handle_data(op: Operation) -> None:
-    """Pass handle data through Identity, Switch and Enter, which keep the variable."""
+    """Pass handle data through Identity, Switch and Enter, which keep the variable.
+
+    An array may hold handles of variables of several shapes.
+    """
     if op.type in _TAKING_ELEMENTS:
         return
     source = op._inputs[0]
     if op.type == "Merge" and source.dtype.name == "variant":
         return  # the list of another branch may hold anything
     for tensor in op._outputs:
-        if tensor.dtype == source.dtype and tensor._handle_dtype is None:
+        same = source.dtype.name == "variant" or tensor._dims == source._dims
+        if tensor.dtype == source.dtype and tensor._handle_dtype is None and same:
             tensor._handle_dims, tensor._handle_dtype = source._handle_dims, source._handle_dtype
 
 

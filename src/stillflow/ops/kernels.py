@@ -47,8 +47,14 @@ def is_handle(dtype: DType) -> bool:
 
 def either(node: Node, for_numbers: Any, for_strings: Any, index: int = 0) -> Any:
     """Return the function for torch tensors or that for object arrays, by an input's type."""
-    objects = is_object(node, index) or is_handle(node.dtype(index))  # arrays of variants, too
-    return for_strings if objects else for_numbers
+    if is_handle(node.dtype(index)):
+        return lambda *args: _single(for_strings(*args))
+    return for_strings if is_object(node, index) else for_numbers
+
+
+def _single(handles: Any) -> Any:
+    """Return the handle of an array without dimensions; other arrays as they are."""
+    return handles[()] if isinstance(handles, np.ndarray) and not handles.ndim else handles
 
 
 def zeros(shape: tuple[int, ...], dtype: DType, device: Any = None) -> torch.Tensor | Array:

@@ -410,3 +410,19 @@ def reshapes_to_fed_sizes(tf):
     any_rows = Run({"x": found}, {x: given, size: [-1, 9]})
     wrong = Run({"x": found}, {x: given, size: [2, 9]}, fails=True)
     return [fits, any_rows, wrong]
+
+
+@program
+def arrays_of_handles(tf):
+    variables = [tf.get_variable(name, initializer=[0.0 + i, 1.0], use_resource=True)
+                 for i, name in enumerate("abc")]
+    stacked = tf.stack([v.handle for v in variables])
+    chosen = {
+        "reshaped": tf.reshape(stacked[1:2], []),
+        "squeezed": tf.squeeze(stacked[2:], [0]),
+        "in a row": tf.reshape(tf.expand_dims(variables[0].handle, 0), []),
+        "one of them": tf.unstack(stacked)[2],
+    }
+    read = {name: tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+            for name, handle in chosen.items()}
+    return Run(read, setup=[tf.global_variables_initializer()])
