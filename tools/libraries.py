@@ -171,7 +171,7 @@ def _read(record: Path) -> dict:
 
 
 def test_files(library: dict, options: argparse.Namespace) -> list[str]:
-    """Return every `options.every`-th test file of a library, its left-out ones excluded."""
+    """Return every `options.every`-th test file of a library, from `options.first` on."""
     root = Path(options.out) / "sources-ours" / library["name"]
     found = {
         str(file.relative_to(root))
@@ -180,7 +180,7 @@ def test_files(library: dict, options: argparse.Namespace) -> list[str]:
     }
     if options.file:
         return sorted(file for file in found if re.search(options.file, file))
-    return sorted(found)[:: options.every]
+    return sorted(found)[options.first :: options.every]
 
 
 def reference(library: dict, file: str, options: argparse.Namespace) -> dict:
@@ -250,6 +250,7 @@ def main() -> int:
     parser.add_argument("--oracle", required=True, help="interpreter with TensorFlow 1.15.5")
     parser.add_argument("--python", default=sys.executable, help="interpreter to test with")
     parser.add_argument("--every", type=int, default=1, help="run every N-th file")
+    parser.add_argument("--first", type=int, default=0, help="number of the first file to run")
     parser.add_argument("--most", type=int, default=40, help="methods of one file")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one method")
     parser.add_argument("--total", type=int, default=900, help="seconds for one file")

@@ -11,8 +11,8 @@
 #
 # Each test file runs with pytest in a process of its own, on TensorFlow 1.15.5 first; that run is
 # kept. Of the methods that pass there at least 98 % have to pass here in each library, and 99.5 %
-# over all. Without names all libraries run; --every 3 takes a third of the files, --most 20 that
-# many methods of each. Nothing of the libraries is kept in this repository.
+# over all. Without names all libraries run; --every 3 takes a third of the files, --first 1 another
+# third, --most 20 that many methods of each. Nothing of the libraries is kept in this repository.
 set -euo pipefail
 
 : "${SOURCES:?names the folder of the git repositories}"

@@ -27,7 +27,17 @@ from typing import Any
 
 from .outcomes import failed
 
-KINDS = ("operations", "graphs", "pipelines", "calls", "layers", "cells", "estimators", "state")
+KINDS = (
+    "operations",
+    "graphs",
+    "pipelines",
+    "calls",
+    "eager_calls",
+    "layers",
+    "cells",
+    "estimators",
+    "state",
+)
 GROUP = 25  # cases for one child: a crash loses no more than itself, a fork costs little
 LIMIT = 20  # seconds of the processor for one case, unless its kind has a limit of its own
 PATIENCE = 6  # times as long by the clock, for a busy machine

@@ -171,9 +171,10 @@ class EagerTensor(Tensor):
         return (self[i] for i in range(len(self)))
 
     def __format__(self, spec: str) -> str:
-        return format(np.asarray(self._array()), spec) if self._dims else format(
-            self._array().item(), spec  # type: ignore[union-attr]
-        )  # fmt: skip
+        array = self._array()
+        if array is None:  # a variant or resource
+            return format(str(self), spec)
+        return format(np.asarray(array) if self._dims else array.item(), spec)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Array, str]]:
         return _unpickled, (self.numpy(), self.dtype.name)

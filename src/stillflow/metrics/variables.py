@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stillflow.distribute.context import get_replica_context
 from stillflow.graph.api import add_to_collections, control_dependencies
+from stillflow.graph.graph import runs_at_once
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros
@@ -17,12 +19,21 @@ from stillflow.variables.base import VariableAggregation, VariableSynchronizatio
 from stillflow.variables.creation import create_variable
 
 Pair = tuple[Tensor, Tensor]
+# Metrics that TensorFlow also makes in eager execution.
+_EAGER = (
+    "confusion_matrix_at_thresholds", "recall_at_top_k", "streaming_average_precision"
+)  # fmt: skip
 
 
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Any:
-    """Return a variable of zeros among the local and the metric variables."""
+    """Return a variable of zeros among the local and the metric variables.
+
+    RuntimeError in eager execution, if a metric makes it.
+    """
+    if runs_at_once() and (metric := _metric()):
+        raise RuntimeError(f"tf.metrics.{metric} is not supported when eager execution is enabled.")
     return create_variable(
         initial_value=lambda: zeros(shape, dtype),
         trainable=False,
@@ -32,6 +43,18 @@ def metric_variable(
         aggregation=VariableAggregation.SUM,
         name=name,
     )
+
+
+def _metric() -> str | None:
+    """Return the name of the metric that is being made; None outside of metrics."""
+    frame, found = sys._getframe(2), None
+    while frame is not None and frame.f_globals["__name__"].startswith("stillflow.metrics."):
+        found = frame.f_code.co_name
+        if found in ("counter", "share"):  # which one, says the function around it
+            found = frame.f_locals["which"]
+            found += "_at_thresholds" if "thresholds" in frame.f_locals else ""
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if found in _EAGER else found
 
 
 def collect(collections: Any, value: Any) -> Any:

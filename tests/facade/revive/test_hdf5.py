@@ -50,3 +50,17 @@ def test_a_file_without_a_mode(launcher):
             print(file.mode)
         """)
     assert out.splitlines() == ["r+ ['x']", "none", "r"]
+
+
+def test_lists_of_bytes_keep_their_length(launcher):
+    out, _ = launcher.program("""
+        import h5py
+        with h5py.File("names.h5", "w") as file:
+            file.attrs["names"] = [b"ab", b"c"]
+            file["names"] = (b"ab", b"c")
+            print(file.fid == file.id, file.fid.get_file_image()[1:4])
+        with h5py.File("names.h5", "r") as file:
+            for names in (file.attrs["names"], file["names"][()]):
+                print(names.dtype, names.tolist() == [b"ab", b"c"])
+        """)
+    assert out.splitlines() == ["True b'HDF'", "|S2 True", "|S2 True"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.golden.registry import Run, program, raised
+from tests.golden.registry import Run, eagerly, program, raised
 
 LABELS = [[0, 1, 1, 0], [1, 1, 0, 0], [1, 0, 1, 1]]
 GUESSES = [[0, 1, 0, 1], [1, 0, 0, 0], [1, 1, 1, 1]]
@@ -140,3 +140,24 @@ def metrics_of_differences_in_a_scope(tf):
     with tf.variable_scope("again"):
         metrics["again"] = tf.metrics.mean_squared_error(labels, guesses, name="mse")
     return streaming(tf, metrics, [{labels: a, guesses: b} for a, b in zip(LABELS, SCORES)])
+
+
+@program
+def metrics_in_eager_execution(tf):
+    def compute(tf):
+        truths, numbers = tf.constant([True, False]), tf.constant([0.25, 0.75])
+        shares, classes = [0.5], tf.constant([[0], [1]], tf.int64)
+        calls = {
+            "accuracy": (truths, truths), "auc": (truths, numbers), "mean": (numbers,),
+            "false_negatives": (truths, truths), "mean_iou": (classes, classes, 2),
+            "mean_tensor": (numbers,), "percentage_below": (numbers, 0.5),
+            "precision": (truths, truths), "recall_at_k": (classes, [[0.1, 0.9], [0.8, 0.2]], 1),
+            "precision_at_thresholds": (truths, numbers, shares),
+            "true_positives_at_thresholds": (truths, numbers, shares),
+        }
+        facts = {name: raised(getattr(tf.metrics, name), *given) for name, given in calls.items()}
+        made = tf.contrib.metrics.streaming_true_positives_at_thresholds(numbers, truths, shares)
+        facts["contrib"] = [len(made), made[0].numpy().tolist()]
+        return facts
+
+    return eagerly(tf, compute)

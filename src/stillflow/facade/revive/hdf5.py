@@ -1,15 +1,19 @@
 """HDF5 files as programs knew them before h5py 3.
 
-An attribute that is text can be decoded, as the bytes that it was; a dataset has ``value``; and
-``h5py.File(name)`` without a mode opens a file for writing too, and makes one that is not there.
+An attribute that is text can be decoded, as the bytes that it was; lists of bytes are written as
+bytes of one length; a dataset has ``value``, a file ``fid``; and ``h5py.File(name)`` without a mode
+opens a file for writing too, and makes one that is not there.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 from typing import Any
+
+import numpy as np
 
 from stillflow.facade.revive.after import after_import
 from stillflow.facade.say import say
@@ -40,7 +44,24 @@ def _patch(h5py: Any) -> None:
     _patch_attributes(h5py.AttributeManager)
     if not hasattr(h5py.Dataset, "value"):
         h5py.Dataset.value = property(_value)
+    if not hasattr(h5py.File, "fid"):
+        h5py.File.fid = h5py.File.id
+    for kind, name in ((h5py.AttributeManager, "create"), (h5py.Group, "create_dataset")):
+        setattr(kind, name, _of_one_length(getattr(kind, name)))
     _patch_mode(h5py.File)
+
+
+def _of_one_length(plain: Any) -> Any:
+    @functools.wraps(plain)
+    def create(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(plain).bind(self, *args, **kwargs).arguments
+        data = given.get("data")
+        several = isinstance(data, (list, tuple)) and data and given.get("dtype") is None
+        if several and all(isinstance(item, bytes) for item in data):
+            given["data"] = np.asarray(data)
+        return plain(**given, **given.pop("kwds", {}))
+
+    return create
 
 
 def _patch_attributes(manager: Any) -> None:

@@ -175,15 +175,18 @@ def smart_cond(
     return cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
 
 
-def smart_constant_value(pred: Any) -> bool | None:
-    """Return the truth of a bool, 0, 1, or a tensor of known value; None for other tensors."""
+def smart_constant_value(pred: Any) -> Any:
+    """Return the truth of a bool, 0, 1, or a tensor of known value; None for other tensors.
+
+    It is an array for a tensor that is no scalar.
+    """
     if pred in (0, 1) if not isinstance(pred, Tensor) else False:
         return bool(pred)
     if isinstance(pred, bool):
         return pred
     if isinstance(pred, Tensor):
         value = evaluated(pred)
-        return None if value is None else bool(value)
+        return value if value is None or value.ndim else bool(value)
     raise TypeError(
         f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}"
     )

@@ -14,8 +14,12 @@ from stillflow.graph.lazy import torch
 
 def to_stored(value: Any) -> np.ndarray:
     """Return a value's elements in NumPy, in the memory of the value where that is possible."""
-    if isinstance(value, np.ndarray):  # strings
+    if isinstance(value, np.ndarray):  # strings, or several variants
         return value
+    if not isinstance(value, torch.Tensor):  # a single one
+        single = np.empty((), object)
+        single[()] = value
+        return single
     if value.dtype is torch.bfloat16:
         return value.view(torch.int16).numpy(force=True).view(tensor_types.STORAGE[14])
     return value.numpy(force=True)
@@ -24,7 +28,7 @@ def to_stored(value: Any) -> np.ndarray:
 def from_stored(array: np.ndarray, dtype: DType, device: Any) -> torch.Tensor | Array:
     """Return the value for stored elements. It shares the array's memory if that is its own."""
     if dtype.torch_name is None:
-        return array
+        return array[()] if dtype.name == "variant" else array
     if not array.flags.carray:
         array = np.array(array, order="C")  # of a file's bytes; variables live on in it
     if dtype.torch_name == "bfloat16":

@@ -11,10 +11,13 @@ from stillflow import errors
 from stillflow.files import varint
 from stillflow.graph import dtypes, tensor_proto
 from stillflow.graph.lazy import torch
+from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
 from stillflow.ops.io.stored import from_stored, to_stored
+from stillflow.ops.tensor_list.values import TensorList
 
 _TENSOR = "tensorflow::Tensor"
 _ITERATOR = "tensorflow::Iterator"
+_LIST = "tensorflow::TensorList"
 _SEPARATOR = "@@"
 
 
@@ -93,6 +96,15 @@ def decode_array(encoded: np.ndarray) -> Any:
 def _encode(value: Any) -> Any:
     from stillflow.protos import VariantTensorDataProto
 
+    if value is None:  # nothing was ever put there
+        return VariantTensorDataProto()
+    if isinstance(value, TensorList):
+        unset = [index for index, item in enumerate(value.items) if item is None]
+        numbers = np.array([len(unset), *unset, value.dtype.as_datatype_enum, value.limit])
+        shape = shape_from_dims(value.element).as_proto().SerializeToString()
+        tensors = [to_message(item, value.dtype) for item in value.items if item is not None]
+        metadata = varint.encode_all(numbers) + shape
+        return VariantTensorDataProto(type_name=_LIST, metadata=metadata, tensors=tensors)
     if isinstance(value, IteratorState):
         keys = "".join(_SEPARATOR + key for key in value)
         tensors = map(to_message, value.values())
@@ -113,6 +125,10 @@ def _decode(message: Any) -> Any:
         keys = message.metadata.decode().split(_SEPARATOR)[1:]
         values = map(from_message, message.tensors)
         return IteratorState(zip(keys, values, strict=True))
+    if message.type_name == _LIST:
+        return _decode_list(message)
+    if not message.type_name and not message.tensors:
+        return None
     kind = _NUMBERS.get(message.type_name)
     if kind is not None and len(message.metadata) == np.dtype(kind).itemsize:
         return VariantNumber(message.type_name, np.frombuffer(message.metadata, kind)[0])
@@ -120,6 +136,24 @@ def _decode(message: Any) -> Any:
         f'Could not decode variant with type_name: "{message.type_name}".  Perhaps you forgot to '
         "register a decoder via REGISTER_UNARY_VARIANT_DECODE_FUNCTION?"
     )
+
+
+def _decode_list(message: Any) -> TensorList:
+    from stillflow.protos import TensorShapeProto
+
+    data = message.metadata
+    count, place = varint.decode(data, 0, len(data))
+    numbers = []
+    for _ in range(count + 2):  # the elements that were never set, the type, the limit
+        number, place = varint.decode(data, place, len(data))
+        numbers.append(number)
+    *unset, dtype, limit = numbers
+    items = [from_message(tensor) for tensor in message.tensors]
+    for index in unset:
+        items.insert(index, None)
+    shape = TensorShape(TensorShapeProto.FromString(data[place:]))
+    limit = int(np.uint64(limit).astype(np.int64))
+    return TensorList(dtypes.as_dtype(dtype), shape._dims, items, limit)
 
 
 def to_message(value: Any, dtype: Any = None, packed: bool = False) -> Any:

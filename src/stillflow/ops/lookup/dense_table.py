@@ -90,8 +90,8 @@ class DenseTable(Table):
 
     def _blank(self, count: int) -> np.ndarray:
         shape = (count, *self.value_shape)
-        if self.value_dtype.name == "string":
-            return np.full(shape, b"", object)
+        if self.value_dtype.name in ("string", "variant"):
+            return np.full(shape, b"" if self.value_dtype.name == "string" else None, object)
         return np.zeros(shape, self.value_dtype.as_numpy_dtype)
 
     def size(self) -> int:

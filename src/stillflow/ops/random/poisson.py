@@ -210,5 +210,6 @@ def random_poisson(
         size = convert_to_tensor(shape, dtypes.int32, "shape")
         seeds: dict[str, Any] = dict(zip(("seed", "seed2"), get_seed(seed), strict=True))
         drawn: Tensor = random_poisson_v2_op(size, lam, dtype=dtype, **seeds)
-        set_static_shape(drawn, size, drawn.op.inputs[1].shape)
+        if not drawn.shape.is_fully_defined():
+            set_static_shape(drawn, size, drawn.op.inputs[1].shape)
         return drawn

@@ -174,3 +174,24 @@ def cross_entropy_of_other_sizes(tf):
         return found
 
     return eagerly(tf, compute)
+
+
+@program
+def draws_for_each_rate(tf):
+    def compute(tf):
+        rates = tf.constant([[1.0, 20.0]])
+        drawn = tf.random.poisson(rates, [3], seed=2)
+        return {"shape": drawn.shape.as_list(), "whole": bool((drawn.numpy() % 1 == 0).all()),
+                "mean": bool(abs(tf.random.poisson(20.0, [500]).numpy().mean() - 20) < 2)}
+
+    return eagerly(tf, compute)
+
+
+@program
+def values_of_conditions(tf):
+    def compute(tf):
+        value = tf.contrib.framework.smart_constant_value
+        return {"scalar": bool(value(tf.constant(True))), "number": value(1),
+                "several": value(tf.constant([True, False])).tolist()}
+
+    return eagerly(tf, compute)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import numpy as np
-from tests.golden.registry import Run, program, raised
+from tests.golden.registry import InternalNames, Run, program, raised
 
 # Names of tables have the files' names in them: tests run at the repository's root.
 FILES = "tests/golden/files/"
@@ -273,3 +275,54 @@ def tables_in_meta_graphs(tf):
             tf.Variable(1.0, name="v")
     facts["two of a name, and a variable"] = read_again(tf, graph)
     return Run(facts=facts)
+
+
+@program
+def dense_tables_of_lists(tf):
+    list_ops = InternalNames(tf, "python.ops.list_ops")
+    empty = list_ops.tensor_list_reserve([2], 0, tf.float32)
+    table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.variant, empty, -1, -2, name="lists")
+    keys = tf.constant([3, 4, 5], tf.int64)
+    first = tf.constant(3, tf.int64)
+    rows = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    pushed = list_ops.tensor_list_push_back_batch(table.lookup(keys), rows)
+    added = list_ops.tensor_list_push_back(table.lookup(first), rows[2])
+    found = {name: list_ops.tensor_list_stack(table.lookup(key), tf.float32)
+             for name, key in (("first", first), ("none", first + 9))}
+    found["size"] = table.size()
+    return [
+        Run(found),
+        Run(setup=[table.insert(keys, pushed)]),
+        Run(found, setup=[table.insert(first, added)]),
+        Run(found, setup=[table.erase(keys[1:])]),
+    ]
+
+
+@program
+def lists_in_checkpoints(tf):
+    list_ops = InternalNames(tf, "python.ops.list_ops")
+    rows = list_ops.tensor_list_from_tensor(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [2])
+    some = list_ops.tensor_list_reserve([None], 4, tf.int64)
+    some = list_ops.tensor_list_set_item(some, 2, tf.constant([1, 2], tf.int64))
+    few = tf.stack([rows, list_ops.empty_tensor_list(tf.constant(-1), tf.float32, 7)])
+    prefix = tf.placeholder(tf.string, [])
+    names, whole = ["rows", "some", "few"], [""] * 3
+    save = tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=whole,
+                             tensors=[rows, some, few])
+    rows, some, few = tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=names,
+                                           shape_and_slices=whole, dtypes=[tf.variant] * 3)
+    limited = list_ops.tensor_list_push_back(few[1], tf.constant(1))
+    folder = {prefix: tempfile.mkdtemp() + "/lists"}
+    with tf.control_dependencies([save]):
+        saved = tf.constant(True)
+    return [
+        Run({"saved": saved}, folder),
+        Run({
+            "rows": list_ops.tensor_list_stack(rows, tf.float32),
+            "of several": list_ops.tensor_list_stack(few[0], tf.float32),
+            "set": list_ops.tensor_list_get_item(some, 2, tf.int64),
+            "length": list_ops.tensor_list_length(some),
+            "empty": list_ops.tensor_list_length(few[1]),
+        }, folder),
+        Run({"other type": list_ops.tensor_list_length(limited)}, folder, fails=True),
+    ]
