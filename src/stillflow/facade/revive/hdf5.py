@@ -55,7 +55,7 @@ def _of_one_length(plain: Any) -> Any:
     @functools.wraps(plain)
     def create(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(plain).bind(self, *args, **kwargs).arguments
-        data = given.get("data")
+        data: Any = given.get("data")
         several = isinstance(data, (list, tuple)) and data and given.get("dtype") is None
         if several and all(isinstance(item, bytes) for item in data):
             given["data"] = np.asarray(data)

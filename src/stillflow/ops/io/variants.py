@@ -107,7 +107,7 @@ def _encode(value: Any) -> Any:
         return VariantTensorDataProto(type_name=_LIST, metadata=metadata, tensors=tensors)
     if isinstance(value, IteratorState):
         keys = "".join(_SEPARATOR + key for key in value)
-        tensors = map(to_message, value.values())
+        tensors = list(map(to_message, value.values()))
         return VariantTensorDataProto(type_name=_ITERATOR, metadata=keys.encode(), tensors=tensors)
     if isinstance(value, VariantNumber):
         return VariantTensorDataProto(type_name=value.kind, metadata=value.value.tobytes())
