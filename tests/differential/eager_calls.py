@@ -18,7 +18,7 @@ __all__ = ["cases", "run"]
 
 @contextlib.contextmanager
 def eagerly(tf: Any) -> Any:
-    """Execute operations as soon as they are called, within the context."""
+    """Execute operations at once, within the context."""
     ours = tf.__name__ == "stillflow"
     name = "stillflow.graph.eager_mode" if ours else "tensorflow.python.eager.context"
     with tf.Graph().as_default(), importlib.import_module(name).eager_mode():
