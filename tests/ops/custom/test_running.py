@@ -47,6 +47,7 @@ def test_a_kernel_may_assign_other_tensors_to_its_outputs() -> None:
         (4, "Check failed: .*float expected, got int32"),
         (5, "Asking for tensor of 2 dimensions from a tensor of 0 dimensions"),
         (6, "no std::exception"),
+        (7, r"Check failed: index < num_inputs\(\) \(1 vs\. 1\)\s*name: wrong"),
     ],
 )
 def test_what_would_abort_is_an_error_of_the_operation(how: int, message: str) -> None:

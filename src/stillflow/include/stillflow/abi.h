@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define STILLFLOW_ABI 2
+#define STILLFLOW_ABI 3
 
 #ifdef __cplusplus
 extern "C" {

@@ -39,6 +39,7 @@
 #define TF_ATTRIBUTE_COLD __attribute__((cold))
 #define TF_ATTRIBUTE_WEAK __attribute__((weak))
 #define TF_PACKED __attribute__((packed))
+#define SF_RARE __attribute__((cold, noinline))  // not worth the time of being optimised
 #define TF_MUST_USE_RESULT __attribute__((warn_unused_result))
 #define TF_PRINTF_ATTRIBUTE(format, first) __attribute__((__format__(__printf__, format, first)))
 #else
@@ -53,6 +54,7 @@
 #define TF_ATTRIBUTE_COLD
 #define TF_ATTRIBUTE_WEAK
 #define TF_PACKED
+#define SF_RARE
 #define TF_MUST_USE_RESULT
 #define TF_PRINTF_ATTRIBUTE(format, first)
 #endif

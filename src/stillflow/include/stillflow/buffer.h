@@ -146,6 +146,7 @@ class Buffer : public core::RefCounted {
   void* data;
   int64 bytes = 0;
   int64 device = kHost;  // the number of a GPU
+  Buffer* next = nullptr;  // of the same call
 
  private:
   static void* Checked(int64 address) {

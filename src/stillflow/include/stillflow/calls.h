@@ -16,15 +16,27 @@ struct Piece {
   int64 address, size;
 };
 
-inline ResourceHandle ReadHandle(const Piece& piece) {
-  Reader reader(reinterpret_cast<const char*>(piece.address), piece.size);
-  ResourceHandle handle;
-  handle.set_device(reader.Text());
-  handle.set_container(reader.Text());
-  handle.set_name(reader.Text());
-  handle.set_maybe_type_name(reader.Text());
-  handle.set_hash_code(static_cast<uint64>(reader.Number()));
-  return handle;
+SF_RARE inline void ReadHandle(Reader reader, ResourceHandle* handle) {
+  handle->set_device(reader.Text());
+  handle->set_container(reader.Text());
+  handle->set_name(reader.Text());
+  handle->set_maybe_type_name(reader.Text());
+  handle->set_hash_code(static_cast<uint64>(reader.Number()));
+}
+
+// A tensor of texts or handles.
+TF_ATTRIBUTE_NOINLINE inline Tensor ReadPieces(DataType type, const TensorShape& shape,
+                                               const Piece* pieces) {
+  Tensor tensor(type, shape);
+  for (int64 i = 0; i < shape.num_elements(); ++i) {
+    const char* text = reinterpret_cast<const char*>(pieces[i].address);
+    if (type == DT_STRING) {
+      tensor.base<string>()[i].assign(text, static_cast<size_t>(pieces[i].size));
+    } else {
+      ReadHandle(Reader(text, pieces[i].size), tensor.base<ResourceHandle>() + i);
+    }
+  }
+  return tensor;
 }
 
 inline bool SameShape(const int64* words, const TensorShape& shape) {
@@ -36,14 +48,15 @@ inline bool SameShape(const int64* words, const TensorShape& shape) {
 
 inline OpKernelContext::OpKernelContext(OpKernel* kernel, const sf_call* call)
     : kernel_(kernel), call_(call), device_context_(call->device, call->stream) {
-  outputs_.resize(static_cast<size_t>(kernel->num_outputs()));
-  inputs_.reserve(static_cast<size_t>(kernel->num_inputs()));
-  borrowed_.reserve(inputs_.capacity() + outputs_.size());
-  std::fill_n(call->results, inputs_.capacity() + outputs_.size(), SF_NOTHING);
+  const int inputs = kernel->num_inputs(), outputs = kernel->num_outputs();
+  inputs_.Reserve(inputs);
+  outputs_.Reserve(outputs);
+  for (int at = 0; at < outputs; ++at) outputs_.Add();
+  std::fill_n(call->results, inputs + outputs, SF_NOTHING);
   const int64* words = reinterpret_cast<const int64*>(call->inputs);
-  for (int at = 0; at < kernel->num_inputs(); ++at) {
+  for (int at = 0; at < inputs; ++at) {
     TensorShape shape(words + 2, static_cast<size_t>(words[1]));
-    inputs_.push_back(ReadInput(at, words, shape));
+    inputs_.Add(ReadInput(at, words, shape));
     words += 2 + shape.dims();
   }
 }
@@ -51,17 +64,7 @@ inline OpKernelContext::OpKernelContext(OpKernel* kernel, const sf_call* call)
 inline Tensor OpKernelContext::ReadInput(int at, const int64* words, const TensorShape& shape) {
   const DataType type = kernel_->input_type(at), base = RemoveRefType(type);
   if (base == DT_STRING || base == DT_RESOURCE) {
-    Tensor tensor(base, shape);
-    const auto* pieces = reinterpret_cast<const internal::Piece*>(words[0]);
-    for (int64 i = 0; i < shape.num_elements(); ++i) {
-      if (base == DT_STRING) {
-        tensor.base<string>()[i].assign(reinterpret_cast<const char*>(pieces[i].address),
-                                        static_cast<size_t>(pieces[i].size));
-      } else {
-        tensor.base<ResourceHandle>()[i] = internal::ReadHandle(pieces[i]);
-      }
-    }
-    return tensor;
+    return internal::ReadPieces(base, shape, reinterpret_cast<const internal::Piece*>(words[0]));
   }
   const int64 bytes = shape.num_elements() * DataTypeSize(base);
   internal::Buffer* buffer = Borrow(words[0], bytes, input_memory_type(at));
@@ -75,16 +78,16 @@ inline Status OpKernelContext::allocate_output(int at, const TensorShape& shape,
     return errors::Internal("allocate_output with bad index=", at, " kernel=", kernel_->name());
   }
   const DataType type = RemoveRefType(expected_output_dtype(at));
-  std::unique_ptr<Tensor>& output = outputs_[static_cast<size_t>(at)];
+  Output& output = outputs_[at];
   if (DataTypeSize(type) == 0) {
-    output.reset(new Tensor(type, shape));
-    *result = output.get();
+    output.tensor.reset(new Tensor(type, shape));
+    *result = output.tensor.get();
     return Status::OK();
   }
   const int64* words = Offer(at);
   int64 memory = words[0];
   int how = SF_OFFERED;
-  if (!internal::SameShape(words, shape) || output) {
+  if (!internal::SameShape(words, shape) || output.tensor) {
     how = SF_ALLOCATED;
     memory = call_->allocate(call_->user, at, type, shape.dims(),
                              reinterpret_cast<const int64_t*>(shape.sizes().data()));
@@ -94,14 +97,18 @@ inline Status OpKernelContext::allocate_output(int at, const TensorShape& shape,
     }
   }
   call_->results[at] = how;
-  if (how == SF_ALLOCATED) allocated_[at] = std::make_pair(memory, shape);
+  if (how == SF_ALLOCATED) {
+    output.asked = true;
+    output.memory = memory;
+    output.given = shape;
+  }
   const int64 bytes = shape.num_elements() * DataTypeSize(type);
   internal::Buffer* buffer = Borrow(memory, bytes, output_memory_type(at));
   if (bytes > 0 && buffer->device == internal::kHost) {
     memset(reinterpret_cast<void*>(memory), 0, static_cast<size_t>(bytes));
   }
-  output.reset(new Tensor(type, shape, buffer));
-  *result = output.get();
+  output.tensor.reset(new Tensor(type, shape, buffer));
+  *result = output.tensor.get();
   return Status::OK();
 }
 
@@ -112,38 +119,38 @@ inline const int64* OpKernelContext::Offer(int at) const {
 }
 
 inline bool OpKernelContext::IsAsGiven(int at) const {
-  const Tensor& output = *outputs_[static_cast<size_t>(at)];
-  const int64 memory = reinterpret_cast<int64>(output.data());
+  const Output& output = outputs_[at];
+  const int64 memory = reinterpret_cast<int64>(output.tensor->data());
   if (call_->results[at] == SF_OFFERED) {
-    return memory == Offer(at)[0] && internal::SameShape(Offer(at), output.shape());
+    return memory == Offer(at)[0] && internal::SameShape(Offer(at), output.tensor->shape());
   }
-  const auto found = allocated_.find(at);
-  return found != allocated_.end() && found->second == std::make_pair(memory, output.shape());
+  return output.asked && memory == output.memory && output.tensor->shape() == output.given;
 }
 
 inline void OpKernelContext::Finish() {
-  const auto hand_over = [this](int at, const Tensor& tensor) {
-    call_->results[at] = reinterpret_cast<int64>(new Tensor(tensor));
-  };
   for (int at = 0; at < num_outputs(); ++at) {
-    const auto forwarded = forwarded_.find(at);
-    if (forwarded != forwarded_.end()) {
-      call_->results[at] = -1 - forwarded->second;
-    } else if (mutable_output(at) != nullptr && !IsAsGiven(at)) {
-      hand_over(at, *mutable_output(at));
+    const Output& output = outputs_[at];
+    if (output.forwarded >= 0) {
+      call_->results[at] = -1 - output.forwarded;
+    } else if (output.tensor && !IsAsGiven(at)) {
+      call_->results[at] = reinterpret_cast<int64>(new Tensor(*output.tensor));
     }
   }
-  for (int at : replaced_) hand_over(num_outputs() + at, input(at));
+  for (int at = 0; at < num_inputs(); ++at) {
+    if (!inputs_[at].replaced) continue;
+    call_->results[num_outputs() + at] = reinterpret_cast<int64>(new Tensor(inputs_[at].tensor));
+  }
 }
 
 inline void OpKernelContext::Release() {
-  inputs_.clear();
-  outputs_.clear();
-  for (internal::Buffer* buffer : borrowed_) {
+  inputs_.Clear();
+  outputs_.Clear();
+  while (borrowed_) {
+    internal::Buffer* buffer = borrowed_;
+    borrowed_ = buffer->next;
     if (!buffer->RefCountIsOne()) buffer->Detach();
     buffer->Unref();
   }
-  borrowed_.clear();
 }
 
 inline Status OpKernelContext::input_list(StringPiece name, OpInputList* list) {

@@ -7,8 +7,7 @@
 #endif
 
 #include <array>
-#include <deque>
-#include <list>
+#include <iterator>
 #include <ostream>
 #include <set>
 #include <unordered_set>

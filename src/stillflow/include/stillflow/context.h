@@ -31,7 +31,9 @@ class OpKernelContext {
   DeviceBase* device() const { return kernel_->device(); }
   CancellationManager* cancellation_manager() const { return nullptr; }
   FunctionLibraryRuntime* function_library() const { return nullptr; }
-  ResourceMgr* resource_manager() const { return kernel_->making().resources; }
+  ResourceMgr* resource_manager() const {
+    return internal::ManagerOf(kernel_->making().resources);
+  }
   DeviceContext* input_device_context(int) { return nullptr; }
   // Null on the host, as in TensorFlow.
   DeviceContext* op_device_context() {
@@ -54,20 +56,16 @@ class OpKernelContext {
     return AttributesOf(output_memory_type(at));
   }
   Allocator* get_allocator(AllocatorAttributes) { return cpu_allocator(); }
-  MemoryType input_memory_type(int at) const {
-    return kernel_->input_memory_types().at(static_cast<size_t>(at));
-  }
-  MemoryType output_memory_type(int at) const {
-    return kernel_->output_memory_types().at(static_cast<size_t>(at));
-  }
+  MemoryType input_memory_type(int at) const { return kernel_->making().inputs.place(at); }
+  MemoryType output_memory_type(int at) const { return kernel_->making().outputs.place(at); }
   bool track_allocations() const { return false; }
   bool is_input_dead() const { return false; }
   bool output_required(int) const { return true; }
   void record_persistent_memory_allocation(int64, int64 = -1) {}
   void record_temp_memory_allocation(int64, const Tensor&) {}
 
-  int num_inputs() const { return static_cast<int>(inputs_.size()); }
-  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+  int num_inputs() const { return inputs_.size(); }
+  int num_outputs() const { return outputs_.size(); }
   DataType input_dtype(int at) const { return kernel_->input_type(at); }
   Status input_dtype(StringPiece name, DataType* type) const {
     int at;
@@ -79,7 +77,7 @@ class OpKernelContext {
   bool input_is_ref(int at) const { return IsRefType(input_dtype(at)); }
   bool has_input(int at) const { return at >= 0 && at < num_inputs(); }
 
-  const Tensor& input(int at) const { return inputs_.at(static_cast<size_t>(at)); }
+  const Tensor& input(int at) const { return InputAt(at).tensor; }
   Status input(StringPiece name, const Tensor** result) const {
     int at;
     TF_RETURN_IF_ERROR(OneInput(name, &at));
@@ -106,10 +104,12 @@ class OpKernelContext {
     return Status::OK();
   }
   void replace_ref_input(int at, const Tensor& tensor, bool) {
-    inputs_.at(static_cast<size_t>(at)) = tensor;
-    replaced_.insert(at);
+    InputAt(at).tensor = tensor;
+    InputAt(at).replaced = true;
   }
-  void forward_ref_input_to_ref_output(int input, int output) { forwarded_[output] = input; }
+  void forward_ref_input_to_ref_output(int input, int output) {
+    OutputAt(output).forwarded = input;
+  }
   bool forward_input_to_output_with_shape(int, int, const TensorShape&, Tensor**) { return false; }
   bool ValidateInputsAreSameShape(OpKernel*) {
     for (int at = 1; at < num_inputs(); ++at) {
@@ -169,9 +169,8 @@ class OpKernelContext {
   }
   void set_output(int at, const Tensor& tensor) {
     CHECK_EQ(static_cast<int>(tensor.dtype()),
-             static_cast<int>(RemoveRefType(expected_output_dtype(at))))
-        << "output " << at << " of " << kernel_->name();
-    outputs_.at(static_cast<size_t>(at)).reset(new Tensor(tensor));
+             static_cast<int>(RemoveRefType(expected_output_dtype(at))));
+    OutputAt(at).tensor.reset(new Tensor(tensor));
     call_->results[at] = SF_NOTHING;  // the memory that was allocated for it, if any, is not used
   }
   Status set_output(StringPiece name, const Tensor& tensor) {
@@ -184,7 +183,7 @@ class OpKernelContext {
   Status set_output_ref(StringPiece name, mutex*, Tensor* tensor) {
     return set_output(name, *tensor);
   }
-  Tensor* mutable_output(int at) { return outputs_.at(static_cast<size_t>(at)).get(); }
+  Tensor* mutable_output(int at) { return OutputAt(at).tensor.get(); }
   Status mutable_output(StringPiece name, Tensor** result) {
     int at;
     TF_RETURN_IF_ERROR(OneOutput(name, &at));
@@ -193,13 +192,16 @@ class OpKernelContext {
   }
 
   const Status& status() const { return status_; }
-  void SetStatus(const Status& status) {
+  SF_RARE void SetStatus(const Status& status) {
     std::lock_guard<std::mutex> held(mutex_);
     status_.Update(status);
   }
   void CtxFailure(const Status& status) { SetStatus(status); }
-  void CtxFailure(const char* file, int line, const Status& status) {
-    VLOG(1) << "OP_REQUIRES failed at " << file << ":" << line << " : " << status;
+  SF_RARE void CtxFailure(const char* file, int line, const Status& status) {
+    if (VLOG_IS_ON(1)) {
+      const string text = strings::StrCat("OP_REQUIRES failed at ", file, ":", line, " : ");
+      internal::WriteLine(__FILE__, __LINE__, INFO, text + status.ToString());
+    }
     SetStatus(status);
   }
   void CtxFailureWithWarning(const Status& status) { SetStatus(status); }
@@ -212,12 +214,39 @@ class OpKernelContext {
   int64 stream() const { return call_->stream; }
 
  private:
+  struct Input {
+    explicit Input(Tensor&& value) : tensor(std::move(value)) {}
+    Tensor tensor;
+    bool replaced = false;  // a reference that was given another tensor
+  };
+  struct Output {
+    std::unique_ptr<Tensor> tensor;
+    int forwarded = -1;  // the reference that it is
+    bool asked = false;  // of Python, for memory
+    int64 memory = 0;    // that Python gave, for a shape
+    TensorShape given;
+  };
+  Input& InputAt(int at) const {
+    if (SF_UNLIKELY(at < 0 || at >= num_inputs())) NoSuch(at, "num_inputs()", num_inputs());
+    return inputs_[at];
+  }
+  Output& OutputAt(int at) const {
+    if (SF_UNLIKELY(at < 0 || at >= num_outputs())) NoSuch(at, "num_outputs()", num_outputs());
+    return outputs_[at];
+  }
+  SF_RARE void NoSuch(int at, const char* what, int count) const {
+    internal::LogMessageFatal(__FILE__, __LINE__,
+                              strings::StrCat("index < ", what, " (", at, " vs. ", count, ") "))
+            .stream()
+        << " name: " << kernel_->name();
+  }
   // Lets go of PyTorch's memory; what the kernel keeps of it is copied.
   void Release();
   internal::Buffer* Borrow(int64 memory, int64 bytes, MemoryType type) {
-    borrowed_.push_back(new internal::Buffer(reinterpret_cast<void*>(memory), bytes,
-                                             kernel_->making().DeviceOf(type)));
-    return borrowed_.back();
+    auto* buffer = new internal::Buffer(reinterpret_cast<void*>(memory), bytes,
+                                        kernel_->making().DeviceOf(type));
+    buffer->next = borrowed_;
+    return borrowed_ = buffer;
   }
   const int64* Offer(int at) const;
   // True if an output is in the memory that it was given: a kernel can assign another tensor.
@@ -249,12 +278,9 @@ class OpKernelContext {
 
   OpKernel* kernel_;
   const sf_call* call_;
-  std::vector<Tensor> inputs_;
-  std::vector<std::unique_ptr<Tensor>> outputs_;
-  std::set<int> replaced_;  // references that were given another tensor
-  std::map<int, int> forwarded_;
-  std::map<int, std::pair<int64, TensorShape>> allocated_;  // outputs that Python was asked for
-  std::vector<internal::Buffer*> borrowed_;  // PyTorch's memory
+  internal::Fixed<Input> inputs_;
+  internal::Fixed<Output> outputs_;
+  internal::Buffer* borrowed_ = nullptr;  // PyTorch's memory
   DeviceContext device_context_;
   Status status_;
   std::mutex mutex_;

@@ -6,34 +6,28 @@
 #pragma GCC system_header  // its warnings are not the including file's
 #endif
 
+#include "env.h"
 #include "stream.h"
 #include "tensor.h"
-#include "threads.h"
 
 namespace tensorflow {
 
 namespace internal {
 
-// Eigen's device of each kind; where the kind is not defined, a place that stands for it.
+// Makes Eigen's device of a kind. Sources that know its type set it; others hand the device on to
+// those.
 template <typename Device>
-struct EigenDevice {
-  SF_LOCAL static const Device& Get(int64 = kHost, int64 = 0) {
-    static const double place[16] = {};
-    return *reinterpret_cast<const Device*>(place);
-  }
-};
-// Makes Eigen's device of a GPU and a stream. Sources that know its type set it (gpu_device.h);
-// others hand the device on to those.
-SF_LOCAL inline const void* (*&GpuDeviceMaker())(int64 device, int64 stream) {
+SF_LOCAL inline const void* (*&DeviceMaker())(int64 device, int64 stream) {
   static const void* (*maker)(int64, int64) = nullptr;
   return maker;
 }
-template <>
-struct EigenDevice<Eigen::GpuDevice> {
-  SF_LOCAL static const Eigen::GpuDevice& Get(int64 device, int64 stream) {
+// Eigen's device of each kind; where no source knows the type, a place that stands for it.
+template <typename Device>
+struct EigenDevice {
+  SF_LOCAL static const Device& Get(int64 device = kHost, int64 stream = 0) {
     static const double place[16] = {};
-    const void* made = GpuDeviceMaker() ? GpuDeviceMaker()(device, stream) : place;
-    return *static_cast<const Eigen::GpuDevice*>(made);
+    const auto maker = DeviceMaker<Device>();
+    return *static_cast<const Device*>(maker ? maker(device, stream) : place);
   }
 };
 #if !defined(STILLFLOW_MINI_EIGEN)
@@ -45,14 +39,13 @@ struct EigenDevice<Eigen::DefaultDevice> {
   }
 };
 #if defined(EIGEN_USE_THREADS)
-template <>
-struct EigenDevice<Eigen::ThreadPoolDevice> {
-  SF_LOCAL static const Eigen::ThreadPoolDevice& Get(int64 = kHost, int64 = 0) {
-    static auto* pool = new Eigen::ThreadPool(port::NumSchedulableCPUs());
-    static auto* device = new Eigen::ThreadPoolDevice(pool, port::NumSchedulableCPUs());
-    return *device;
-  }
-};
+SF_LOCAL inline const void* CpuDevice(int64, int64) {
+  static auto* pool = new Eigen::ThreadPool(port::NumSchedulableCPUs());
+  static auto* device = new Eigen::ThreadPoolDevice(pool, port::NumSchedulableCPUs());
+  return device;
+}
+static const bool sf_cpu_device_is_known TF_ATTRIBUTE_UNUSED =
+    (DeviceMaker<Eigen::ThreadPoolDevice>() = &CpuDevice, true);
 #endif
 #endif
 
@@ -112,8 +105,8 @@ class DeviceBase {
  private:
   SF_LOCAL static CpuWorkerThreads Threads() {
     CpuWorkerThreads threads;
-    threads.workers = internal::SharedPool();
-    threads.num_threads = threads.workers->NumThreads();
+    if (internal::PoolMaker()) threads.workers = internal::PoolMaker()();
+    threads.num_threads = port::NumSchedulableCPUs();
     return threads;
   }
   DeviceAttributes attributes_;

@@ -6,16 +6,14 @@
 #pragma GCC system_header  // its warnings are not the including file's
 #endif
 
-#if !defined(EIGEN_USE_THREADS) && !defined(EIGEN_CXX11_TENSOR_MODULE) && \
-    !defined(EIGEN_CXX11_TENSOR_TENSOR_H)
-#define EIGEN_USE_THREADS  // the device of the thread pool is then known to everybody
-#endif
-
 #if defined(STILLFLOW_MINI_EIGEN)
 #include "mini_eigen.h"
 #else
 #include <Eigen/Core>
 #include <unsupported/Eigen/CXX11/Tensor>
+namespace Eigen {
+struct ThreadPoolDevice;  // sources that define EIGEN_USE_THREADS have the whole of it
+}
 #endif
 
 #endif  // STILLFLOW_EIGEN_H_

@@ -81,7 +81,7 @@ SF_LOCAL inline const void* FindGpuDevice(int64 device, int64 stream) {
 }
 
 static const bool sf_gpu_device_is_known TF_ATTRIBUTE_UNUSED =
-    (GpuDeviceMaker() = &FindGpuDevice, true);
+    (DeviceMaker<Eigen::GpuDevice>() = &FindGpuDevice, true);
 
 }  // namespace internal
 }  // namespace tensorflow

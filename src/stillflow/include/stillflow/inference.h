@@ -13,8 +13,9 @@ namespace shape_inference {
 
 class Dimension {
  public:
-  explicit Dimension(int64 size) : value_(size) {}
+  Dimension(int64 size, Dimension* before) : value_(size), before_(before) {}
   const int64 value_;
+  Dimension* const before_;  // the one that was made before this one
 };
 
 class DimensionHandle {
@@ -32,10 +33,12 @@ class DimensionHandle {
 
 class Shape {
  public:
-  Shape() : known_(false) {}
-  explicit Shape(std::vector<DimensionHandle> sizes) : known_(true), sizes_(std::move(sizes)) {}
+  explicit Shape(Shape* before) : known_(false), before_(before) {}
+  Shape(const std::vector<DimensionHandle>& sizes, Shape* before)
+      : known_(true), sizes_(sizes), before_(before) {}
   const bool known_;
   const std::vector<DimensionHandle> sizes_;
+  Shape* const before_;
 };
 
 class ShapeHandle {
@@ -72,46 +75,76 @@ class InferenceContext {
  public:
   static constexpr int64 kUnknownDim = -1;
   static constexpr int32 kUnknownRank = -1;
-  using Sections = std::vector<std::pair<string, int>>;  // arguments: name, number of tensors
 
-  InferenceContext(const NodeDef& node, Sections inputs, Sections outputs)
-      : node_(node), input_sections_(std::move(inputs)), output_sections_(std::move(outputs)) {
-    outputs_.resize(static_cast<size_t>(Total(output_sections_)));
+  InferenceContext(const NodeDef& node, const internal::Arguments& inputs,
+                   const internal::Arguments& outputs)
+      : node_(node),
+        input_names_(inputs),
+        output_names_(outputs),
+        outputs_(static_cast<size_t>(outputs.Total())) {
+    inputs_.Reserve(inputs.Total());
+  }
+  SF_RARE ~InferenceContext() {
+    for (const Dimension* made = dimensions_; made;) {
+      const Dimension* before = made->before_;
+      delete made;
+      made = before;
+    }
+    for (const Shape* made = shapes_; made;) {
+      const Shape* before = made->before_;
+      delete made;
+      made = before;
+    }
   }
 
-  int num_inputs() const { return static_cast<int>(inputs_.size()); }
-  ShapeHandle input(int64 at) const { return inputs_.at(static_cast<size_t>(at)); }
+  int num_inputs() const { return inputs_.size(); }
+  ShapeHandle input(int64 at) const {
+    if (SF_UNLIKELY(at < 0 || at >= num_inputs())) throw internal::CheckFailed("no such input");
+    return inputs_[static_cast<int>(at)].shape;
+  }
   Status input(StringPiece name, std::vector<ShapeHandle>* result) const {
-    return OfArgument(input_sections_, inputs_, name, "input", result);
+    int begin, end;
+    if (!input_names_.Range(name, &begin, &end)) {
+      return errors::InvalidArgument("Unknown input name: ", name);
+    }
+    result->clear();
+    for (; begin < end; ++begin) result->push_back(inputs_[begin].shape);
+    return Status::OK();
   }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  ShapeHandle output(int64 at) const { return outputs_.at(static_cast<size_t>(at)); }
-  Status output(StringPiece name, std::vector<ShapeHandle>* result) const {
-    return OfArgument(output_sections_, outputs_, name, "output", result);
+  ShapeHandle output(int64 at) const {
+    CheckOutput(at);
+    return outputs_[static_cast<size_t>(at)];
   }
-  void set_output(int at, ShapeHandle shape) { outputs_.at(static_cast<size_t>(at)) = shape; }
+  Status output(StringPiece name, std::vector<ShapeHandle>* result) const {
+    int begin, end;
+    TF_RETURN_IF_ERROR(OutputRange(name, &begin, &end));
+    result->assign(outputs_.begin() + begin, outputs_.begin() + end);
+    return Status::OK();
+  }
+  void set_output(int at, ShapeHandle shape) {
+    CheckOutput(at);
+    outputs_[static_cast<size_t>(at)] = shape;
+  }
   Status set_output(StringPiece name, const std::vector<ShapeHandle>& shapes) {
-    int begin = 0;
-    for (const auto& section : output_sections_) {
-      if (section.first == name.ToString()) {
-        if (section.second != static_cast<int>(shapes.size())) {
-          return errors::InvalidArgument("Must have exactly ", section.second, " shapes.");
-        }
-        std::copy(shapes.begin(), shapes.end(), outputs_.begin() + begin);
-        return Status::OK();
-      }
-      begin += section.second;
+    int begin, end;
+    TF_RETURN_IF_ERROR(OutputRange(name, &begin, &end));
+    if (end - begin != static_cast<int>(shapes.size())) {
+      return errors::InvalidArgument("Must have exactly ", end - begin, " shapes.");
     }
-    return errors::InvalidArgument("Unknown output name: ", name);
+    std::copy(shapes.begin(), shapes.end(), outputs_.begin() + begin);
+    return Status::OK();
   }
 
   // The value of an input, null where it is not known while the graph is built.
   const Tensor* input_tensor(int at) {
-    Ask(at);
-    const auto found = values_.find(at);
-    return found == values_.end() ? nullptr : &found->second;
+    if (at < 0 || at >= num_inputs()) return nullptr;
+    inputs_[at].asked = true;
+    return inputs_[at].value.get();
   }
-  bool requested_input_tensor(int at) const { return asked_.count(at) > 0; }
+  bool requested_input_tensor(int at) const {
+    return at >= 0 && at < num_inputs() && inputs_[at].asked;
+  }
 
   AttrSlice attrs() const { return AttrSlice(node_); }
   const NodeDef& node_def() const { return node_; }
@@ -157,19 +190,19 @@ class InferenceContext {
     return text + "]";
   }
   string DebugString(DimensionHandle d) const {
-    return ValueKnown(d) ? std::to_string(Value(d)) : "?";
+    return ValueKnown(d) ? strings::StrCat(Value(d)) : "?";
   }
   string DebugString() const { return node_.DebugString(); }
 
-  DimensionHandle MakeDim(DimensionOrConstant d) {
+  SF_RARE DimensionHandle MakeDim(DimensionOrConstant d) {
     if (d.dim.IsSet()) return d.dim;
-    dimensions_.emplace_back(new Dimension(d.val));
-    return DimensionHandle(dimensions_.back().get());
+    dimensions_ = new Dimension(d.val, dimensions_);
+    return DimensionHandle(dimensions_);
   }
   DimensionHandle UnknownDim() { return MakeDim(kUnknownDim); }
-  ShapeHandle MakeShape(const std::vector<DimensionHandle>& sizes) {
-    shapes_.emplace_back(new Shape(sizes));
-    return ShapeHandle(shapes_.back().get());
+  SF_RARE ShapeHandle MakeShape(const std::vector<DimensionHandle>& sizes) {
+    shapes_ = new Shape(sizes, shapes_);
+    return ShapeHandle(shapes_);
   }
   ShapeHandle MakeShape(std::initializer_list<DimensionOrConstant> sizes) {
     std::vector<DimensionHandle> handles;
@@ -177,8 +210,8 @@ class InferenceContext {
     return MakeShape(handles);
   }
   ShapeHandle UnknownShape() {
-    shapes_.emplace_back(new Shape());
-    return ShapeHandle(shapes_.back().get());
+    shapes_ = new Shape(shapes_);
+    return ShapeHandle(shapes_);
   }
   ShapeHandle UnknownShapeOfRank(int64 rank) {
     std::vector<DimensionHandle> sizes(static_cast<size_t>(rank));
@@ -223,53 +256,40 @@ class InferenceContext {
   Status GetScalarFromTensor(const Tensor* value, int64* result);
   Status MakeDimForScalarInput(int at, DimensionHandle* result);
 
-  // What a handle of a variable says of the variable.
-  const std::vector<ShapeAndType>* input_handle_shapes_and_types(int at) const {
-    const auto found = handles_.find(at);
-    return found == handles_.end() ? nullptr : &found->second;
-  }
+  // What a handle of a variable says of the variable: nobody asks that here.
+  const std::vector<ShapeAndType>* input_handle_shapes_and_types(int) const { return nullptr; }
   void set_output_handle_shapes_and_types(int, const std::vector<ShapeAndType>&) {}
 
-  // For the library's own use.
-  void AddInput(const PartialTensorShape& shape) { inputs_.push_back(FromShape(shape)); }
-  void SetValue(int at, Tensor value) { values_[at] = std::move(value); }
-  void SetShapeValue(int at, const PartialTensorShape& shape) {
-    shape_values_[at] = FromShape(shape);
-  }
-  const std::set<int>& asked() const { return asked_; }
-  const std::set<int>& asked_shapes() const { return asked_shapes_; }
-  PartialTensorShape OutputShape(int at) const {
+  // For the library's own use: an input, and what is asked of its value.
+  struct Input {
+    ShapeHandle shape;
+    std::unique_ptr<Tensor> value;
+    ShapeHandle as_shape;  // where the input is read as a shape
+    bool asked = false, asked_as_shape = false;
+  };
+  void AddInput(const PartialTensorShape& shape) { inputs_.Add().shape = FromShape(shape); }
+  Input& At(int at) { return inputs_[at]; }
+  SF_RARE PartialTensorShape OutputShape(int at) const {
     const ShapeHandle s = outputs_[static_cast<size_t>(at)];
     if (!RankKnown(s)) return PartialTensorShape();
     PartialTensorShape shape(nullptr, 0);
     for (DimensionHandle d : s.ptr_->sizes_) shape.AddDim(Value(d));
     return shape;
   }
-  static int Total(const Sections& sections) {
-    int total = 0;
-    for (const auto& section : sections) total += section.second;
-    return total;
+  SF_RARE ShapeHandle FromShape(const ShapeBase& shape) {
+    if (shape.unknown_rank()) return UnknownShape();
+    std::vector<DimensionHandle> sizes(shape.sizes().size());
+    for (size_t at = 0; at < sizes.size(); ++at) sizes[at] = MakeDim(shape.sizes()[at]);
+    return MakeShape(sizes);
   }
 
  private:
-  void Ask(int at) { asked_.insert(at); }
-  ShapeHandle FromShape(const ShapeBase& shape) {
-    if (shape.unknown_rank()) return UnknownShape();
-    std::vector<DimensionHandle> sizes;
-    for (int64 size : shape.sizes()) sizes.push_back(MakeDim(size));
-    return MakeShape(sizes);
+  void CheckOutput(int64 at) const {
+    if (SF_UNLIKELY(at < 0 || at >= num_outputs())) throw internal::CheckFailed("no such output");
   }
-  static Status OfArgument(const Sections& sections, const std::vector<ShapeHandle>& shapes,
-                           StringPiece name, const char* what, std::vector<ShapeHandle>* result) {
-    int begin = 0;
-    for (const auto& section : sections) {
-      if (section.first == name.ToString()) {
-        result->assign(shapes.begin() + begin, shapes.begin() + begin + section.second);
-        return Status::OK();
-      }
-      begin += section.second;
-    }
-    return errors::InvalidArgument("Unknown ", what, " name: ", name);
+  Status OutputRange(StringPiece name, int* begin, int* end) const {
+    if (output_names_.Range(name, begin, end)) return Status::OK();
+    return errors::InvalidArgument("Unknown output name: ", name);
   }
   template <typename Compute>
   Status Combine(DimensionHandle a, DimensionOrConstant b, DimensionHandle* result,
@@ -279,14 +299,11 @@ class InferenceContext {
   }
 
   const NodeDef& node_;
-  Sections input_sections_, output_sections_;
-  std::vector<ShapeHandle> inputs_, outputs_;
-  std::map<int, Tensor> values_;
-  std::map<int, std::vector<ShapeAndType>> handles_;
-  std::map<int, ShapeHandle> shape_values_;  // of inputs that are read as shapes
-  std::set<int> asked_, asked_shapes_;
-  std::vector<std::unique_ptr<Dimension>> dimensions_;
-  std::vector<std::unique_ptr<Shape>> shapes_;
+  const internal::Arguments &input_names_, &output_names_;
+  internal::Fixed<Input> inputs_;
+  std::vector<ShapeHandle> outputs_;
+  Dimension* dimensions_ = nullptr;  // the last that was made
+  Shape* shapes_ = nullptr;
 };
 
 using OpShapeInferenceFn = std::function<Status(InferenceContext*)>;

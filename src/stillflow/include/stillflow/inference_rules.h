@@ -238,10 +238,10 @@ inline Status InferenceContext::MakeDimForScalarInput(int at, DimensionHandle* r
 inline Status InferenceContext::MakeShapeFromShapeTensor(int at, ShapeHandle* result) {
   ShapeHandle shape;
   TF_RETURN_IF_ERROR(WithRank(input(at), 1, &shape));
-  asked_shapes_.insert(at);
-  const auto known = shape_values_.find(at);
-  if (known == shape_values_.end()) return MakeShapeFromTensor(nullptr, shape, result);
-  *result = known->second;
+  Input& given = At(at);
+  given.asked_as_shape = true;
+  if (!given.as_shape.IsSet()) return MakeShapeFromTensor(nullptr, shape, result);
+  *result = given.as_shape;
   return Status::OK();
 }
 

@@ -18,67 +18,78 @@ class FunctionLibraryRuntime;
 
 namespace internal {
 
-// What Python gives a kernel when it is made.
-struct Making {
-  NodeDef node;
-  string device_type;
-  std::vector<string> input_names, output_names;  // of arguments
-  std::vector<int64> input_counts, output_counts;  // how many tensors each of them is
-  DataTypeVector input_types, output_types;
-  std::vector<MemoryType> input_memory, output_memory;
-  int64 device = kHost;  // the number of a GPU
-  ResourceMgr* resources = nullptr;
+// Objects of a session that its kernels share, made where they are first asked for.
+struct Resources {
+  std::mutex mutex;
+  ResourceMgr* manager = nullptr;
+};
+// How a manager is made and destroyed; set by sources that know its type (resource.h).
+struct ManagerMaker {
+  ResourceMgr* (*make)();
+  void (*destroy)(ResourceMgr*);
+};
+SF_LOCAL inline ManagerMaker& HowToManage() {
+  static ManagerMaker maker = {nullptr, nullptr};
+  return maker;
+}
+SF_RARE inline ResourceMgr* ManagerOf(Resources* resources) {
+  std::lock_guard<std::mutex> held(resources->mutex);
+  if (!resources->manager && HowToManage().make) resources->manager = HowToManage().make();
+  return resources->manager;
+}
 
-  static Making Read(Reader* reader) {
-    Making made;
-    made.node = NodeDef::Read(reader);
-    made.device_type = reader->Text();
-    made.device = reader->Number();
-    ReadArguments(reader, &made.input_names, &made.input_counts, &made.input_types);
-    ReadArguments(reader, &made.output_names, &made.output_counts, &made.output_types);
-    return made;
+// Tensors on one side of a kernel: their arguments, types and places.
+struct Side {
+  Arguments names;
+  DataTypeVector types;
+  std::vector<MemoryType> memory;
+
+  SF_RARE void ReadFrom(Reader* reader) {
+    names.ReadFrom(reader);
+    types = DataTypeVector(static_cast<size_t>(names.Total()));
+    for (DataType& type : types) type = static_cast<DataType>(reader->Number());
   }
-  // Where tensors are: with a GPU's kernel, in its memory but for the arguments named here.
-  void PlaceIn(const std::vector<string>& on_host) {
-    input_memory = Memory(input_names, input_counts, input_types, on_host);
-    output_memory = Memory(output_names, output_counts, output_types, on_host);
-  }
-  int64 DeviceOf(MemoryType memory) const { return memory == DEVICE_MEMORY ? device : kHost; }
-  // The range of tensors that an argument stands for.
-  static Status Range(const std::vector<string>& names, const std::vector<int64>& counts,
-                      StringPiece name, int* begin, int* end) {
-    *begin = 0;
-    for (size_t at = 0; at < names.size(); ++at) {
-      *end = *begin + static_cast<int>(counts[at]);
-      if (names[at] == name.ToString()) return Status::OK();
-      *begin = *end;
-    }
+  int count() const { return static_cast<int>(types.size()); }
+  DataType type(int at) const { return types[Checked(at)]; }
+  MemoryType place(int at) const { return memory[Checked(at)]; }
+  Status Range(StringPiece name, int* begin, int* end) const {
+    if (names.Range(name, begin, end)) return Status::OK();
     return errors::InvalidArgument("Unknown argument name: ", name);
   }
+  size_t Checked(int at) const {
+    if (SF_UNLIKELY(at < 0 || at >= count())) throw CheckFailed("there is no such tensor");
+    return static_cast<size_t>(at);
+  }
+  // With a GPU's kernel tensors are in its memory, but for the arguments named here.
+  SF_RARE void Place(bool on_gpu, const Rows& on_host) {
+    memory = std::vector<MemoryType>(types.size(), HOST_MEMORY);
+    for (int at = 0; on_gpu && at < count(); ++at)
+      if (DataTypeSize(type(at)) > 0) memory[static_cast<size_t>(at)] = DEVICE_MEMORY;
+    Reader reader(on_host.writer.data);
+    for (int64 left = on_host.count; left > 0; --left) {
+      int begin, end;
+      names.Range(reader.Piece(), &begin, &end);
+      for (; begin < end; ++begin) memory[static_cast<size_t>(begin)] = HOST_MEMORY;
+    }
+  }
+};
 
- private:
-  std::vector<MemoryType> Memory(const std::vector<string>& names,
-                                 const std::vector<int64>& counts, const DataTypeVector& types,
-                                 const std::vector<string>& on_host) const {
-    std::vector<MemoryType> memory;
-    for (size_t at = 0; at < names.size(); ++at) {
-      const bool named = std::find(on_host.begin(), on_host.end(), names[at]) != on_host.end();
-      for (int64 left = counts[at]; left > 0; --left) {
-        const bool fits = DataTypeSize(types[memory.size()]) > 0;
-        memory.push_back(device == kHost || named || !fits ? HOST_MEMORY : DEVICE_MEMORY);
-      }
-    }
-    return memory;
+// What Python gives a kernel when it is made; the kernel keeps it.
+struct Making : public core::RefCounted {
+  NodeDef node;
+  string device_type;
+  int64 device = kHost;  // the number of a GPU
+  Side inputs, outputs;
+  Resources* resources = nullptr;
+
+  SF_RARE void ReadFrom(Reader* reader) {
+    node.ReadFrom(reader);
+    device_type = reader->Text();
+    device = reader->Number();
+    inputs.ReadFrom(reader);
+    outputs.ReadFrom(reader);
   }
-  static void ReadArguments(Reader* reader, std::vector<string>* names,
-                            std::vector<int64>* counts, DataTypeVector* types) {
-    for (int64 left = reader->Number(); left > 0; --left) {
-      names->push_back(reader->Text());
-      counts->push_back(reader->Number());
-      for (int64 one = counts->back(); one > 0; --one)
-        types->push_back(static_cast<DataType>(reader->Number()));
-    }
-  }
+  int64 DeviceOf(MemoryType memory) const { return memory == DEVICE_MEMORY ? device : kHost; }
 };
 
 inline Status CheckTypes(const DataTypeVector& inputs, const DataTypeVector& outputs,
@@ -111,12 +122,12 @@ class OpKernelConstruction {
     return GetNodeAttr(def(), name, value);
   }
   bool HasAttr(StringPiece name) const { return HasNodeAttr(def(), name); }
-  int num_inputs() const { return static_cast<int>(making_->input_types.size()); }
-  int num_outputs() const { return static_cast<int>(making_->output_types.size()); }
-  DataType input_type(int at) const { return making_->input_types.at(static_cast<size_t>(at)); }
-  DataType output_type(int at) const { return making_->output_types.at(static_cast<size_t>(at)); }
-  const DataTypeVector& input_types() const { return making_->input_types; }
-  const DataTypeVector& output_types() const { return making_->output_types; }
+  int num_inputs() const { return making_->inputs.count(); }
+  int num_outputs() const { return making_->outputs.count(); }
+  DataType input_type(int at) const { return making_->inputs.type(at); }
+  DataType output_type(int at) const { return making_->outputs.type(at); }
+  const DataTypeVector& input_types() const { return making_->inputs.types; }
+  const DataTypeVector& output_types() const { return making_->outputs.types; }
   Status MatchSignature(const DataTypeSlice inputs, const DataTypeSlice outputs) const {
     return internal::CheckTypes(input_types(), output_types(), inputs, outputs);
   }
@@ -135,14 +146,14 @@ class OpKernelConstruction {
   DeviceBase* device() { return &device_; }
   int graph_def_version() const { return 134; }
   FunctionLibraryRuntime* function_library() const { return nullptr; }
-  ResourceMgr* resource_manager() const { return making_->resources; }
+  ResourceMgr* resource_manager() const { return internal::ManagerOf(making_->resources); }
   const Status& status() const { return status_; }
   void SetStatus(const Status& status) { status_.Update(status); }
   void CtxFailure(const Status& status) { SetStatus(status); }
   void CtxFailure(const char*, int, const Status& status) { SetStatus(status); }
   void CtxFailureWithWarning(const Status& status) { SetStatus(status); }
   void CtxFailureWithWarning(const char*, int, const Status& status) { SetStatus(status); }
-  const internal::Making& making() const { return *making_; }
+  const internal::Making* making() const { return making_; }
 
  private:
   const internal::Making* making_;
@@ -155,31 +166,33 @@ class AsyncOpKernel;
 class OpKernel {
  public:
   explicit OpKernel(OpKernelConstruction* context)
-      : making_(context->making()), device_(context->def().device()) {}
-  virtual ~OpKernel() {}
+      : making_(context->making()), device_(context->def().device()) {
+    making_->Ref();
+  }
+  virtual ~OpKernel() { making_->Unref(); }
   virtual void Compute(OpKernelContext* context) = 0;
   virtual AsyncOpKernel* AsAsync() { return nullptr; }
   virtual bool IsExpensive() { return true; }
 
-  const NodeDef& def() const { return making_.node; }
-  const string& name() const { return making_.node.name(); }
+  const NodeDef& def() const { return making_->node; }
+  const string& name() const { return making_->node.name(); }
   StringPiece name_view() const { return name(); }
-  const string& type_string() const { return making_.node.op(); }
+  const string& type_string() const { return making_->node.op(); }
   StringPiece type_string_view() const { return type_string(); }
-  const string& requested_device() const { return making_.node.device(); }
-  int num_inputs() const { return static_cast<int>(making_.input_types.size()); }
-  int num_outputs() const { return static_cast<int>(making_.output_types.size()); }
-  DataType input_type(int at) const { return making_.input_types.at(static_cast<size_t>(at)); }
-  DataType output_type(int at) const { return making_.output_types.at(static_cast<size_t>(at)); }
-  const DataTypeVector& input_types() const { return making_.input_types; }
-  const DataTypeVector& output_types() const { return making_.output_types; }
-  const std::vector<MemoryType>& input_memory_types() const { return making_.input_memory; }
-  const std::vector<MemoryType>& output_memory_types() const { return making_.output_memory; }
+  const string& requested_device() const { return making_->node.device(); }
+  int num_inputs() const { return making_->inputs.count(); }
+  int num_outputs() const { return making_->outputs.count(); }
+  DataType input_type(int at) const { return making_->inputs.type(at); }
+  DataType output_type(int at) const { return making_->outputs.type(at); }
+  const DataTypeVector& input_types() const { return making_->inputs.types; }
+  const DataTypeVector& output_types() const { return making_->outputs.types; }
+  const std::vector<MemoryType>& input_memory_types() const { return making_->inputs.memory; }
+  const std::vector<MemoryType>& output_memory_types() const { return making_->outputs.memory; }
   Status InputRange(StringPiece name, int* begin, int* end) const {
-    return internal::Making::Range(making_.input_names, making_.input_counts, name, begin, end);
+    return making_->inputs.Range(name, begin, end);
   }
   Status OutputRange(StringPiece name, int* begin, int* end) const {
-    return internal::Making::Range(making_.output_names, making_.output_counts, name, begin, end);
+    return making_->outputs.Range(name, begin, end);
   }
   Status MakeShape(const Tensor& value, TensorShape* shape) const {
     if (!TensorShapeUtils::IsVector(value.shape())) {
@@ -194,11 +207,11 @@ class OpKernel {
     }
     return errors::InvalidArgument("shape must be a vector of {int32,int64}.");
   }
-  const internal::Making& making() const { return making_; }
+  const internal::Making& making() const { return *making_; }
   DeviceBase* device() { return &device_; }
 
  private:
-  const internal::Making making_;
+  const internal::Making* making_;
   DeviceBase device_;
   TF_DISALLOW_COPY_AND_ASSIGN(OpKernel);
 };
@@ -206,15 +219,16 @@ class OpKernel {
 namespace internal {
 
 struct KernelRecord {
-  string op, device, label, class_name;
+  string op, device, label;
+  const char* class_name = "";
   int priority = 0;
-  std::vector<std::pair<string, std::vector<DataType>>> constraints;
-  std::vector<string> host_memory;
+  Rows constraints, host_memory;
   OpKernel* (*make)(OpKernelConstruction*) = nullptr;
+  KernelRecord* next = nullptr;
 };
 
-SF_LOCAL inline std::vector<KernelRecord>& Kernels() {
-  static std::vector<KernelRecord> kernels;
+SF_LOCAL inline Registry<KernelRecord>& Kernels() {
+  static Registry<KernelRecord> kernels;
   return kernels;
 }
 
@@ -222,12 +236,16 @@ SF_LOCAL inline std::vector<KernelRecord>& Kernels() {
 
 class KernelDefBuilder {
  public:
-  explicit KernelDefBuilder(const char* op) { record_.op = op; }
-  KernelDefBuilder& Device(const char* type) { return record_.device = type, *this; }
+  SF_RARE explicit KernelDefBuilder(const char* op) : record_(new internal::KernelRecord) {
+    record_->op = op;
+  }
+  SF_RARE KernelDefBuilder& Device(const char* type) { return record_->device = type, *this; }
   KernelDefBuilder& Device(const DeviceType& type) { return Device(type.type()); }
-  KernelDefBuilder& TypeConstraint(const char* name, gtl::ArraySlice<DataType> allowed) {
-    record_.constraints.emplace_back(name,
-                                     std::vector<DataType>(allowed.begin(), allowed.end()));
+  SF_RARE KernelDefBuilder& TypeConstraint(const char* name, gtl::ArraySlice<DataType> allowed) {
+    internal::Writer* row = record_->constraints.Next();
+    row->Text(name);
+    row->Number(static_cast<int64>(allowed.size()));
+    for (DataType type : allowed) row->Number(type);
     return *this;
   }
   KernelDefBuilder& TypeConstraint(const char* name, DataType allowed) {
@@ -237,15 +255,16 @@ class KernelDefBuilder {
   KernelDefBuilder& TypeConstraint(const char* name) {
     return TypeConstraint(name, DataTypeToEnum<T>::v());
   }
-  KernelDefBuilder& HostMemory(const char* argument) {
-    return record_.host_memory.push_back(argument), *this;
+  SF_RARE KernelDefBuilder& HostMemory(const char* argument) {
+    record_->host_memory.Next()->Text(argument);
+    return *this;
   }
-  KernelDefBuilder& Label(const char* label) { return record_.label = label, *this; }
-  KernelDefBuilder& Priority(int priority) { return record_.priority = priority, *this; }
-  const internal::KernelRecord& record() const { return record_; }
+  KernelDefBuilder& Label(const char* label) { return record_->label = label, *this; }
+  KernelDefBuilder& Priority(int priority) { return record_->priority = priority, *this; }
+  internal::KernelRecord* record() const { return record_; }
 
  private:
-  internal::KernelRecord record_;
+  internal::KernelRecord* record_;
 };
 
 namespace register_kernel {
@@ -254,11 +273,11 @@ using Name = KernelDefBuilder;
 
 namespace internal {
 struct KernelRegistration {
-  KernelRegistration(KernelRecord record, const char* class_name,
+  SF_RARE KernelRegistration(KernelRecord* record, const char* class_name,
                      OpKernel* (*make)(OpKernelConstruction*)) {
-    record.class_name = class_name;
-    record.make = make;
-    Kernels().push_back(record);
+    record->class_name = class_name;
+    record->make = make;
+    Kernels().Add(record);
   }
 };
 }  // namespace internal

@@ -7,6 +7,7 @@
 #endif
 
 #include <ctime>
+#include <iostream>
 #include <stdexcept>
 
 #include "strings.h"
@@ -57,11 +58,13 @@ class LogMessage : public std::ostringstream {
 // Raises its text at the end of the statement that wrote it.
 class LogMessageFatal {
  public:
-  LogMessageFatal(const char*, int) {}
-  LogMessageFatal(const char*, int, const string& failed) { text_ << "Check failed: " << failed; }
+  SF_RARE LogMessageFatal(const char*, int) {}
+  SF_RARE LogMessageFatal(const char*, int, StringPiece failed) {
+    text_ << "Check failed: " << failed;
+  }
   // A whole sentence, with no words before it.
-  LogMessageFatal(const char*, int, const string& text, bool) { text_ << text; }
-  ~LogMessageFatal() noexcept(false) { throw CheckFailed(text_.str()); }
+  LogMessageFatal(const char*, int, StringPiece text, bool) { text_ << text; }
+  SF_RARE ~LogMessageFatal() noexcept(false) { throw CheckFailed(text_.str()); }
   std::ostream& stream() { return text_; }
 
  private:
@@ -83,25 +86,35 @@ struct Printable {
   using type = decltype(test<T>(0));
 };
 template <typename T>
-inline void Print(std::ostream& out, const T& value, std::true_type) {
+inline string Shown(const T& value, std::true_type) {
+  std::ostringstream out;
   out << value;
+  return out.str();
 }
 template <typename T>
-inline void Print(std::ostream& out, const T&, std::false_type) {
-  out << "(a value)";
+inline string Shown(const T&, std::false_type) {
+  return "(a value)";
+}
+template <typename T>
+inline typename std::enable_if<(std::is_integral<T>::value && sizeof(T) > 1), string>::type Show(
+    const T& value) {
+  return strings::StrCat(value);
+}
+template <typename T>
+inline typename std::enable_if<!(std::is_integral<T>::value && sizeof(T) > 1), string>::type Show(
+    const T& value) {
+  return Shown(value, typename Printable<T>::type());
+}
+SF_RARE inline std::unique_ptr<string> Failure(const char* text, const string& a,
+                                                             const string& b) {
+  return std::unique_ptr<string>(new string(strings::StrCat(text, " (", a, " vs. ", b, ")")));
 }
 
 // Null where the comparison holds, else the text of what failed.
 template <typename A, typename B>
 inline std::unique_ptr<string> Failed(bool holds, const A& a, const B& b, const char* text) {
   if (SF_LIKELY(holds)) return nullptr;
-  std::ostringstream out;
-  out << text << " (";
-  Print(out, a, typename Printable<A>::type());
-  out << " vs. ";
-  Print(out, b, typename Printable<B>::type());
-  out << ")";
-  return std::unique_ptr<string>(new string(out.str()));
+  return Failure(text, Show(a), Show(b));
 }
 
 #define SF_COMPARISON(name, sign)                                                     \

@@ -14,14 +14,34 @@ namespace internal {
 
 struct OpRecord {
   string name, doc;
-  std::vector<string> inputs, outputs, attributes;
+  Rows inputs, outputs, attributes;
   bool is_stateful = false, is_commutative = false, is_aggregate = false;
   bool allows_uninitialized = false;
   OpShapeInferenceFn shape_function;
+  OpRecord* next = nullptr;
 };
 
-SF_LOCAL inline std::vector<OpRecord>& Ops() {
-  static std::vector<OpRecord> ops;
+// What is registered, in its order; it lives as long as the process.
+template <typename Record>
+struct Registry {
+  void Add(Record* record) {
+    *end = record;
+    end = &record->next;
+    ++count;
+  }
+  SF_RARE Record* At(int64 at) const {
+    Record* record = first;
+    while (record && at-- > 0) record = record->next;
+    if (record == nullptr) throw CheckFailed("nothing of this number is registered");
+    return record;
+  }
+  Record* first = nullptr;
+  Record** end = &first;
+  int64 count = 0;
+};
+
+SF_LOCAL inline Registry<OpRecord>& Ops() {
+  static Registry<OpRecord> ops;
   return ops;
 }
 
@@ -29,33 +49,38 @@ SF_LOCAL inline std::vector<OpRecord>& Ops() {
 
 class OpDefBuilder {
  public:
-  explicit OpDefBuilder(string name) { record_.name = std::move(name); }
-  OpDefBuilder& Attr(string text) { return Add(&record_.attributes, std::move(text)); }
-  OpDefBuilder& Input(string text) { return Add(&record_.inputs, std::move(text)); }
-  OpDefBuilder& Output(string text) { return Add(&record_.outputs, std::move(text)); }
-  OpDefBuilder& Doc(string text) { return record_.doc = std::move(text), *this; }
-  OpDefBuilder& SetIsCommutative() { return record_.is_commutative = true, *this; }
-  OpDefBuilder& SetIsAggregate() { return record_.is_aggregate = true, *this; }
-  OpDefBuilder& SetIsStateful() { return record_.is_stateful = true, *this; }
-  OpDefBuilder& SetAllowsUninitializedInput() { return record_.allows_uninitialized = true, *this; }
-  OpDefBuilder& Deprecated(int, string) { return *this; }
-  OpDefBuilder& SetShapeFn(OpShapeInferenceFn function) {
-    return record_.shape_function = std::move(function), *this;
+  SF_RARE explicit OpDefBuilder(StringPiece name) : record_(new internal::OpRecord) {
+    record_->name = name.ToString();
   }
-  const internal::OpRecord& record() const { return record_; }
-
- private:
-  OpDefBuilder& Add(std::vector<string>* texts, string text) {
-    texts->push_back(std::move(text));
+  OpDefBuilder& Attr(StringPiece text) { return Add(&record_->attributes, text); }
+  OpDefBuilder& Input(StringPiece text) { return Add(&record_->inputs, text); }
+  OpDefBuilder& Output(StringPiece text) { return Add(&record_->outputs, text); }
+  SF_RARE OpDefBuilder& Doc(StringPiece text) { return record_->doc = text.ToString(), *this; }
+  OpDefBuilder& SetIsCommutative() { return record_->is_commutative = true, *this; }
+  OpDefBuilder& SetIsAggregate() { return record_->is_aggregate = true, *this; }
+  OpDefBuilder& SetIsStateful() { return record_->is_stateful = true, *this; }
+  OpDefBuilder& SetAllowsUninitializedInput() {
+    return record_->allows_uninitialized = true, *this;
+  }
+  OpDefBuilder& Deprecated(int, StringPiece) { return *this; }
+  OpDefBuilder& SetShapeFn(OpShapeInferenceFn function) {
+    record_->shape_function = std::move(function);
     return *this;
   }
-  internal::OpRecord record_;
+  internal::OpRecord* record() const { return record_; }
+
+ private:
+  SF_RARE OpDefBuilder& Add(internal::Rows* texts, StringPiece text) {
+    texts->Next()->Text(text);
+    return *this;
+  }
+  internal::OpRecord* record_;
 };
 using OpDefBuilderWrapper = OpDefBuilder;
 
 namespace internal {
 struct OpRegistration {
-  OpRegistration(const OpDefBuilder& builder) { Ops().push_back(builder.record()); }  // NOLINT
+  OpRegistration(const OpDefBuilder& builder) { Ops().Add(builder.record()); }  // NOLINT
 };
 }  // namespace internal
 
@@ -67,19 +92,19 @@ class OpRegistry {
     return &registry;
   }
   bool IsRegistered(const string& name) const {
-    for (const internal::OpRecord& op : internal::Ops())
-      if (op.name == name) return true;
+    for (const auto* op = internal::Ops().first; op; op = op->next)
+      if (op->name == name) return true;
     return false;
   }
   string DebugString(bool) const {
     std::map<string, string> lines;
-    for (const internal::OpRecord& op : internal::Ops()) {
-      string& line = lines[op.name];
-      line = strings::StrCat("Op<name=", op.name, "; signature=", Joined(op.inputs, ", "), " -> ",
-                             Joined(op.outputs, ", "));
-      if (!op.attributes.empty())
-        strings::StrAppend(&line, "; attr=", Joined(op.attributes, "; attr="));
-      strings::StrAppend(&line, op.is_stateful ? "; is_stateful=true" : "", ">\n");
+    for (const auto* op = internal::Ops().first; op; op = op->next) {
+      string& line = lines[op->name];
+      line = strings::StrCat("Op<name=", op->name, "; signature=", Joined(op->inputs, ", "),
+                             " -> ", Joined(op->outputs, ", "));
+      if (op->attributes.count)
+        strings::StrAppend(&line, "; attr=", Joined(op->attributes, "; attr="));
+      strings::StrAppend(&line, op->is_stateful ? "; is_stateful=true" : "", ">\n");
     }
     string text;
     for (const auto& line : lines) text += line.second;
@@ -87,9 +112,11 @@ class OpRegistry {
   }
 
  private:
-  static string Joined(const std::vector<string>& texts, const char* between) {
+  static string Joined(const internal::Rows& texts, const char* between) {
     std::vector<string> dense;
-    for (const string& text : texts) dense.push_back(str_util::StringReplace(text, ": ", ":", false));
+    internal::Reader reader(texts.writer.data);
+    for (int64 left = texts.count; left > 0; --left)
+      dense.push_back(str_util::StringReplace(reader.Piece(), ": ", ":", false));
     return str_util::Join(dense, between);
   }
 };

@@ -126,6 +126,12 @@ class ResourceMgr {
   std::mutex creating_;
 };
 
+namespace internal {
+static const bool sf_manager_is_known TF_ATTRIBUTE_UNUSED =
+    (HowToManage() = {[] { return new ResourceMgr(); }, [](ResourceMgr* made) { delete made; }},
+     true);
+}  // namespace internal
+
 template <typename T>
 inline ResourceHandle MakeResourceHandle(OpKernelContext* context, const string& container,
                                          const string& name) {

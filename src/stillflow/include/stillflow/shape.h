@@ -21,9 +21,8 @@ class ShapeBase {
   static constexpr int MaxDimensions() { return 254; }
   int dims() const { return known_rank_ ? static_cast<int>(sizes_.size()) : -1; }
   int64 dim_size(int at) const {
-    CHECK(at >= 0 && at < static_cast<int>(sizes_.size())) << "dimension " << at << " of "
-                                                           << DebugString();
-    return sizes_[at];
+    CheckDim(at, static_cast<int>(sizes_.size()) - 1);
+    return sizes_[static_cast<size_t>(at)];
   }
   gtl::InlinedVector<int64, 4> dim_sizes() const {
     return gtl::InlinedVector<int64, 4>(sizes_.begin(), sizes_.end());
@@ -38,12 +37,12 @@ class ShapeBase {
     }
     return count;
   }
-  string DebugString() const {
+  SF_RARE string DebugString() const {
     if (!known_rank_) return "<unknown>";
     string text = "[";
     for (size_t at = 0; at < sizes_.size(); ++at) {
       if (at) text += ",";
-      text += sizes_[at] < 0 ? "?" : std::to_string(sizes_[at]);
+      strings::StrAppend(&text, sizes_[at] < 0 ? "?" : strings::AlphaNum(sizes_[at]));
     }
     return text + "]";
   }
@@ -51,6 +50,19 @@ class ShapeBase {
   const std::vector<int64>& sizes() const { return sizes_; }
 
  protected:
+  void CheckDim(int at, int last) const {
+    if (SF_UNLIKELY(at < 0 || at > last)) NoDim(at);
+  }
+  void CheckRank(int wanted, const char* least = "") const {
+    if (SF_UNLIKELY(*least ? wanted < dims() : wanted != dims())) NotOfRank(wanted, least);
+  }
+  SF_RARE void NoDim(int at) const {
+    CHECK(false) << "dimension " << at << " of " << DebugString();
+  }
+  SF_RARE void NotOfRank(int wanted, const char* least) const {
+    CHECK_EQ(wanted, dims()) << "Asking for tensor of " << least << wanted
+                             << " dimensions from a tensor of " << dims() << " dimensions";
+  }
   std::vector<int64> sizes_;
   bool known_rank_ = true;
 };
@@ -84,23 +96,25 @@ class TensorShape : public ShapeBase {
     for (size_t at = 0; at < rank; ++at) AddDim(sizes[at]);
   }
 
-  void AddDim(int64 size) { InsertDim(dims(), size); }
+  void AddDim(int64 size) {
+    if (SF_UNLIKELY(size < 0 || dims() >= MaxDimensions())) CannotAdd(size);
+    sizes_.push_back(size);
+  }
   void AppendShape(const TensorShape& other) {
     for (int64 size : other.sizes_) AddDim(size);
   }
   void InsertDim(int at, int64 size) {
-    CHECK_GE(size, 0);
-    CHECK(at >= 0 && at <= dims()) << "dimension " << at << " of " << DebugString();
-    CHECK_LT(dims(), MaxDimensions()) << "Too many dimensions in tensor";
+    if (SF_UNLIKELY(size < 0 || dims() >= MaxDimensions())) CannotAdd(size);
+    CheckDim(at, dims());
     sizes_.insert(sizes_.begin() + at, size);
   }
   void set_dim(int at, int64 size) {
-    CHECK_GE(size, 0);
-    CHECK(at >= 0 && at < dims()) << "dimension " << at << " of " << DebugString();
-    sizes_[at] = size;
+    if (SF_UNLIKELY(size < 0)) CannotAdd(size);
+    CheckDim(at, dims() - 1);
+    sizes_[static_cast<size_t>(at)] = size;
   }
   void RemoveDim(int at) {
-    CHECK(at >= 0 && at < dims()) << "dimension " << at << " of " << DebugString();
+    CheckDim(at, dims() - 1);
     sizes_.erase(sizes_.begin() + at);
   }
   void RemoveDimRange(int begin, int end) {
@@ -119,17 +133,26 @@ class TensorShape : public ShapeBase {
 
   template <int NDIMS, typename IndexType = Eigen::DenseIndex>
   Eigen::DSizes<IndexType, NDIMS> AsEigenDSizes() const {
-    CHECK_EQ(NDIMS, dims()) << "Asking for tensor of " << NDIMS << " dimensions from a tensor of "
-                            << dims() << " dimensions";
-    return AsEigenDSizesWithPadding<NDIMS, IndexType>();
+    CheckRank(NDIMS);
+    return Padded<NDIMS, IndexType>();
   }
   template <int NDIMS, typename IndexType = Eigen::DenseIndex>
   Eigen::DSizes<IndexType, NDIMS> AsEigenDSizesWithPadding() const {
-    CHECK_GE(NDIMS, dims()) << "Asking for tensor of at least " << NDIMS
-                            << " dimensions from a tensor of " << dims() << " dimensions";
+    CheckRank(NDIMS, "at least ");
+    return Padded<NDIMS, IndexType>();
+  }
+
+ private:
+  template <int NDIMS, typename IndexType>
+  Eigen::DSizes<IndexType, NDIMS> Padded() const {
     Eigen::DSizes<IndexType, NDIMS> result;
-    for (int at = 0; at < NDIMS; ++at) result[at] = at < dims() ? sizes_[at] : 1;
+    for (int at = 0; at < NDIMS; ++at)
+      result[at] = at < dims() ? static_cast<IndexType>(sizes_[static_cast<size_t>(at)]) : 1;
     return result;
+  }
+  SF_RARE void CannotAdd(int64 size) const {
+    CHECK_GE(size, 0);
+    CHECK_LT(dims(), MaxDimensions()) << "Too many dimensions in tensor";
   }
 };
 

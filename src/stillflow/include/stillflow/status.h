@@ -47,13 +47,22 @@ class Status {
  public:
   Status() {}
   Status(error::Code code, StringPiece message) {
-    if (code != error::OK) failure_ = std::make_shared<Failure>(code, message.ToString());
+    if (code != error::OK) failure_ = new Failure{code, message.ToString()};
+  }
+  Status(const Status& other) : failure_(Copy(other.failure_)) {}
+  Status(Status&& other) noexcept : failure_(other.failure_) { other.failure_ = nullptr; }
+  Status& operator=(Status other) noexcept {
+    std::swap(failure_, other.failure_);
+    return *this;
+  }
+  ~Status() {
+    if (SF_UNLIKELY(failure_ != nullptr)) Free();
   }
 
   static Status OK() { return Status(); }
   bool ok() const { return failure_ == nullptr; }
-  error::Code code() const { return ok() ? error::OK : failure_->first; }
-  const string& error_message() const { return ok() ? Empty() : failure_->second; }
+  error::Code code() const { return ok() ? error::OK : failure_->code; }
+  const string& error_message() const { return ok() ? Empty() : failure_->message; }
   string ToString() const {
     return ok() ? "OK" : string(error::Name(code())) + ": " + error_message();
   }
@@ -67,12 +76,17 @@ class Status {
   bool operator!=(const Status& other) const { return !(*this == other); }
 
  private:
-  using Failure = std::pair<error::Code, string>;
+  struct Failure {
+    error::Code code;
+    string message;
+  };
+  static Failure* Copy(const Failure* other) { return other ? new Failure(*other) : nullptr; }
+  SF_RARE void Free() { delete failure_; }
   SF_LOCAL static const string& Empty() {
     static const string empty;
     return empty;
   }
-  std::shared_ptr<const Failure> failure_;
+  Failure* failure_ = nullptr;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Status& status) {
@@ -93,11 +107,18 @@ AsPart(const T& part) {
   return out.str();
 }
 
-#define SF_ERROR(name, code_name)                                                \
-  template <typename... Parts>                                                   \
-  inline Status name(const Parts&... parts) {                                    \
-    return Status(error::code_name, strings::StrCat(AsPart(parts)...));          \
-  }                                                                              \
+SF_RARE inline Status OfParts(error::Code code,
+                                            std::initializer_list<strings::AlphaNum> parts) {
+  string message;
+  strings::AppendAll(&message, parts);
+  return Status(code, message);
+}
+
+#define SF_ERROR(name, code_name)                                                          \
+  template <typename... Parts>                                                             \
+  TF_ATTRIBUTE_COLD inline Status name(const Parts&... parts) {                            \
+    return OfParts(error::code_name, {strings::AlphaNum(AsPart(parts))...});                  \
+  }                                                                                        \
   inline bool Is##name(const Status& status) { return status.code() == error::code_name; }
 SF_ERROR(Cancelled, CANCELLED)
 SF_ERROR(Unknown, UNKNOWN)

@@ -91,59 +91,58 @@ struct Hex {
       : value(static_cast<typename std::make_unsigned<Int>::type>(number)), pad(padding) {}
 };
 
-// The fewest of two numbers of digits that give the number back.
-inline string Digits(double number, int few, int many, bool single) {
-  char text[40];
-  snprintf(text, sizeof(text), "%.*g", few, number);
-  const double back = single ? strtof(text, nullptr) : strtod(text, nullptr);
-  if (std::isfinite(number) && back != number) snprintf(text, sizeof(text), "%.*g", many, number);
-  return text;
-}
-
-// Whatever StrCat takes, as text.
+// Whatever StrCat takes, as text; texts stay where they are.
 class AlphaNum {
  public:
-  AlphaNum(int value) : text_(std::to_string(value)) {}                 // NOLINT
-  AlphaNum(unsigned value) : text_(std::to_string(value)) {}            // NOLINT
-  AlphaNum(long value) : text_(std::to_string(value)) {}                // NOLINT
-  AlphaNum(unsigned long value) : text_(std::to_string(value)) {}       // NOLINT
-  AlphaNum(long long value) : text_(std::to_string(value)) {}           // NOLINT
-  AlphaNum(unsigned long long value) : text_(std::to_string(value)) {}  // NOLINT
-  AlphaNum(float value) : text_(Digits(value, 6, 9, true)) {}           // NOLINT
-  AlphaNum(double value) : text_(Digits(value, 15, 17, false)) {}       // NOLINT
-  AlphaNum(const char* text) : text_(text ? text : "") {}               // NOLINT
-  AlphaNum(StringPiece text) : text_(text.ToString()) {}                // NOLINT
-  AlphaNum(const string& text) : text_(text) {}                         // NOLINT
-  AlphaNum(Hex hex) {                                                   // NOLINT
-    char text[20];
-    snprintf(text, sizeof(text), "%0*llx", static_cast<int>(hex.pad), hex.value);
-    text_ = text;
+  AlphaNum(int value) : AlphaNum(static_cast<long long>(value)) {}                     // NOLINT
+  AlphaNum(unsigned value) : AlphaNum(static_cast<unsigned long long>(value)) {}       // NOLINT
+  AlphaNum(long value) : AlphaNum(static_cast<long long>(value)) {}                    // NOLINT
+  AlphaNum(unsigned long value) : AlphaNum(static_cast<unsigned long long>(value)) {}  // NOLINT
+  AlphaNum(long long value) { Print("%lld", value); }                                  // NOLINT
+  AlphaNum(unsigned long long value) { Print("%llu", value); }                         // NOLINT
+  AlphaNum(float value) { PrintReal(value, 6, 9, true); }                              // NOLINT
+  AlphaNum(double value) { PrintReal(value, 15, 17, false); }                          // NOLINT
+  AlphaNum(const char* text) : text_(text ? text : ""), size_(strlen(text_)) {}        // NOLINT
+  AlphaNum(StringPiece text) : text_(text.empty() ? "" : text.data()), size_(text.size()) {}  // NOLINT
+  AlphaNum(const string& text) : text_(text.data()), size_(text.size()) {}             // NOLINT
+  AlphaNum(Hex hex) {                                                                  // NOLINT
+    size_ = static_cast<size_t>(
+        snprintf(digits_, sizeof(digits_), "%0*llx", static_cast<int>(hex.pad), hex.value));
   }
-  const string& text() const { return text_; }
-  StringPiece Piece() const { return text_; }
-  size_t size() const { return text_.size(); }
+  StringPiece Piece() const { return StringPiece(text_ ? text_ : digits_, size_); }
+  size_t size() const { return size_; }
 
  private:
-  string text_;
+  template <typename Number>
+  void Print(const char* format, Number value) {
+    size_ = static_cast<size_t>(snprintf(digits_, sizeof(digits_), format, value));
+  }
+  // The fewest of two numbers of digits that give the number back.
+  void PrintReal(double number, int few, int many, bool single) {
+    size_ = static_cast<size_t>(snprintf(digits_, sizeof(digits_), "%.*g", few, number));
+    const double back = single ? strtof(digits_, nullptr) : strtod(digits_, nullptr);
+    if (!std::isfinite(number) || back == number) return;
+    size_ = static_cast<size_t>(snprintf(digits_, sizeof(digits_), "%.*g", many, number));
+  }
+  const char* text_ = nullptr;  // null where the digits are the text
+  size_t size_;
+  char digits_[32];
 };
 
-inline void AppendAll(string*) {}
-template <typename... Rest>
-inline void AppendAll(string* result, const AlphaNum& first, const Rest&... rest) {
-  result->append(first.text());
-  AppendAll(result, rest...);
+SF_RARE inline void AppendAll(string* result, std::initializer_list<AlphaNum> parts) {
+  for (const AlphaNum& part : parts) result->append(part.Piece().data(), part.size());
 }
 
 template <typename... Parts>
 inline string StrCat(const Parts&... parts) {
   string result;
-  AppendAll(&result, parts...);
+  AppendAll(&result, {AlphaNum(parts)...});
   return result;
 }
 
 template <typename... Parts>
 inline void StrAppend(string* result, const Parts&... parts) {
-  AppendAll(result, parts...);
+  AppendAll(result, {AlphaNum(parts)...});
 }
 
 inline string Printf(const char* format, ...) TF_PRINTF_ATTRIBUTE(1, 2);

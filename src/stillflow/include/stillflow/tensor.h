@@ -256,28 +256,39 @@ class Tensor {
   }
   template <typename T>
   T* unaligned() const {
-    CHECK_EQ(static_cast<int>(type_), static_cast<int>(DataTypeToEnum<T>::value))
-        << DataTypeString(DataTypeToEnum<T>::value) << " expected, got " << DataTypeString(type_);
+    if (SF_UNLIKELY(type_ != DataTypeToEnum<T>::value)) NotOfType(DataTypeToEnum<T>::value);
     return base<T>();
   }
   template <typename T>
   T* typed() const {
-    CHECK(IsAligned()) << "ptr = " << raw();
+    if (SF_UNLIKELY(!IsAligned())) NotAligned();
     return unaligned<T>();
   }
-  void CheckScalar() const { CHECK_EQ(1, NumElements()) << "Must have a one element tensor"; }
+  SF_RARE void NotOfType(DataType wanted) const {
+    CHECK_EQ(static_cast<int>(type_), static_cast<int>(wanted))
+        << DataTypeString(wanted) << " expected, got " << DataTypeString(type_);
+  }
+  SF_RARE void NotAligned() const { CHECK(IsAligned()) << "ptr = " << raw(); }
+  SF_RARE void OtherCount(int64 count) const { CHECK_EQ(count, NumElements()); }
+  SF_RARE static void OtherRank(int wanted, size_t given) {
+    CHECK_EQ(static_cast<size_t>(wanted), given);
+  }
+  SF_RARE void NoScalar() const { CHECK_EQ(1, NumElements()) << "Must have a one element tensor"; }
+  void CheckScalar() const {
+    if (SF_UNLIKELY(NumElements() != 1)) NoScalar();
+  }
   template <int NDIMS>
   Eigen::DSizes<Eigen::DenseIndex, NDIMS> BitSizesOf(gtl::ArraySlice<int64> sizes) const {
-    CHECK_EQ(static_cast<size_t>(NDIMS), sizes.size());
+    if (SF_UNLIKELY(sizes.size() != NDIMS)) OtherRank(NDIMS, sizes.size());
     Eigen::DSizes<Eigen::DenseIndex, NDIMS> result;
-    for (int at = 0; at < NDIMS; ++at) result[at] = sizes[at];
+    for (int at = 0; at < NDIMS; ++at) result[at] = sizes[static_cast<size_t>(at)];
     return result;
   }
   template <int NDIMS>
   Eigen::DSizes<Eigen::DenseIndex, NDIMS> SizesOf(gtl::ArraySlice<int64> sizes) const {
     int64 count = 1;
     for (int64 size : sizes) count *= size;
-    CHECK_EQ(count, NumElements());
+    if (SF_UNLIKELY(count != NumElements())) OtherCount(count);
     return BitSizesOf<NDIMS>(sizes);
   }
   // Dimensions [begin, end), what is before and behind them within the first and the last.

@@ -1,4 +1,4 @@
-// Threads: Env, thread pools, Shard.
+// Thread pools, and Shard.
 #ifndef STILLFLOW_THREADS_H_
 #define STILLFLOW_THREADS_H_
 
@@ -6,75 +6,13 @@
 #pragma GCC system_header  // its warnings are not the including file's
 #endif
 
+#include <deque>
 #include <exception>
-#include <fstream>
+#include <thread>
 
-#include "sync.h"
-#include "status.h"
+#include "env.h"
 
 namespace tensorflow {
-
-struct ThreadOptions {
-  size_t stack_size = 0;
-  size_t guard_size = 0;
-};
-
-class Thread {
- public:
-  explicit Thread(std::function<void()> function) : thread_(std::move(function)) {}
-  virtual ~Thread() { thread_.join(); }
-
- private:
-  std::thread thread_;
-};
-
-// The clock, threads and small files.
-class Env {
- public:
-  SF_LOCAL static Env* Default() {
-    static Env env;
-    return &env;
-  }
-  uint64 NowMicros() const { return NowNanos() / 1000; }
-  uint64 NowSeconds() const { return NowNanos() / 1000000000; }
-  uint64 NowNanos() const {
-    return static_cast<uint64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count());
-  }
-  void SleepForMicroseconds(int64 time) const {
-    std::this_thread::sleep_for(std::chrono::microseconds(time));
-  }
-  Thread* StartThread(const ThreadOptions&, const string&, std::function<void()> function) {
-    return new Thread(std::move(function));
-  }
-  void SchedClosure(std::function<void()> function) { std::thread(std::move(function)).detach(); }
-  Status FileExists(const string& path) const {
-    return std::ifstream(path).good() ? Status::OK() : errors::NotFound(path, " not found");
-  }
-};
-
-inline Status ReadFileToString(Env*, const string& path, string* result) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return errors::NotFound(path, "; No such file or directory");
-  std::ostringstream text;
-  text << file.rdbuf();
-  *result = text.str();
-  return Status::OK();
-}
-inline Status WriteStringToFile(Env*, const string& path, StringPiece text) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  return file ? Status::OK() : errors::Unavailable("cannot write ", path);
-}
-
-namespace port {
-inline int NumSchedulableCPUs() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-inline int MaxParallelism() { return NumSchedulableCPUs(); }
-inline int NumTotalCPUs() { return NumSchedulableCPUs(); }
-}  // namespace port
 
 namespace thread {
 
@@ -183,6 +121,7 @@ SF_LOCAL inline thread::ThreadPool* SharedPool() {
   static auto* pool = new thread::ThreadPool(nullptr, "kernels", port::NumSchedulableCPUs());
   return pool;
 }
+static const bool sf_pool_is_known TF_ATTRIBUTE_UNUSED = (PoolMaker() = &SharedPool, true);
 }  // namespace internal
 
 inline void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total,
@@ -202,17 +141,6 @@ class Sharder {
     Shard(max_parallelism, internal::SharedPool(), total, cost_per_unit, work);
   }
 };
-
-// Kernels of libraries run to their end: nobody cancels them.
-class CancellationManager {
- public:
-  using Token = int64;
-  Token get_cancellation_token() { return 0; }
-  bool IsCancelled() const { return false; }
-  bool RegisterCallback(Token, std::function<void()>) { return true; }
-  bool DeregisterCallback(Token) { return true; }
-};
-using CancellationToken = CancellationManager::Token;
 
 }  // namespace tensorflow
 

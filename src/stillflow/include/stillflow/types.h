@@ -100,7 +100,7 @@ inline DataType RemoveRefType(DataType type) {
 }
 inline DataType BaseType(DataType type) { return RemoveRefType(type); }
 
-inline string DataTypeString(DataType type) {
+SF_RARE inline string DataTypeString(DataType type) {
   if (IsRefType(type)) return DataTypeString(RemoveRefType(type)) + "_ref";
   switch (type) {
     case DT_INVALID:

@@ -6,6 +6,7 @@ values themselves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow import errors
@@ -63,10 +64,7 @@ def _request(node: Any, known: dict[int, Any], shapes: dict[int, Any]) -> bytes:
     writer = Writer()
     write_node(writer, node)
     for args in (node.op.card.signature.inputs, node.op.card.signature.outputs):
-        writer.number(len(args))
-        for arg in args:
-            writer.text(arg.name)
-            writer.number(arg_length(node.op.card.signature, arg, node.op.attrs))
+        writer.arguments(counts(node, args))
     for index in range(len(node.inputs)):
         writer.shape(node.dims(index))
     writer.number(len(known))
@@ -85,4 +83,12 @@ def write_node(writer: Writer, node: Any) -> None:
     for text in (node.name, node.op.type, node.op._device or ""):
         writer.text(text)
     kinds = {attr.name: attr.kind for attr in node.op.card.signature.attrs.values()}
-    writer.attributes(node.op.attrs, kinds)
+    attributes = Writer()
+    attributes.attributes(node.op.attrs, kinds)
+    writer.text(attributes.finish())
+
+
+def counts(node: Any, args: Sequence[Any]) -> list[tuple[str, int]]:
+    """Return the names of arguments with the number of tensors of each."""
+    signature = node.op.card.signature
+    return [(arg.name, arg_length(signature, arg, node.op.attrs)) for arg in args]

@@ -13,7 +13,7 @@ from stillflow.ops.custom.declarations import Declaration
 from stillflow.ops.custom.device_memory import MEMORY
 from stillflow.ops.custom.messages import Reader
 
-VERSION = 2
+VERSION = 3
 SYMBOL = b"stillflow_op_library"
 NOTHING, OFFERED, ALLOCATED = 0, 1, 2  # of an output, in `Call.results`
 

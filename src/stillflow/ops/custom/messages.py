@@ -48,12 +48,23 @@ class Writer:
             self.text(np.ascontiguousarray(array).tobytes())
 
     def attributes(self, attrs: dict[str, Any], kinds: dict[str, str]) -> None:
-        """Write the attributes of a node whose kinds are declared."""
+        """Write the attributes of a node whose kinds are declared, each a message of its own."""
         known = [name for name in attrs if name in kinds]
         self.number(len(known))
         for name in known:
             self.text(name)
-            self._attribute(attrs[name], kinds[name])
+            attribute = Writer()
+            attribute._attribute(attrs[name], kinds[name])
+            self.text(attribute.finish())
+
+    def arguments(self, counts: Sequence[tuple[str, int]]) -> None:
+        """Write the names of arguments with the number of their tensors, as one message."""
+        inner = Writer()
+        inner.number(len(counts))
+        for name, count in counts:
+            inner.text(name)
+            inner.number(count)
+        self.text(inner.finish())
 
     def _attribute(self, value: Any, kind: str) -> None:
         self.text(kind)

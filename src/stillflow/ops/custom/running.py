@@ -22,7 +22,7 @@ from stillflow.graph.dtypes import DType, as_dtype
 from stillflow.graph.lazy import torch
 from stillflow.ops.custom.choice import device_for, kernel_for
 from stillflow.ops.custom.device_memory import call_on, copied
-from stillflow.ops.custom.inference import write_node
+from stillflow.ops.custom.inference import counts, write_node
 from stillflow.ops.custom.interface import ALLOCATE, ALLOCATED, NOTHING, OFFERED, Call, Interface
 from stillflow.ops.custom.messages import Reader, Writer, handle_message
 from stillflow.ops.kernels import torch_type
@@ -75,37 +75,29 @@ def _error(code: int, interface: Interface) -> errors.OpError:
 
 def _making(node: Any, device: str) -> bytes:
     """Return the message of which a kernel is made."""
-    from stillflow.graph.build import arg_length
-
     writer = Writer()
     write_node(writer, node)
     writer.text(device)
     writer.number((torch.device(node.device).index or 0) if device == "GPU" else -1)
     signature = node.op.card.signature
     for args, tensors in ((signature.inputs, node.inputs), (signature.outputs, node.outputs)):
-        position = 0
-        writer.number(len(args))
-        for arg in args:
-            writer.text(arg.name)
-            count = arg_length(signature, arg, node.op.attrs)
-            writer.number(count)
-            for tensor in tensors[position : position + count]:
-                number = tensor.dtype.base_dtype.as_datatype_enum
-                writer.number(number + 100 if arg.is_ref else number)
-            position += count
+        lengths = counts(node, args)
+        writer.arguments(lengths)
+        references = [arg.is_ref for arg, (_, count) in zip(args, lengths) for _ in range(count)]
+        for tensor, is_ref in zip(tensors, references):
+            number = tensor.dtype.base_dtype.as_datatype_enum
+            writer.number(number + 100 if is_ref else number)
     return writer.finish()
 
 
 def _places(node: Any, made: Kernel) -> list[list[Any]]:
     """Return the devices of the memory of inputs and of outputs, as a kernel takes and gives it."""
-    from stillflow.graph.build import arg_length
-
     signature, host = node.op.card.signature, torch.device("cpu")
     return [
         [
-            host if made.on_host is None or arg.name in made.on_host else torch.device(node.device)
-            for arg in args
-            for _ in range(arg_length(signature, arg, node.op.attrs))
+            host if made.on_host is None or name in made.on_host else torch.device(node.device)
+            for name, count in counts(node, args)
+            for _ in range(count)
         ]
         for args in (signature.inputs, signature.outputs)
     ]

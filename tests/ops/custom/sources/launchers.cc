@@ -13,3 +13,7 @@ void NmDistanceKernelLauncher(int, int, const float*, int, const float*, float*,
                               int*) {}
 void NmDistanceGradKernelLauncher(int, int, const float*, int, const float*, const float*,
                                   const int*, const float*, const int*, float*, float*) {}
+void approxmatchLauncher(int, int, int, const float*, const float*, float*, float*) {}
+void matchcostLauncher(int, int, int, const float*, const float*, const float*, float*) {}
+void matchcostgradLauncher(int, int, int, const float*, const float*, const float*, float*,
+                           float*) {}

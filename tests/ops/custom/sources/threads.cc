@@ -76,6 +76,9 @@ class GoesWrongOp : public OpKernel {
         break;
       case 6:
         throw 7;
+      case 7:
+        context->input(1);
+        break;
       default:
         context->SetStatus(errors::Aborted("aborted ", 1));
     }

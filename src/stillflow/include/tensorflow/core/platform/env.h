@@ -1,1 +1,1 @@
-#include "../../../stillflow/threads.h"
+#include "../../../stillflow/env.h"

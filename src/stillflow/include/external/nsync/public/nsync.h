@@ -1,0 +1,1 @@
+// Nothing: old commands name this folder, and some setup scripts ask whether it exists.
