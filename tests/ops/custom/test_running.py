@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -35,6 +36,16 @@ def test_a_kernel_may_assign_other_tensors_to_its_outputs() -> None:
             same, flat, half = session.run(list(made), {x: value})
             assert np.array_equal(same, value)
             assert flat.tolist() == [0, 10, 20, 30] and half.tolist() == [[0, 10]]
+
+
+def test_rows_of_a_batch_are_copied() -> None:
+    ops = library(tf, "views")
+    with tf.Graph().as_default(), tf.Session() as session:
+        numbers = session.run(ops.rows_reversed([[1, 2], [3, 4], [5, 6]], width=2))
+        texts = session.run(ops.rows_reversed([["a"], ["b"]], width=1))
+        with pytest.raises(tf.errors.InternalError, match=r"\[element\]: \[3\], .*slice\]: \[2\]"):
+            session.run(ops.rows_reversed([[1, 2]], width=3))
+    assert numbers.tolist() == [[5, 6], [3, 4], [1, 2]] and texts.tolist() == [[b"b"], [b"a"]]
 
 
 @pytest.mark.parametrize(
@@ -125,6 +136,29 @@ def test_threads_may_run_one_node_at_once() -> None:
         for thread in threads:
             thread.join()
     assert not wrong
+
+
+def test_a_closed_session_cancels_what_waits() -> None:
+    ops = library(tf, "threads")
+    failed: list[tf.errors.OpError] = []
+    with tf.Graph().as_default():
+        session, wait = tf.Session(), ops.waits_for_end(name="wait")
+
+        def run() -> None:
+            try:
+                session.run(wait)
+            except tf.errors.OpError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        while not kernels_of("wait"):
+            time.sleep(0.01)
+        session.close()
+        thread.join(60)
+    assert not thread.is_alive()
+    (error,) = failed
+    assert isinstance(error, tf.errors.CancelledError)
 
 
 def kernels_of(name: str) -> list[Kernel]:

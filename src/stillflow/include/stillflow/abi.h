@@ -60,6 +60,7 @@ typedef struct sf_library {
   void* (*make_resources)(void);
   void (*destroy_resources)(void* resources);
   void (*connect)(const sf_memory* memory);
+  void (*cancel)(void* kernel); /* its session is closed; it may be running */
 } sf_library;
 
 #ifdef __cplusplus

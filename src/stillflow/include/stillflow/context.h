@@ -29,7 +29,7 @@ class OpKernelContext {
   int64 step_id() const { return call_->step; }
   FrameAndIter frame_iter() const { return FrameAndIter(); }
   DeviceBase* device() const { return kernel_->device(); }
-  CancellationManager* cancellation_manager() const { return nullptr; }
+  CancellationManager* cancellation_manager() const { return &kernel_->making().cancellation; }
   FunctionLibraryRuntime* function_library() const { return nullptr; }
   ResourceMgr* resource_manager() const {
     return internal::ManagerOf(kernel_->making().resources);

@@ -78,14 +78,69 @@ inline int MaxParallelism() { return NumSchedulableCPUs(); }
 inline int NumTotalCPUs() { return NumSchedulableCPUs(); }
 }  // namespace port
 
-// Kernels of libraries run to their end: nobody cancels them.
+// Tells the runs of a kernel that their session is closed.
 class CancellationManager {
  public:
   using Token = int64;
-  Token get_cancellation_token() { return 0; }
-  bool IsCancelled() const { return false; }
-  bool RegisterCallback(Token, std::function<void()>) { return true; }
-  bool DeregisterCallback(Token) { return true; }
+  CancellationManager() {}
+  ~CancellationManager() {
+    while (first_) Take();
+  }
+  Token get_cancellation_token() {
+    std::lock_guard<std::mutex> held(mutex_);
+    return last_++;
+  }
+  bool IsCancelled() const {
+    std::lock_guard<std::mutex> held(mutex_);
+    return cancelled_;
+  }
+  // False if the session is closed already; nothing is called then.
+  bool RegisterCallback(Token token, std::function<void()> callback) {
+    std::lock_guard<std::mutex> held(mutex_);
+    if (cancelled_) return false;
+    first_ = new Entry{token, std::move(callback), first_};
+    return true;
+  }
+  // False if the session is closed: the function was called, or is being called.
+  bool DeregisterCallback(Token token) {
+    std::lock_guard<std::mutex> held(mutex_);
+    if (cancelled_) return false;
+    for (Entry** at = &first_; *at; at = &(*at)->next) {
+      if ((*at)->token != token) continue;
+      Entry* found = *at;
+      *at = found->next;
+      delete found;
+      break;
+    }
+    return true;
+  }
+  SF_RARE void StartCancel() {
+    std::unique_lock<std::mutex> held(mutex_);
+    cancelled_ = true;
+    while (first_) {
+      const std::function<void()> callback = Take();
+      held.unlock();
+      callback();
+      held.lock();
+    }
+  }
+
+ private:
+  struct Entry {
+    Token token;
+    std::function<void()> callback;
+    Entry* next;
+  };
+  std::function<void()> Take() {
+    const std::unique_ptr<Entry> taken(first_);
+    first_ = taken->next;
+    return std::move(taken->callback);
+  }
+  mutable std::mutex mutex_;
+  Entry* first_ = nullptr;
+  Token last_ = 0;
+  bool cancelled_ = false;
+  TF_DISALLOW_COPY_AND_ASSIGN(CancellationManager);
 };
 using CancellationToken = CancellationManager::Token;
 

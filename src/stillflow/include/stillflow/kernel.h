@@ -81,6 +81,7 @@ struct Making : public core::RefCounted {
   int64 device = kHost;  // the number of a GPU
   Side inputs, outputs;
   Resources* resources = nullptr;
+  mutable CancellationManager cancellation;
 
   SF_RARE void ReadFrom(Reader* reader) {
     node.ReadFrom(reader);

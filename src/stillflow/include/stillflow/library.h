@@ -162,6 +162,9 @@ inline void Destroy(void* kernel) {
     Caught();
   }
 }
+SF_RARE inline void Cancel(void* kernel) {
+  static_cast<OpKernel*>(kernel)->making().cancellation.StartCancel();
+}
 inline void ReleaseTensor(void* tensor) { delete static_cast<Tensor*>(tensor); }
 inline void* MakeResources() { return new Resources(); }
 inline void DestroyResources(void* address) {
@@ -175,7 +178,8 @@ inline void Connect(const sf_memory* memory) { DeviceMemory() = *memory; }
 SF_LOCAL inline const sf_library* Table() {
   static const sf_library table = {STILLFLOW_ABI, Describe,      Infer,           Make,
                                    Destroy,       Run,           Give,            ReadTensor,
-                                   ReleaseTensor, MakeResources, DestroyResources, Connect};
+                                   ReleaseTensor, MakeResources, DestroyResources, Connect,
+                                   Cancel};
   return &table;
 }
 

@@ -15,6 +15,7 @@ namespace tensorflow {
 class ResourceBase : public core::RefCounted {
  public:
   virtual string DebugString() const { return "a resource"; }
+  virtual string DebugString() { return const_cast<const ResourceBase*>(this)->DebugString(); }
   virtual int64 MemoryUsed() const { return 0; }
 };
 

@@ -48,6 +48,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "make_resources": (_POINTER, ()),
     "destroy_resources": (None, (_POINTER,)),
     "connect": (None, (_POINTER,)),
+    "cancel": (None, (_POINTER,)),
 }
 
 
@@ -115,6 +116,7 @@ class Interface:
     make_resources: Callable[..., Any]
     destroy_resources: Callable[..., Any]
     connect: Callable[..., Any]
+    cancel: Callable[..., Any]
 
     def answer(self) -> bytes:
         """Return the answer or the error message of this thread's last call."""

@@ -61,6 +61,11 @@ class Kernel:
             raise _error(code, interface)
         self.resources, self.name = resources, node.name
         self.address, self._destroy = made.value, interface.destroy
+        self._cancel = interface.cancel
+
+    def cancel(self, error: errors.OpError) -> None:
+        """Tell runs that wait that the session is closed."""
+        self._cancel(self.address)
 
     def __del__(self) -> None:
         if getattr(self, "address", None):
@@ -103,13 +108,19 @@ def _places(node: Any, made: Kernel) -> list[list[Any]]:
     ]
 
 
+def _watched(node: Any, made: Kernel) -> Kernel:
+    """Have the end of a node's session cancel what its kernel waits for."""
+    node.waits().session.watch(made.cancel)
+    return made
+
+
 def kernel(node: Any, library: Any) -> Call:
     """Return the kernel part of a library's cards."""
     device = device_for(node, library.kernels)
     resources = node.resource(
         lambda: Resources(library.interface), kind="custom operations", name=library.interface.path
     )
-    made = node.own_state(lambda: Kernel(node, library, device, resources))
+    made = node.own_state(lambda: _watched(node, Kernel(node, library, device, resources)))
     return node.call(Runner(node, made, library.interface).run, *node.inputs)
 
 

@@ -48,6 +48,21 @@ class LaterOp : public AsyncOpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("Later").Device(DEVICE_CPU), LaterOp);
 
+REGISTER_OP("WaitsForEnd").Output("y: float").SetIsStateful();
+class WaitsForEndOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    Notification told;
+    CancellationManager* manager = context->cancellation_manager();
+    const CancellationToken token = manager->get_cancellation_token();
+    if (manager->RegisterCallback(token, [&told] { told.Notify(); })) told.WaitForNotification();
+    context->SetStatus(errors::Cancelled("ended: ", manager->IsCancelled(), " ",
+                                         manager->DeregisterCallback(token)));
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("WaitsForEnd").Device(DEVICE_CPU), WaitsForEndOp);
+
 REGISTER_OP("GoesWrong").Input("how: int32").Output("y: float").SetIsStateful();
 class GoesWrongOp : public OpKernel {
  public:

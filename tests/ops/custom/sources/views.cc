@@ -1,6 +1,7 @@
 // Views of tensors, and types of all widths.
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/util/batch_util.h"
 #include "tensorflow/core/framework/register_types.h"
 #include "tensorflow/core/framework/shape_inference.h"
 #include "tensorflow/core/framework/tensor_shape.h"
@@ -128,3 +129,25 @@ class HalfWrittenOp : public OpKernel {
   }
 };
 REGISTER_KERNEL_BUILDER(Name("HalfWritten").Device(DEVICE_CPU), HalfWrittenOp);
+
+REGISTER_OP("RowsReversed").Input("x: T").Attr("T: type").Attr("width: int").Output("y: T");
+class RowsReversedOp : public OpKernel {
+ public:
+  explicit RowsReversedOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("width", &width_));
+  }
+  void Compute(OpKernelContext* context) override {
+    const Tensor& x = context->input(0);
+    Tensor* y = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, x.shape(), &y));
+    Tensor row(x.dtype(), TensorShape({width_}));
+    for (int64 at = 0, rows = x.dim_size(0); at < rows; ++at) {
+      OP_REQUIRES_OK(context, batch_util::CopySliceToElement(x, &row, at));
+      OP_REQUIRES_OK(context, batch_util::CopyElementToSlice(row, y, rows - 1 - at));
+    }
+  }
+
+ private:
+  int64 width_;
+};
+REGISTER_KERNEL_BUILDER(Name("RowsReversed").Device(DEVICE_CPU), RowsReversedOp);

@@ -1,0 +1,1 @@
+#include "../../../stillflow/batches.h"
