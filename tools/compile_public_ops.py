@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 FLAGS = "import tensorflow as tf; print(' '.join(tf.sysconfig.get_compile_flags()))"
@@ -80,10 +81,9 @@ def main() -> int:
     for name, command in interpreters.items():
         asked = subprocess.run(command, capture_output=True, text=True, check=True)
         flags = asked.stdout.split()
+        compile_one = partial(failure, folder=folder, flags=flags, cuda=options.cuda)
         with ThreadPoolExecutor(options.jobs) as pool:
-            results[name] = list(
-                pool.map(lambda file: failure(file, folder, flags, options.cuda), files)
-            )
+            results[name] = list(pool.map(compile_one, files))
     for at, file in enumerate(files):
         for name, failures in results.items():
             if failures[at] is not None:

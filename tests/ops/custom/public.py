@@ -260,8 +260,7 @@ class Programs:
         return {"points": ops.batch_grid_subsampling(self.floats(200, 3), sizes, 0.3)}
 
     def flex(self):
-        """Run all but its search of neighbours, whose kernel reads an input that there is not:
-        TensorFlow aborts."""
+        """Run all but the search of neighbours, which reads a missing input: TensorFlow aborts."""
         ops = self.libraries["flex"]
         near = self.random.randint(0, 20, (2, 6, 20)).astype("i")
         places, features = self.floats(2, 3, 20), self.floats(2, 4, 20)

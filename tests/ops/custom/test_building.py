@@ -23,8 +23,7 @@ TF_LFLAGS := $(shell ${PYTHON} -c 'import tensorflow as tf; \\
   print(" ".join(tf.sysconfig.get_link_flags()))')
 
 built.so: built.cc
-	$(CXX) -std=c++11 -shared built.cc -o built.so -fPIC $(TF_CFLAGS) $(TF_LFLAGS) \\
-	  -O0 -DOPERATION=BuiltByMake
+\t$(CXX) -std=c++11 -shared built.cc -o $@ -fPIC $(TF_CFLAGS) $(TF_LFLAGS) -DOPERATION=BuiltByMake
 """
 CMAKE_LISTS = """
 cmake_minimum_required(VERSION 3.5)
@@ -107,7 +106,7 @@ def test_a_source_compiles_by_every_standard(
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the source, where `python` serves tensorflow."""
+    """Make a folder with the source, where `python` serves tensorflow."""
     need_compiler()
     site, commands = tmp_path / "site", tmp_path / "bin"
     for folder in (site, commands):
