@@ -252,10 +252,16 @@ class GroupedUpdate:
         self, buffers: Sequence[Sequence[Any]], grads: Sequence[Any], shared: Sequence[Any]
     ) -> None:
         """Update several variables: one sequence of buffers and one gradient each."""
-        states = [_values(each, self._locked) for each in buffers]
-        for each, grad in zip(states, grads, strict=True):
-            _check_shapes(self._compared, each, grad)
-        columns = [list(column) for column in zip(*states, strict=True)]
+        columns = [[buffer.value for buffer in column] for column in zip(*buffers, strict=True)]
+        try:
+            first, *others = ([each.shape for each in column] for column in (*columns, grads))
+        except AttributeError:  # one has no value
+            for each in buffers:
+                _values(each, self._locked)
+            raise
+        if any(shapes != first for shapes in others):
+            for *state, grad in zip(*columns, grads, strict=True):
+                _check_shapes(self._compared, state, grad)
         scalars = dict(zip(self._names, shared, strict=True))
         check_limits(self._rule_name, scalars)
         self.rule(columns, list(grads), **scalars, **self._flags)
