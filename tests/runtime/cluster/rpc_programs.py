@@ -16,7 +16,7 @@ import numpy as np
 def all(tf, target, folder):
     """Return the results of the programs below."""
     found = {}
-    for program in (losses, failures, partial, monitored, timeouts):
+    for program in (losses, failures, partial, monitored, timeouts, callables):
         tf.reset_default_graph()
         found[program.__name__] = program(tf, target, folder)
     return found
@@ -95,6 +95,23 @@ def timeouts(tf, target, folder):
             session.run(taken)
         except tf.errors.DeadlineExceededError as error:
             return type(error).__name__
+
+
+def callables(tf, target, folder):
+    x = tf.placeholder(tf.float32, [None])
+    words = tf.placeholder(tf.string, [2])
+    w = tf.get_variable("w", initializer=2.0)
+    largest, both = tf.reduce_max(x * w), tf.strings.join([words[0], words[1]])
+    with tf.Session(target) as session:
+        session.run(w.initializer)
+        change = session.make_callable(w.assign_add(1.0).op)
+        find = session.make_callable([largest, both], [x, words])
+        found = []
+        for size in (3, 1 << 20):  # a message of some bytes, and one of megabytes
+            change()
+            value, text = find(np.arange(size, dtype="float32"), ["a\0", b"\xff"])
+            found.append([float(value), text.decode("latin-1")])
+        return found
 
 
 def ask_tensorflow(program, target, folder):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -210,3 +212,25 @@ def test_a_client_of_tensorflow_computes_as_it_does_alone(address: str, tmp_path
     error = len(losses) * np.finfo(np.float32).eps * np.abs(expected).max()
     np.testing.assert_allclose(losses, expected, rtol=0, atol=error)
     assert found == alone
+
+
+@pytest.mark.oracle
+def test_a_client_in_c_trains(address: str, tmp_path: Path) -> None:
+    python = rpc_programs.tensorflow_python()
+    command = [python, "-c", "import site; print(site.getsitepackages()[0])"]
+    packages = Path(subprocess.run(command, check=True, capture_output=True).stdout.decode()[:-1])
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [], name="x")
+        loss = tf.square(tf.get_variable("w", initializer=1.0) * x - 6.0, name="loss")
+        train = tf.train.AdamOptimizer(0.5).minimize(loss, name="train")
+        session.run(tf.global_variables_initializer())
+        expected = [session.run(loss, {x: 2.0})]
+        expected += [session.run([loss, train], {x: 2.0})[0] for _ in range(3)]
+        (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    program = str(Path(rpc_programs.__file__).with_name("c_client.py"))
+    given = [f"grpc://{address}", str(tmp_path / "graph.pb"), "x", "loss", "init", "train"]
+    command = [python, program, str(packages / "tensorflow_core"), *given]
+    output = subprocess.run(command, check=True, capture_output=True).stdout
+    *found, error = json.loads(output.splitlines()[-1])
+    np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(np.float32).eps)
+    assert error.startswith("3 ") and "You must feed a value for placeholder tensor 'x'" in error
