@@ -17,16 +17,24 @@ _ATTRS = """
 """
 
 
-def rendezvous_key(attrs: Mapping[str, Any]) -> str:
-    """Return the key of the value that a `_Send` or `_Recv` of these attributes transfers."""
+def rendezvous_key(attrs: Mapping[str, Any], place: str = "0:0") -> str:
+    """Return the key of the value that a `_Send` or `_Recv` of these attributes transfers.
+
+    `place` is the frame of a loop, and its iteration.
+    """
     parts = (
         attrs["send_device"].decode(),
         f"{attrs['send_device_incarnation'] % (1 << 64):016x}",
         attrs["recv_device"].decode(),
         attrs["tensor_name"].decode(),
-        "0:0",  # the frame of a loop, and its iteration
+        place,
     )
     return ";".join(parts)
+
+
+def arrival_name(key: str) -> str:
+    """Return the name that a receiver knows the value of a rendezvous key by."""
+    return key.split(";", 3)[3].removesuffix(";0:0")
 
 
 SEND, RECV, FEED = "_Send", "_Recv", "Placeholder"

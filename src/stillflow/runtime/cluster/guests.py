@@ -15,7 +15,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
 from stillflow.graph.importer import import_graph_def
 from stillflow.ops.send_recv import CROSSINGS
-from stillflow.runtime.cluster import metrics, watched_parts
+from stillflow.runtime.cluster import metrics, token_crossings, watched_parts  # noqa: F401
 from stillflow.runtime.cluster.partition import EFFECT
 from stillflow.runtime.cluster.peers import Peers
 from stillflow.runtime.cluster.rendezvous import Pull, pulling

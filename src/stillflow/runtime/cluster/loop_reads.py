@@ -2,8 +2,8 @@
 
 A loop runs in one task, and a handle has no meaning outside of its own task. So the loop carries
 the value inside: the `Enter` of the handle, and all operations that pass it on, get the value's
-type, and each `ReadVariableOp` becomes an `Identity`. A variable that the loop changes is not
-supported.
+type, and each `ReadVariableOp` becomes an `Identity`. A loop that does anything else with a handle
+of another task runs in several.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from stillflow import errors
 from stillflow.graph.card import get
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.cluster.control_loops import SpansTasks
+from stillflow.runtime.ir.inputs import wants_reference
 
 _HAND_ON = ("enter", "identity", "switch")
 
@@ -41,16 +42,16 @@ class LoopReads:
           is_elsewhere: whether an operation is in another task than the loop.
 
         Raises:
-          tf.errors.UnimplementedError: if the loop does something else with a handle.
+          SpansTasks: if the loop does something else with a handle.
         """
         made = []
         for enter in inside:
-            if enter.card.flow != "enter":
+            if enter.card.flow != "enter" or not is_elsewhere(enter._inputs[0].op):
                 continue
             (handle,) = enter._inputs
-            if handle.dtype.name != "resource" or handle.op in inside:
-                continue
-            if is_elsewhere(handle.op):
+            if handle.dtype._is_ref_dtype:
+                _check_references(enter, inside)
+            elif handle.dtype.name == "resource" and handle.op not in inside:
                 read = _read_before(enter, handle, self._follow(enter, inside))
                 self.inputs[enter] = read._outputs
                 made.append(read)
@@ -67,7 +68,7 @@ class LoopReads:
                 ways += [user for user in users if user.card.flow in _HAND_ON and user not in ways]
                 for user in users:
                     if user not in reads and user not in ways:
-                        raise _refused(user, enter._inputs[0])
+                        raise SpansTasks
         dtype: DType = reads[0].attrs["dtype"]
         self.types.update(dict.fromkeys((*ways, *reads), dtype))
         return dtype
@@ -95,10 +96,11 @@ def _read_before(enter: Operation, handle: Tensor, dtype: DType) -> Operation:
     return read
 
 
-def _refused(op: Operation, handle: Tensor) -> errors.OpError:
-    return errors.UnimplementedError(
-        op.node_def,
-        op,
-        f"Stillflow runs a loop in one task, where {{{{node {op.name}}}}} ({op.type}) cannot use "
-        f"{handle.op.name}, which is in another one",
-    )
+def _check_references(enter: Operation, inside: Collection[Operation]) -> None:
+    """Raise SpansTasks if the loop changes the variable of a reference."""
+    for user in enter._outputs[0].consumers():
+        if user in inside and any(
+            tensor.op is enter and wants_reference(user, index)
+            for index, tensor in enumerate(user._inputs)
+        ):
+            raise SpansTasks

@@ -15,6 +15,10 @@ from typing import Any, TypeGuard
 
 from stillflow.graph.graphdef import fill_library, fill_node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control_flow.identity_and_group import identity_op
+from stillflow.ops.send_recv import FEED, RECV, SEND
+from stillflow.runtime.cluster import control_loops
+from stillflow.runtime.cluster.control_loops import ControlLoops, SpansTasks
 from stillflow.runtime.cluster.loop_reads import LoopReads
 from stillflow.runtime.cluster.loop_tasks import device_of_loops
 from stillflow.runtime.cluster.loose_shapes import with_loose_shapes
@@ -95,8 +99,11 @@ class Partition:
         self._devices = {op: device_of(op) for op in self._ops}
         self._depths: dict[Operation, int] = {}
         self._loop_reads = LoopReads()
+        self._loops: ControlLoops | None = None  # if loops span tasks
         # References whose values other tasks take, by the operation there that is the first to.
         self._first_reads: dict[Operation, list[Tensor]] = {}
+        # The device and the loop of the first to take a source in a task.
+        self._ends: dict[tuple[Source, str], tuple[str, Frame | None]] = {}
         self._measure()
 
     def now(self, of_graph: Any) -> Any:
@@ -130,20 +137,32 @@ class Partition:
         return {task_of(device) for device in self._devices.values()}
 
     def _measure(self) -> None:
-        """Put the operations in order, loops into one task, and find how deep in branches."""
+        """Put the operations in order, loops into one task if possible, and find their depths."""
         if not has_loops(self._ops):
             for op in self._ops:
                 self._depths[op] = self._depth(op)
             return
         try:
-            units = find_frames(self._ops, self._fed).units
+            top = find_frames(self._ops, self._fed)
         except LateEntry:
             if len(self.tasks) > 1:
                 raise
             return  # nothing crosses, and the task runs any wiring
-        for op, device in device_of_loops(units, self._devices).items():
-            if task_of(self._devices[op]) != task_of(device):
-                self._devices[op] = device
+        placed = self._devices.copy()
+        try:
+            moved = device_of_loops(top.units, placed)
+            moved = {op: d for op, d in moved.items() if task_of(placed[op]) != task_of(d)}
+            if any(op.card.effect not in ("pure", "state") for op in moved):
+                raise SpansTasks
+            self._devices.update(moved)
+            self._set_order(top.units)
+        except SpansTasks:
+            self._devices, self._loop_reads = placed, LoopReads()
+            self._loops = ControlLoops(top)
+            self._loops.colocate(self._ops, placed)
+            self._set_order(top.units)
+
+    def _set_order(self, units: Sequence[Operation | Frame]) -> None:
         ordered: list[Operation] = []
         for unit in units:
             if not isinstance(unit, Frame):
@@ -151,8 +170,10 @@ class Partition:
                 ordered.append(unit)
                 continue
             inside = set(unit.all_ops())
-            depth = max(self._depth(op) for op in unit.enters)
-            reads = self._loop_reads.find(inside, self._is_elsewhere(unit.enters[0]))
+            depth = max((self._depth(op) for op in unit.enters), default=0)
+            reads = []
+            if self._loops is None:
+                reads = self._loop_reads.find(inside, self._is_elsewhere(unit.enters[0]))
             self._devices.update((op, self._devices[op._inputs[0].op]) for op in reads)
             ordered += [*reads, *(op for op in self._ops if op in inside)]
             self._depths.update(dict.fromkeys((*reads, *inside), depth))
@@ -204,28 +225,50 @@ class Partition:
                     continue  # its value leaves when it is read
                 for number, device in enumerate(sorted(tasks)):
                     self._send(part, op, source, device, number)
+        for (task, frame), condition in self._counted:
+            part, name = made[task], condition._as_node_def_input()
+            if task_of(self._devices[condition.op]) != task:
+                name = self._receive(part, condition, received)
+            control_loops.write(part.graph, frame, control_loops.device_in(task), name)
         for part in made.values():
             self._finish(part)
         return list(made.values())
 
+    @property
+    def _counted(self) -> list[tuple[tuple[str, Frame], Tensor]]:
+        """The loops that tasks count the iterations of, with their conditions."""
+        return [] if self._loops is None else list(self._loops.needed.items())
+
     def _crossing(self) -> dict[Operation, dict[Source, set[str]]]:
         """Return the outputs, or ends, of an operation that other tasks wait for: their devices."""
         found: dict[Operation, dict[Source, set[str]]] = {}
-        taken: set[tuple[Source, str]] = set()
+        loops = self._loops
         for op in self._ops:
-            task = task_of(self._devices[op])
-            sources: list[Source] = [*self._inputs_of(op), *self._controls(op)]
-            for source in sources:
+            device = self._devices[op]
+            for source in (*self._inputs_of(op), *self._controls(op)):
                 maker = source.op if isinstance(source, Tensor) else source
-                if source in self._fed or task_of(self._devices[maker]) == task:
+                if source in self._fed or task_of(self._devices[maker]) == task_of(device):
                     continue
-                if (source, task) not in taken:
-                    taken.add((source, task))
-                    there = found.setdefault(maker, {}).setdefault(source, set())
-                    there.add(self._devices[op])
-                    if _is_reference(source):
-                        self._first_reads.setdefault(op, []).append(source)
+                frame = None if loops is None else loops.take(op, task_of(device))
+                if self._is_new(source, device, frame, found) and _is_reference(source):
+                    self._first_reads.setdefault(op, []).append(source)
+        for (task, frame), condition in self._counted:
+            if task_of(self._devices[condition.op]) != task:
+                self._is_new(condition, control_loops.device_in(task), frame, found)
         return found
+
+    def _is_new(
+        self, source: Source, device: str, frame: Frame | None,
+        found: dict[Operation, dict[Source, set[str]]],
+    ) -> bool:  # fmt: skip
+        """Note that a task takes a source, in a frame; return True for the first time."""
+        key = source, task_of(device)
+        if key in self._ends:
+            return False
+        self._ends[key] = device, frame
+        maker = source.op if isinstance(source, Tensor) else source
+        found.setdefault(maker, {}).setdefault(source, set()).add(device)
+        return True
 
     def _before(self, op: Operation, task: str) -> list[Operation]:
         """Return the operations of a task that another task's operation is to follow."""
@@ -244,43 +287,47 @@ class Partition:
             elif task_of(self._devices[tensor.op]) == part.task:
                 yield tensor._as_node_def_input()
             else:
-                yield self._receive(part, tensor, op, received)
+                yield self._receive(part, tensor, received)
         for control in self._controls(op):
             if task_of(self._devices[control]) == part.task:
                 yield f"^{control.name}"
             else:
-                yield f"^{self._receive(part, control, op, received)}"
+                yield f"^{self._receive(part, control, received)}"
 
     def _placeholder(self, part: Part, tensor: Tensor) -> str:
         name = part.feeds.get(tensor)
         if name is None:
             name = part.feeds[tensor] = f"{tensor.op.name}/_fed_{tensor.value_index}"
-            node = part.graph.node.add(name=name, op="Placeholder", device=f"{part.task}/cpu:0")
+            node = part.graph.node.add(name=name, op=FEED, device=f"{part.task}/cpu:0")
             node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
             node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
         return name
 
-    def _receive(
-        self,
-        part: Part,
-        source: Source,
-        user: Operation,
-        received: dict[tuple[str, str], str],
-    ) -> str:
+    def _receive(self, part: Part, source: Source, received: dict[tuple[str, str], str]) -> str:
         maker, key, dtype = _crossed(source)
         name = received.get((part.task, key))
         if name is not None:
             return name
         number = source.value_index if isinstance(source, Tensor) else "control"
         name = received[part.task, key] = f"{maker.name}/_received_{number}"
-        node = part.graph.node.add(name=name, op="_Recv", device=self._devices[user])
+        device, frame = self._ends[source, part.task]
+        node = part.graph.node.add(name=name, op=RECV, device=device)
+        if frame is not None:
+            node.input.append(f"^{control_loops.merge_name(frame)}")
         node.attr["tensor_type"].type = dtype
-        self._address(node, key, maker, self._devices[user])
+        self._address(node, key, maker, device)
         if isinstance(source, Tensor) and source.op not in self._loose:
             shapes = node.attr["_output_shapes"].list
             shapes.shape.add().CopyFrom(source.shape.as_proto())
-        if self._is_conditional(maker):
+        conditional = self._is_conditional(maker)
+        if conditional:
             node.attr["_conditional"].b = True
+        if source is maker and (conditional or frame is not None):
+            # Control edges of TensorFlow's own `_Recv` do not tell that the value is dead.
+            there = part.graph.node.add(name=f"{name}_there", op=identity_op.name, device=device)
+            there.input.append(name)
+            there.attr["T"].type = dtype
+            name = received[part.task, key] = there.name
         return name
 
     def _is_conditional(self, op: Operation) -> bool:
@@ -297,12 +344,8 @@ class Partition:
             sent = source._as_node_def_input()
         else:
             sent = f"{name}_empty"
-            empty = part.graph.node.add(name=sent, op="Const", device=self._devices[op])
-            empty.input.append(f"^{op.name}")
-            empty.attr["dtype"].type = dtype
-            empty.attr["value"].tensor.dtype = dtype
-            empty.attr["value"].tensor.tensor_shape.dim.add(size=0)
-        node = part.graph.node.add(name=name, op="_Send", device=self._devices[op])
+            control_loops.add_empty(part.graph, sent, self._devices[op], [f"^{op.name}"])
+        node = part.graph.node.add(name=name, op=SEND, device=self._devices[op])
         node.input.append(sent)
         node.input.extend(f"^{each.name}" for each in after)
         node.attr["T"].type = dtype

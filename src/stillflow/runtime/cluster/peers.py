@@ -8,7 +8,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
-from stillflow.ops.send_recv import SEND, rendezvous_key
+from stillflow.ops.send_recv import SEND, arrival_name, rendezvous_key
 from stillflow.runtime.cluster import tensor_coding
 from stillflow.runtime.cluster.links import IsTensorFlow, ask_when_there, link_to
 from stillflow.runtime.cluster.packed import pack
@@ -42,8 +42,8 @@ class Peers:
         task = _task_of(op.attrs[side].decode())
         if not self._asks(task) or sends:
             return None
-        name = op.attrs["tensor_name"].decode()
-        return Pull(self._addresses[task], rendezvous_key(op.attrs), name)
+        in_loop = any(control.card.flow == "merge" for control in op._control_inputs)
+        return Pull(self._addresses[task], rendezvous_key(op.attrs), in_loop)
 
     def _asks(self, task: Task) -> bool:
         """Return True if a task asks for values, and is asked for them."""
@@ -76,7 +76,7 @@ class Peers:
           The value's name, if the receiver is this task itself.
         """
         task = _task_of(device)
-        name = key.split(";")[3]
+        name = arrival_name(key)
         if task == self._own:
             return name
         if self._asks(task):

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from stillflow import errors
+from stillflow.ops.send_recv import arrival_name
 from stillflow.runtime.cluster import tensor_coding
 from stillflow.runtime.cluster.grpc_client import as_error, caller
 from stillflow.runtime.cluster.grpc_port import WORKER, file
@@ -92,12 +93,12 @@ class Pull(NamedTuple):
     Attributes:
       address: of the other task.
       key: of the value in its rendezvous.
-      name: of the value in a step of this task.
+      in_loop: whether it is asked for in each iteration, by the key of the iteration.
     """
 
     address: str
     key: str
-    name: str
+    in_loop: bool
 
 
 @contextlib.contextmanager
@@ -113,14 +114,21 @@ def pulling(pulls: Sequence[Pull], number: int, step: Any) -> Iterator[None]:
         yield
         return
     request = file("tensorflow/core/protobuf/worker.proto")["RecvTensorRequest"]
-    asked = [
-        caller(pull.address, WORKER).begin(
-            "RecvTensor",
-            request(step_id=number, rendezvous_key=pull.key),
-            partial(_arrived, step, pull.name),
-        )
-        for pull in pulls
-    ]
+    addresses = {pull.key.rpartition(";")[0]: pull.address for pull in pulls}
+    asked = []
+
+    def ask(key: str) -> None:
+        address = addresses.get(key.rpartition(";")[0])
+        if address is not None:
+            asked.append(caller(address, WORKER).begin(
+                "RecvTensor", request(step_id=number, rendezvous_key=key),
+                partial(_arrived, step, arrival_name(key)),
+            ))  # fmt: skip
+
+    step.ask = ask
+    for pull in pulls:
+        if not pull.in_loop:
+            ask(pull.key)
     try:
         yield
     finally:

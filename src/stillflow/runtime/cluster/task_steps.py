@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,9 +26,12 @@ class TaskStep(Interrupt):
     Args:
       number: which step, the same in all tasks.
       send: takes the step's number, the device a value is for, its key, type and the value.
+
+    Attributes:
+      ask: asks another task for the value of a key, where tasks have to be asked.
     """
 
-    __slots__ = ("_arrived", "_box", "_expected", "_number", "_send")
+    __slots__ = ("_arrived", "_box", "_expected", "_number", "_send", "ask")
 
     def __init__(self, number: int, send: Send) -> None:
         super().__init__()
@@ -36,6 +39,7 @@ class TaskStep(Interrupt):
         self._box = threading.Lock()
         self._arrived: dict[str, Any] = {}
         self._expected: dict[str, threading.Lock] = {}
+        self.ask: Callable[[str], None] | None = None
 
     def send(self, device: str, key: str, dtype: DType, value: Any) -> None:
         """Send a value to the task of a device.
@@ -53,35 +57,43 @@ class TaskStep(Interrupt):
             metrics.shown.received(value)
         with self._box:
             self._arrived[key] = value
-            done = self._expected.pop(key, None)
+            done = self._expected.get(key)
         if done is not None:
-            done.release()
+            self._release(done)
 
     def take(self, key: str, waits: Waits) -> Array:
-        """Remove and return an item, waiting until it arrives.
+        """Remove and return an item, waiting until it arrives; errors are those of `take_any`."""
+        return self.take_any((key,), waits)[1]
+
+    def take_any(self, keys: Collection[str], waits: Waits) -> tuple[str, Array]:
+        """Remove and return one of several items with its key, waiting until one arrives.
 
         Raises:
           tf.errors.OpError: the error of the step.
         """
         with self._box:
-            if key in self._arrived:
-                return self._arrived.pop(key)
-            done = self._expected[key] = threading.Lock()
+            for key in keys:
+                if key in self._arrived:
+                    return key, self._arrived.pop(key)
+            done = threading.Lock()
             done.acquire()
-
-        def cancel(error: errors.OpError) -> None:
-            del error
-            with self._box:
-                mine = self._expected.pop(key, None)
-            if mine is not None:
-                mine.release()
-
-        waits.wait(done, cancel)
+            self._expected.update(dict.fromkeys(keys, done))
+        waits.wait(done, lambda error: self._release(done))
         with self._box:
-            if key in self._arrived:
-                return self._arrived.pop(key)
+            for key in keys:
+                if key in self._arrived:
+                    return key, self._arrived.pop(key)
         waits.check()
         raise errors.CancelledError(None, None, "Step was cancelled")
+
+    def _release(self, done: threading.Lock) -> None:
+        """Wake the thread that waits for a lock, once."""
+        with self._box:
+            keys = [key for key, each in self._expected.items() if each is done]
+            for key in keys:
+                del self._expected[key]
+        if keys:
+            done.release()
 
 
 class TaskSteps:

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.graph.operation import Operation
 from stillflow.ops.debug.watches import writers_of
-from stillflow.ops.send_recv import rendezvous_key
-from stillflow.ops.values import from_array
-from stillflow.runtime.executor import dataflow
 from stillflow.runtime.executor.watched_runs import WatchedRuns
-from stillflow.runtime.interrupts import Waits, current_interrupt
-from stillflow.runtime.plan import crossings
 from stillflow.runtime.session.fetches import Fetches
 
 
@@ -49,24 +43,3 @@ def run(
     values = WatchedRuns(resources, placement).run(fetches, feeds, options, is_part=True)
     found: list[Any] = fetches.build(values)
     return found
-
-
-def _receive(machine: Any, op: Operation, tag: Any, inputs: list[Any], dead: bool) -> None:
-    value: Any = dataflow.DEAD
-    if not dead:
-        step: Any = current_interrupt()
-        taken = step.take(op.attrs["tensor_name"].decode(), Waits(machine.interrupts[1]))
-        if taken is not crossings.DEAD:
-            value = from_array(taken)
-    machine.give(op, [value], tag)
-
-
-def _send(machine: Any, op: Operation, tag: Any, inputs: list[Any], dead: bool) -> None:
-    value = crossings.DEAD if dead else dataflow.argument(op, 0, inputs[0])
-    device, key = op.attrs["recv_device"].decode(), rendezvous_key(op.attrs)
-    step: Any = current_interrupt()
-    step.send(device, key, op._inputs[0].dtype, value)
-    machine.tell(op, False, tag)
-
-
-dataflow.CROSSINGS.update({"take": _receive, "put": _send})

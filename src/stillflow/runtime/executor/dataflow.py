@@ -205,6 +205,7 @@ class _Machine:
         self.found: dict[Tensor, Any] = {}
         self.wanted: set[Tensor] = set()  # fetched, and may be in a loop
         self.fed: dict[Tensor, Any] = {}
+        self.expected: dict[str, tuple[Operation, Tag]] = {}  # values of other tasks, by name
 
     def start(self, fed: dict[Tensor, Any]) -> None:
         self.fed = fed
@@ -213,7 +214,7 @@ class _Machine:
         for op in self.ops:
             if not op._inputs and not op._control_inputs:
                 self.can_run(op, (), [], False)
-        while self.ready or self.leave_dead():
+        while self.ready or (self.expected and CROSSINGS["wait"](self)) or self.leave_dead():
             while self.ready:
                 for interrupt in self.interrupts:
                     interrupt.check()
@@ -470,7 +471,7 @@ _BY_FLOW: dict[Flow, Callable[..., None]] = {
 }  # fmt: skip
 
 
-CROSSINGS: dict[Any, Callable[..., None]] = {}  # by access: values between tasks
+CROSSINGS: dict[Any, Callable[..., Any]] = {}  # by access: values between tasks
 
 
 def _special(op: Operation) -> Callable[..., None] | None:

@@ -50,6 +50,8 @@ def understand(frame: Frame) -> Loop:
     loop = Loop(frame)
     entered: set[Operation] = set()
     inside = set(frame.ops)
+    if any(op.card.handle == "rendezvous" for op in frame.ops):
+        raise Unstructured(f"values of other tasks come into frame '{frame.name}'")
     conditions = [op for op in frame.ops if op.card.flow == "loop condition"]
     if len(conditions) != 1:
         raise Unstructured(f"frame '{frame.name}' has {len(conditions)} LoopCond operations")

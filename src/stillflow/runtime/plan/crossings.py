@@ -56,16 +56,13 @@ def send(tracer: Tracer, op: Operation) -> None:
         tracer.steps.append(Step("call", op, [], [], (), there, [DEAD]))
         return
     value = tracer.argument(op, 0, op._inputs[0], guard)
-    flag = None
     if guard:
         flag = tracer.name("p")
         tracer.steps.append(Step("flag", op, [flag], [], (), arguments=[False]))
         tracer.steps.append(Step("flag", op, [flag], [], guard, arguments=[True]))
-    made = guard if flag is None else ((flag, True),)
-    tracer.steps.append(Step("call", op, [], [value.name], made, there, [Name(value.name)]))
-    if flag is not None:
-        dead = ((flag, False),)
+        guard, dead = ((flag, True),), ((flag, False),)
         tracer.steps.append(Step("call", op, [], [], dead, there, [DEAD]))
+    tracer.steps.append(Step("call", op, [], [value.name], guard, there, [Name(value.name)]))
 
 
 def _send(device: str, key: str, dtype: DType, value: Any) -> None:
