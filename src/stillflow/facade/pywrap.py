@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.arrays import Array
@@ -31,6 +32,46 @@ def TF_GetBuffer(buffer: TF_Buffer) -> bytes:
     if not isinstance(buffer, TF_Buffer):
         raise TypeError("in method 'TF_GetBuffer', argument 1 of type 'TF_Buffer *'")
     return buffer._data
+
+
+def TF_NewSessionOptions(target: bytes | None = None, config: Any = None) -> dict[str, Any]:
+    """Return the options of a session."""
+    return {"target": (target or b"").decode(), "config": config}
+
+
+def TF_NewSession(graph: Any, options: dict[str, Any]) -> Any:
+    """Return a session on a graph's `_c_graph`."""
+    from stillflow.runtime.session.session import Session
+
+    return Session(options["target"], graph, options["config"])
+
+
+def TF_SessionListDevices(session: Any) -> list[Any]:
+    """Return the devices of a session."""
+    found: list[Any] = session.list_devices()
+    return found
+
+
+def TF_CloseSession(session: Any) -> None:
+    """Close a session."""
+    session.close()
+
+
+def _device_field(name: str) -> Callable[[list[Any], int], Any]:
+    def get(devices: list[Any], index: int) -> Any:
+        if not 0 <= index < len(devices):
+            from stillflow import errors
+
+            raise errors.InvalidArgumentError(None, None, "index out of bounds")
+        return getattr(devices[index], name)
+
+    return get
+
+
+TF_DeviceListCount, TF_DeleteDeviceList, TF_DeleteSession = len, list.clear, TF_CloseSession
+TF_DeviceListName, TF_DeviceListType, TF_DeviceListMemoryBytes, TF_DeviceListIncarnation = map(
+    _device_field, ("name", "device_type", "memory_limit_bytes", "incarnation")
+)
 
 
 def DeleteFile(filename: Any) -> None:

@@ -40,7 +40,7 @@ _UNSET_RESTORE = (
     f"Restore() failed because the iterator has not been initialized. {_ASK} restoring it."
 )
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
-_KIND = "iterator by handle"
+_KIND, _ON_CPU = "iterator by handle", "/device:CPU:"
 
 
 class IteratorResource:
@@ -317,7 +317,8 @@ def one_shot_iterator_kernel(node: Any) -> Kernel:
                 where = f"\n\t [[{{{{node {operation.name}}}}}]]"
                 raise kind(operation.node_def, operation, error.message + where) from error
 
-        made = OneShot(name, types, shapes, "", start)
+        device = merge_over(_DEVICE, operation.device)
+        made = OneShot(name, types, shapes, device, start)
         return made
 
     return node.handle(_resource(node, create))
@@ -446,11 +447,17 @@ iterator_from_string_handle_v2_op = op(
 def iterator_from_string_handle_kernel(node: Any) -> Callable[..., Any]:
     resources = node.facts.resources
     types, shapes = list(node.output_types), component_dims(node)
+    own = merge_over(_DEVICE, node.op.device) if node.op.device else ""  # else it is at the other
 
     def run(handle: Any) -> IteratorResource:
         if handle.ndim:
             raise invalid("string_handle must be a scalar")
         found: IteratorResource = named_by(handle, _KIND, resources)
+        if own != found.device and _ON_CPU in own and _ON_CPU in found.device:
+            raise invalid(
+                f'Attempted create an iterator on device "{own}" from handle defined on device '
+                f'"{found.device}"'
+            )
         if types:
             verify(types, shapes or found.shapes, _typed(found))
         return found

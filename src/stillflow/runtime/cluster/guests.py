@@ -135,6 +135,7 @@ class GuestPart:
                 self._traced = TracedRuns(self._resources, self._placement, None)
         metadata = RunMetadata()
         values = self._traced.run(lambda: self.run(arrays), self._fetches, feeds, options, metadata)
+        watched_parts.add_constants(self._graph, metadata.step_stats)
         return self._fetches.build(values)[: len(self._tensors)], metadata
 
     def _forget_plans(self) -> None:

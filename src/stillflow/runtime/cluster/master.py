@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from stillflow.runtime.cluster.access import Direct, Remote, RemoteTask
 from stillflow.runtime.cluster.guests import Task, task_name
 from stillflow.runtime.cluster.links import IsTensorFlow
 from stillflow.runtime.cluster.partition import Part, Partition
+from stillflow.runtime.cluster.plan_by_device import PlanByDevice, fed_devices
 from stillflow.runtime.cluster.remote_worker import TensorFlowTask, signed
 from stillflow.runtime.cluster.runs import Access, PartOfRun, Run, by_itself
 from stillflow.runtime.cluster.tasks import Cluster, LocalTask
@@ -148,7 +149,8 @@ class Master:
         fed: Sequence[Tensor],
         device_of: Callable[[Operation], str],
         ran: frozenset[Operation] | None = None,
-    ) -> ClusterPlan | None:
+        names: Mapping[Tensor, Any] | None = None,
+    ) -> ClusterPlan | PlanByDevice | None:
         """Return the distributed plan of a run; None if this process can do all of it.
 
         Args:
@@ -157,15 +159,21 @@ class Master:
           fed: the feeds.
           device_of: the full name of an operation's device.
           ran: of a step of a partial run, the operations that earlier ones ran.
+          names: of feeds that name devices, once they are known, the values.
         """
-        key = (tuple(tensors), tuple(targets), tuple(fed), ran)
+        values = None if names is None else tuple(name.item() for name in names.values())
+        key = (tuple(tensors), tuple(targets), tuple(fed), ran, values)
+        if names is None and (places := fed_devices(fed)):
+            return PlanByDevice(
+                lambda known: self.plan(tensors, targets, fed, device_of, ran, known), places
+            )
         with self._lock:
             if key not in self._plans:
                 accesses = self._open()
                 own, access = next(iter(accesses.items()))
                 known = {d.name: signed(d.incarnation) for d in self.devices()}
-                partition = Partition(tensors, targets, fed, device_of, known, ran or ())
-                alone = ran is None and isinstance(access, Direct)
+                partition = Partition(tensors, targets, fed, device_of, known, ran or (), names)
+                alone = ran is None and not names and isinstance(access, Direct)
                 if alone and partition.tasks <= {own}:
                     self._plans[key] = None
                 else:

@@ -71,6 +71,7 @@ class Partition:
       device_of: the full name of an operation's device.
       incarnations: of the devices; tasks of TensorFlow check them.
       skip: operations that have run before, as steps of a partial run know.
+      names: feeds that name devices, with their values.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Partition:
         device_of: Callable[[Operation], str],
         incarnations: Mapping[str, int],
         skip: Collection[Operation] = (),
+        names: Mapping[Tensor, Any] | None = None,
     ) -> None:
         self._incarnations = incarnations
         self._skip = skip
@@ -89,7 +91,9 @@ class Partition:
         self._now: dict[Any, Any] = {}
         self._effects: set[Operation] = set()
         if any(op.card.inlined for op in self._ops):
-            self._take_calls_apart(tensors, targets, fed, device_of)
+            inliner = Inliner(device_of)
+            inliner.targets = names or {}
+            self._take_calls_apart(tensors, targets, fed, inliner)
         self._fed = {self.now(tensor) for tensor in fed}
         self._ops = by_accesses(self._ops, self._fed)
         self._fetched = [self.now(tensor) for tensor in tensors]
@@ -112,10 +116,9 @@ class Partition:
 
     def _take_calls_apart(
         self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Collection[Tensor],
-        device_of: Callable[[Operation], str],
+        inliner: Inliner,
     ) -> None:  # fmt: skip
         """Inline calls, so that operations on resources of other tasks run there."""
-        inliner = Inliner(device_of)
         self._ops, scope = inline(self._ops, fed, tensors, targets, inliner)
         self._now = {**scope.tensors, **scope.ops}
         self._effects = set(inliner.kept)

@@ -8,7 +8,7 @@ function stays a call, executed when it is reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -65,10 +65,14 @@ class Inliner:
     Args:
       device_of: the full name of the device of an operation of the graph, which bodies of functions
         that it calls are on, too; None if they may be anywhere.
+
+    Attributes:
+      targets: fed names of devices that functions are called on.
     """
 
     def __init__(self, device_of: Callable[[Operation], str] | None = None) -> None:
-        self._device_of = device_of
+        self.device_of = device_of
+        self.targets: Mapping[Tensor, Any] = {}
         self.made: list[Operation] = []
         # Operations that run although no result needs them: called functions run as a whole.
         self.kept: list[Operation] = []
@@ -76,11 +80,6 @@ class Inliner:
         self._late: list[tuple[Operation, int, Tensor, Scope]] = []
         self._calls = 0  # made so far, those inside of others included
         self._known_calls: dict[str, int] = {}  # by function
-
-    @property
-    def knows_devices(self) -> bool:
-        """True if the devices of operations matter."""
-        return self._device_of is not None
 
     def top(self, ops: Sequence[Operation], fed: Collection[Tensor]) -> Scope:
         """Copy the operations of a run; fed tensors are copied without their producers."""
@@ -295,13 +294,13 @@ class Inliner:
 
     def _device_for(self, call: Call) -> str:
         """Return the default device of operations in the body of a function."""
-        if self._device_of is None:
+        if self.device_of is None:
             return ""
         if call.device:
             return call.device
         if call.scope.device:
             return _on(call.scope.device, call.op._device)
-        return self._device_of(call.op)
+        return self.device_of(call.op)
 
 
 def _on(default: str, device: str) -> str:
@@ -381,8 +380,9 @@ def _call_attribute(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operati
 
 
 def _remote_call(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]:
-    if inliner.knows_devices:
-        target = constant_value(call.op._inputs[0])  # if None, only a run can tell it
+    if inliner.device_of is not None:
+        name = call.op._inputs[0]
+        target = inliner.targets.get(name, constant_value(name))  # if None, only a run can tell it
         call.device = "" if target is None else bytes(target.item()).decode()
     call.controls += inliner.makers(call.inputs.pop(0))
     return _call_attribute(inliner, call)
