@@ -9,8 +9,8 @@ from importlib.machinery import ModuleSpec
 
 from stillflow import errors
 from stillflow.facade import callers
+from stillflow.facade import horovod_names as horovod
 from stillflow.facade.finder import ROOT, Finder, InsideFinder, real_spec
-from stillflow.facade.horovod import served as horovod
 
 _MIXED = (
     "A real TensorFlow {version} is already imported in this process ({file}), and Stillflow will "

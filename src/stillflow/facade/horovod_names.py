@@ -11,7 +11,7 @@ from types import ModuleType
 ROOT = "horovod"
 # What `horovod.__version__` says: the last release that its TensorFlow 1 programs were written for.
 VERSION = "0.21.3"
-_OURS = "stillflow.facade.horovod"
+_OURS = "stillflow_contrib.horovod"
 # Modules of Horovod, and those of ours that serve them; "" for packages that only hold others.
 MODULES = {
     ROOT: "",
