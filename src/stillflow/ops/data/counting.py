@@ -239,28 +239,37 @@ class _Sharding(Walk):
         self.non_empty = non_empty
 
     def __next__(self) -> Element:
-        while True:
-            try:
-                element = next(self.source)
-            except StopIteration:
-                if self.non_empty and self.position < self.count:
-                    raise invalid(
-                        f"There aren't enough elements in this dataset for each shard to have at "
-                        f"least one element (# elems = {self.position}, # shards = {self.count}). "
-                        "If you are using datasets with distribution strategy, considering "
-                        "turning on dataset autosharding."
-                    ) from None
-                raise
-            mine = self.position % self.count == self.index
+        element = next(self.source)
+        while self.position % self.count != self.index:
             self.position += 1
-            if mine:
-                return element
+            element = next(self.source)
+        self.position += 1
+        while self.non_empty and self.position < self.count:  # the others have one, too
+            if next(self.source, None) is None:
+                raise invalid(
+                    f"There aren't enough elements in this dataset for each shard to have at "
+                    f"least one element (# elems = {self.position}, # shards = {self.count}). "
+                    "If you are using datasets with distribution strategy, consider "
+                    "turning dataset autosharding off with `tf.data.Options`."
+                )
+            self.position += 1
+        return element
+
+
+def shard(source: Dataset, count: int, index: int, non_empty: bool) -> Dataset:
+    """Return the elements of a dataset at places that leave a rest of `index` by `count`."""
+
+    def make(context: Context, prefix: str) -> Elements:
+        return _Sharding(source.iterate(context, prefix), count, index, non_empty)
+
+    size = source.size
+    if size >= 0:
+        size = size // count + (1 if index < size % count else 0)
+    return source.like("Shard", make, size)
 
 
 @shard_dataset_op.kernel
 def shard_dataset_kernel(node: Node) -> Kernel:
-    non_empty = node.require_non_empty
-
     def run(value: Any, number: Any, which: Any) -> Dataset:
         source, count, index = as_dataset(value), scalar(number), scalar(which)
         if count <= 0:
@@ -269,14 +278,7 @@ def shard_dataset_kernel(node: Node) -> Kernel:
             )
         if index < 0 or index >= count:
             raise invalid(f"Index must be between 0 and {count - 1} (currently index = {index}).")
-
-        def make(context: Context, prefix: str) -> Elements:
-            return _Sharding(source.iterate(context, prefix), count, index, non_empty)
-
-        size = source.size
-        if size >= 0:
-            size = size // count + (1 if index < size % count else 0)
-        return source.like("Shard", make, size)
+        return shard(source, count, index, node.require_non_empty)
 
     return run
 

@@ -138,6 +138,7 @@ class Dataset:
     """
 
     __slots__ = (
+        "again",
         "bodies",
         "kind",
         "made_by",
@@ -171,6 +172,7 @@ class Dataset:
         self.stateful: str | None = None  # the type of an op whose state a walk does not hold
         self.resource: str | None = None  # an error that says on which one it depends, if any
         self.made_by: tuple[Any, tuple[Any, ...]] | None = None  # an operation and its inputs
+        self.again: Callable[..., Dataset] | None = None  # what it computes, of other inputs
 
     def iterate(self, context: Context, prefix: str) -> Elements:
         """Start to walk the dataset, as a part of the pipeline named by `prefix`."""
@@ -239,7 +241,7 @@ class _DatasetCard(Card):
                 dataset: Dataset = run(*values)
                 if any(dataset is one for one in inputs):
                     dataset = copy.copy(dataset)
-                dataset.made_by = node.op, values
+                dataset.made_by, dataset.again = (node.op, values), made
                 found = (one.stateful for one in inputs)
                 dataset.stateful = stateful or next(filter(None, found), dataset.stateful)
                 dataset.resource = dataset.resource or next(

@@ -363,3 +363,41 @@ def snapshots_refused(tf):
         Run(facts=facts),
         *(_to_the_end(tf, _count(tf, 3).apply(snapshot("out", **options))) for options in given),
     ]
+
+
+def _lines(tf, seed=None):
+    """Return a dataset of the names of files with lines."""
+    names = [f"{_FOLDER}/*.csv", f"{_FOLDER}/*.txt"]
+    return tf.data.Dataset.list_files(names, shuffle=seed is not None, seed=seed)
+
+
+def _share(tf, dataset, workers, index):
+    module = internal_module(tf, "data.sharing", "python.data.experimental.ops.distribute")
+    name = "AutoShardDataset" if hasattr(module, "AutoShardDataset") else "_AutoShardDataset"
+    return getattr(module, name)(dataset, workers, index)
+
+
+@program
+def shares_of_workers(tf):
+    read = tf.data.TextLineDataset
+    files, mixed = _lines(tf), _lines(tf, 3)
+    pipelines = (
+        files.flat_map(read),
+        files.interleave(read, cycle_length=2).batch(2),
+        mixed.flat_map(read),
+        mixed.shuffle(4, seed=5).map(lambda name: name).interleave(read, 3).shuffle(2, seed=1),
+        tf.data.Dataset.zip((files.flat_map(read), files.flat_map(read).skip(1))),
+        files.flat_map(read).concatenate(files.flat_map(lambda name: read(name).take(1))),
+        files.flat_map(read).apply(tf.data.experimental.unique()),
+        _count(tf, 7),
+    )
+    return [
+        *(_to_the_end(tf, _share(tf, each, 2, 1)) for each in pipelines),
+        *(_to_the_end(tf, _share(tf, _count(tf, 2), *pair)) for pair in ((1, 0), (5, 0), (5, 4))),
+    ]
+
+
+@program
+def shares_refused(tf):
+    pairs = ((0, 0), (2, 2), (2, -1))
+    return [_to_the_end(tf, _share(tf, _count(tf, 2), *pair)) for pair in pairs]
