@@ -1,4 +1,4 @@
 """The modules of Horovod 0.21 for TensorFlow and Keras, on torch.distributed.
 
-They are served under Horovod's names where Horovod itself is not installed (`served.py`).
+`facade/horovod_names.py` serves them under Horovod's names where Horovod itself is not installed.
 """

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import basics
-from stillflow.facade.horovod.reductions import (
+from stillflow.graph.eager_mode import executing_eagerly
+from stillflow_contrib.horovod import basics
+from stillflow_contrib.horovod.reductions import (
     allreduce,
     broadcast_global_variables,
     broadcast_variables,
 )
-from stillflow.graph.eager_mode import executing_eagerly
 
 
 class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import basics
-from stillflow.facade.horovod.aggregation import LocalGradientAggregationHelper
-from stillflow.facade.horovod.compression import Compression
-from stillflow.facade.horovod.optimizers import make_allreduce_grads
 from stillflow.graph.eager_mode import executing_eagerly
+from stillflow_contrib.horovod import basics
+from stillflow_contrib.horovod.aggregation import LocalGradientAggregationHelper
+from stillflow_contrib.horovod.compression import Compression
+from stillflow_contrib.horovod.optimizers import make_allreduce_grads
 
 
 class _Reducing:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import keras_optimizers
-from stillflow.facade.horovod.tensorflow_keras import *
-from stillflow.facade.horovod.tensorflow_keras import Compression
+from stillflow_contrib.horovod import keras_optimizers
+from stillflow_contrib.horovod.tensorflow_keras import *
+from stillflow_contrib.horovod.tensorflow_keras import Compression
 
 
 def load_model(  # type: ignore[no-redef]

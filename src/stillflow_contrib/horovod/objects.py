@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.facade.horovod import basics
-from stillflow.facade.horovod.operations import allgather, broadcast
 from stillflow.graph.eager_mode import executing_eagerly
+from stillflow_contrib.horovod import basics
+from stillflow_contrib.horovod.operations import allgather, broadcast
 
 
 def _pickled(obj: Any) -> np.ndarray:

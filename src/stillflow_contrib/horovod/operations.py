@@ -9,13 +9,13 @@ import re
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import basics
 from stillflow.graph.card import Card, register_library
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.processes.kernels import Collective
+from stillflow_contrib.horovod import basics
 
 _NUMBERS = "T: {int32, int64, half, float, double}"
 _PLAIN = "T: {uint8, int8, uint16, int16, int32, int64, half, float, double, bool}"

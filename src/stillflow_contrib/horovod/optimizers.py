@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import basics
-from stillflow.facade.horovod.aggregation import LocalGradientAggregationHelper
-from stillflow.facade.horovod.compression import Compression
-from stillflow.facade.horovod.reductions import allreduce, grouped_allreduce, in_one_function
-from stillflow.facade.horovod.utilities import split_list
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.train.wrapping_optimizer import WrappingOptimizer
+from stillflow_contrib.horovod import basics
+from stillflow_contrib.horovod.aggregation import LocalGradientAggregationHelper
+from stillflow_contrib.horovod.compression import Compression
+from stillflow_contrib.horovod.reductions import allreduce, grouped_allreduce, in_one_function
+from stillflow_contrib.horovod.utilities import split_list
 
 
 def make_allreduce_grads(
@@ -227,7 +227,7 @@ def DistributedOptimizer(
     if isinstance(optimizer, tf.keras.optimizers.Optimizer):
         if op == basics.Adasum:
             raise ValueError("op == Adasum is not supported yet with Keras")
-        from stillflow.facade.horovod import tensorflow_keras
+        from stillflow_contrib.horovod import tensorflow_keras
 
         return tensorflow_keras.DistributedOptimizer(
             optimizer, name, device_dense, device_sparse, compression, sparse_as_dense,

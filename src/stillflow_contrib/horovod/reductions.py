@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import basics
-from stillflow.facade.horovod.compression import Compression
-from stillflow.facade.horovod.operations import (
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
+from stillflow_contrib.horovod import basics
+from stillflow_contrib.horovod.compression import Compression
+from stillflow_contrib.horovod.operations import (
     allgather,
     allreduce_of,
     broadcast,
     grouped_allreduce_of,
 )  # fmt: skip
-from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.eager_mode import executing_eagerly
 
 
 def handle_average_backwards_compatibility(op: int | None, average: bool | None) -> int:

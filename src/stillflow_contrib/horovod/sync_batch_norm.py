@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import basics
-from stillflow.facade.horovod.reductions import allreduce
+from stillflow_contrib.horovod import basics
+from stillflow_contrib.horovod.reductions import allreduce
 
 
 class SyncBatchNormalization(tf.keras.layers.BatchNormalization):

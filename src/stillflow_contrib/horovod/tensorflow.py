@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from stillflow.facade.horovod import basics as _basics
-from stillflow.facade.horovod import elastic
-from stillflow.facade.horovod.aggregation import LocalGradientAggregationHelper
-from stillflow.facade.horovod.basics import *
-from stillflow.facade.horovod.basics import Adasum
-from stillflow.facade.horovod.compression import Compression
-from stillflow.facade.horovod.objects import (
+from stillflow.graph.eager_mode import executing_eagerly as _executing_eagerly
+from stillflow_contrib.horovod import basics as _basics
+from stillflow_contrib.horovod import elastic
+from stillflow_contrib.horovod.aggregation import LocalGradientAggregationHelper
+from stillflow_contrib.horovod.basics import *
+from stillflow_contrib.horovod.basics import Adasum
+from stillflow_contrib.horovod.compression import Compression
+from stillflow_contrib.horovod.objects import (
     allgather_object,
     broadcast_object,
     broadcast_object_fn,
 )
-from stillflow.facade.horovod.operations import (
+from stillflow_contrib.horovod.operations import (
     allgather,
     alltoall,
     broadcast,
@@ -23,10 +24,10 @@ from stillflow.facade.horovod.operations import (
     rank_op,
     size_op,
 )
-from stillflow.facade.horovod.operations import allreduce_of as _allreduce
-from stillflow.facade.horovod.operations import grouped_allreduce_of as _grouped_allreduce
-from stillflow.facade.horovod.optimizers import DistributedGradientTape, DistributedOptimizer
-from stillflow.facade.horovod.reductions import (
+from stillflow_contrib.horovod.operations import allreduce_of as _allreduce
+from stillflow_contrib.horovod.operations import grouped_allreduce_of as _grouped_allreduce
+from stillflow_contrib.horovod.optimizers import DistributedGradientTape, DistributedOptimizer
+from stillflow_contrib.horovod.reductions import (
     BroadcastGlobalVariablesHook,
     allreduce,
     broadcast_global_variables,
@@ -35,8 +36,7 @@ from stillflow.facade.horovod.reductions import (
     grouped_allreduce,
     handle_average_backwards_compatibility,
 )
-from stillflow.facade.horovod.sync_batch_norm import SyncBatchNormalization
-from stillflow.graph.eager_mode import executing_eagerly as _executing_eagerly
+from stillflow_contrib.horovod.sync_batch_norm import SyncBatchNormalization
 
 _has_eager = True  # a name of Horovod 0.19
 __all__ = [

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import stillflow as tf
-from stillflow.facade.horovod import basics as _basics
-from stillflow.facade.horovod import elastic, keras_optimizers, operations, reductions
-from stillflow.facade.horovod import keras_callbacks as callbacks
-from stillflow.facade.horovod.basics import *
-from stillflow.facade.horovod.basics import Average
-from stillflow.facade.horovod.compression import Compression
+from stillflow_contrib.horovod import basics as _basics
+from stillflow_contrib.horovod import elastic, keras_optimizers, operations, reductions
+from stillflow_contrib.horovod import keras_callbacks as callbacks
+from stillflow_contrib.horovod.basics import *
+from stillflow_contrib.horovod.basics import Average
+from stillflow_contrib.horovod.compression import Compression
 
 __all__ = [
     "Compression", "DistributedOptimizer", "allgather", "allreduce", "broadcast",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from stillflow.facade.horovod import basics
-from stillflow.facade.horovod.reductions import check_num_rank_power_of_2 as num_rank_is_power_2
+from stillflow_contrib.horovod import basics
+from stillflow_contrib.horovod.reductions import check_num_rank_power_of_2 as num_rank_is_power_2
 
 __all__ = [
     "HorovodInternalError", "HostsUpdatedInterrupt", "ccl_built", "check_extension", "ddl_built",

@@ -179,3 +179,36 @@ def test_what_a_body_computes_is_done_where_it_is_called_or_says(target):
         for part in metadata.partition_graphs for node in part.node if node.op in ("Square", "Add")
     }  # fmt: skip
     assert places == {"there_1": "/job:ps/replica:0/task:1", "here": "/job:worker/replica:0/task:0"}
+
+
+def test_functions_run_on_the_devices_that_are_fed(target):
+    devices = [f"/job:ps/replica:0/task:{number}/device:CPU:0" for number in range(2)]
+    with tf.Graph().as_default():
+        named = tf.placeholder(tf.string, [])
+        rows = tf.data.Dataset.from_tensor_slices([3.0, 4.0])
+        with tf.device(devices[1]):
+            iterator = tf.data.make_one_shot_iterator(rows)
+            handle = iterator.string_handle()
+        form = tf.data.get_output_types(rows), tf.data.get_output_shapes(rows)
+
+        @Defun(tf.string)
+        def body(text):
+            return tf.data.Iterator.from_string_handle(text, *form).get_next() + tf.constant(0.5)
+
+        body.add_to_graph(tf.get_default_graph())
+        (taken,) = tf.raw_ops.RemoteCall(target=named, args=[handle], Tout=[tf.float32], f=body)
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        with tf.Session(target) as session:
+            assert session.run(taken, {named: devices[1]}) == 3.5
+            with pytest.raises(tf.errors.InvalidArgumentError, match="defined on device"):
+                session.run(taken, {named: devices[0]})
+            trace = tf.RunMetadata()
+            assert session.run(taken, {named: devices[1]}, options, trace) == 4.5
+            with pytest.raises(tf.errors.UnimplementedError, match="partial run"):
+                session.partial_run_setup([taken], [named])
+    (constants,) = (
+        [node.node_name for node in stats.node_stats if "Const" in node.node_name]
+        for stats in trace.step_stats.dev_stats
+        if stats.device == devices[1]
+    )
+    assert len(constants) == 1

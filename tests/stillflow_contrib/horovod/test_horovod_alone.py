@@ -1,4 +1,4 @@
-"""Horovod's modules in a program of one process, and how they are served."""
+"""Horovod's modules in a program of one process, and how they are horovod_names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.facade.horovod import served
+from stillflow.facade import horovod_names
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def hvd():
 def test_modules_are_served_by_their_names(hvd) -> None:
     import horovod
 
-    assert horovod.__version__ == served.VERSION
-    for name in served.MODULES:
+    assert horovod.__version__ == horovod_names.VERSION
+    for name in horovod_names.MODULES:
         assert importlib.import_module(name).__name__ == name
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("horovod.torch")

@@ -6,7 +6,7 @@ import importlib
 from typing import NamedTuple
 
 from stillflow.cli.checking.refusals import REFUSALS
-from stillflow.facade.horovod import served as horovod
+from stillflow.facade import horovod_names as horovod
 
 SUPPORTED = "supported"
 MISSING = "not supported yet"

@@ -85,8 +85,8 @@ class Facts:
 def gather() -> Facts:
     """Return the facts of this machine."""
     from stillflow.cli.enable import location
+    from stillflow.facade import horovod_names
     from stillflow.facade.finder import real_spec
-    from stillflow.facade.horovod import served
     from stillflow.native import library
 
     real = real_spec()
@@ -100,7 +100,7 @@ def gather() -> Facts:
         visible=os.environ.get("CUDA_VISIBLE_DEVICES"),
         library_path=os.environ.get("LD_LIBRARY_PATH", ""),
         tensorflow=os.path.dirname(real.origin or "") if real is not None else None,
-        horovod=served.is_installed(),
+        horovod=horovod_names.is_installed(),
         enabled=os.path.exists(location()),
         compiler=next(filter(None, map(shutil.which, ("c++", "g++", "clang++", "cl"))), None),
         native=library() is not None,

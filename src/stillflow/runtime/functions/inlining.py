@@ -384,6 +384,8 @@ def _remote_call(inliner: Inliner, call: Call) -> tuple[list[Tensor], Operation]
         name = call.op._inputs[0]
         target = inliner.targets.get(name, constant_value(name))  # if None, only a run can tell it
         call.device = "" if target is None else bytes(target.item()).decode()
+        # Operations of several devices have several names.
+        call.name += call.device.replace(":", "_") if name in inliner.targets else ""
     call.controls += inliner.makers(call.inputs.pop(0))
     return _call_attribute(inliner, call)
 
