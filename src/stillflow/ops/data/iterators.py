@@ -40,7 +40,7 @@ _UNSET_RESTORE = (
     f"Restore() failed because the iterator has not been initialized. {_ASK} restoring it."
 )
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
-_KIND, _ON_CPU = "iterator by handle", "/device:CPU:"
+_KIND = "iterator by handle"
 
 
 class IteratorResource:
@@ -452,12 +452,7 @@ def iterator_from_string_handle_kernel(node: Any) -> Callable[..., Any]:
     def run(handle: Any) -> IteratorResource:
         if handle.ndim:
             raise invalid("string_handle must be a scalar")
-        found: IteratorResource = named_by(handle, _KIND, resources)
-        if own != found.device and _ON_CPU in own and _ON_CPU in found.device:
-            raise invalid(
-                f'Attempted create an iterator on device "{own}" from handle defined on device '
-                f'"{found.device}"'
-            )
+        found: IteratorResource = named_by(handle, _KIND, resources, own)
         if types:
             verify(types, shapes or found.shapes, _typed(found))
         return found
