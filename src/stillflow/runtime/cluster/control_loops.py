@@ -39,7 +39,7 @@ class ControlLoops:
         self._conditions: dict[Frame, Tensor] = {}
         for frame in _inner(top):
             self._frames.update(dict.fromkeys((*frame.ops, *frame.exits), frame))
-            self._frames.update(dict.fromkeys(frame.enters, frame.parent))
+            self._frames.update(dict.fromkeys(frame.enters, frame.parent or top))
             for op in frame.ops:
                 if op.card.flow == "loop condition":
                     self._conditions[frame] = op._outputs[0]

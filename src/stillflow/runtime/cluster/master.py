@@ -191,7 +191,9 @@ class Master:
         self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor],
         device_of: Callable[[Operation], str],
     ) -> partial_runs.PartialRun:  # fmt: skip
-        def make(fetched: Any, known: Any, ran: frozenset[Operation]) -> ClusterPlan | None:
+        def make(
+            fetched: Any, known: Any, ran: frozenset[Operation]
+        ) -> ClusterPlan | PlanByDevice | None:
             return self.plan(fetched, [], known, device_of, ran)
 
         return partial_runs.begun(make, tensors, targets, fed, self._graph._edition)

@@ -248,7 +248,8 @@ class Partition:
         loops = self._loops
         for op in self._ops:
             device = self._devices[op]
-            for source in (*self._inputs_of(op), *self._controls(op)):
+            sources: list[Source] = [*self._inputs_of(op), *self._controls(op)]
+            for source in sources:
                 maker = source.op if isinstance(source, Tensor) else source
                 if source in self._fed or task_of(self._devices[maker]) == task_of(device):
                     continue

@@ -19,6 +19,7 @@ from stillflow.runtime.cluster.access import RemoteTask, fetched
 from stillflow.runtime.cluster.grpc_client import caller
 from stillflow.runtime.cluster.grpc_port import MASTER, file
 from stillflow.runtime.cluster.master import ClusterPlan, Master
+from stillflow.runtime.cluster.plan_by_device import PlanByDevice
 from stillflow.runtime.devices.devices import DeviceAttributes
 from stillflow.runtime.interrupts import Interrupt
 from stillflow.runtime.resources import Resources
@@ -228,6 +229,9 @@ class RemotePartialRun:
         return found
 
 
+SharedPlan = ClusterPlan | PlanByDevice | RemotePlan
+
+
 class RemoteMaster:
     """A session on a server of another process, of Stillflow or of TensorFlow.
 
@@ -279,7 +283,7 @@ class RemoteMaster:
     def plan(
         self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor],
         device_of: Callable[[Operation], str],
-    ) -> ClusterPlan | RemotePlan | None:  # fmt: skip
+    ) -> SharedPlan | None:  # fmt: skip
         """See `Master.plan`."""
         master = self._get()
         if isinstance(master, Master):

@@ -29,8 +29,7 @@ from stillflow.runtime.session.settings import session_config
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from stillflow.runtime.cluster.master import ClusterPlan
-    from stillflow.runtime.cluster.remote_master import RemotePlan
+    from stillflow.runtime.cluster.remote_master import SharedPlan
     from stillflow.runtime.engines.choice import Choice
     from stillflow.runtime.tracing.run_metadata import TracedRuns
 
@@ -158,7 +157,7 @@ class SessionPlans:
         plan = plan_of_run(resources, handler, dims, self._master is None)
         return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
 
-    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> ClusterPlan | RemotePlan | None:
+    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> SharedPlan | None:
         """Return the distributed plan of a run; None if this process does it by itself."""
         if self._master is None:
             return None
