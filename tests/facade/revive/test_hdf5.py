@@ -64,3 +64,13 @@ def test_lists_of_bytes_keep_their_length(launcher):
                 print(names.dtype, names.tolist() == [b"ab", b"c"])
         """)
     assert out.splitlines() == ["True b'HDF'", "|S2 True", "|S2 True"]
+
+
+def test_other_arguments_of_datasets_are_handed_on(launcher):
+    out, _ = launcher.program("""
+        import h5py
+        with h5py.File("new.h5", "w") as file:
+            packed = file.create_dataset("x", data=[b"a", b"bcd"], compression="gzip")
+            print(packed.compression, packed.dtype, file.create_dataset("y", (2, 3), "f").shape)
+    """)
+    assert out == "gzip |S3 (2, 3)\n"

@@ -54,12 +54,12 @@ def _patch(h5py: Any) -> None:
 def _of_one_length(plain: Any) -> Any:
     @functools.wraps(plain)
     def create(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(plain).bind(self, *args, **kwargs).arguments
-        data: Any = given.get("data")
-        several = isinstance(data, (list, tuple)) and data and given.get("dtype") is None
+        call = inspect.signature(plain).bind(self, *args, **kwargs)
+        data: Any = call.arguments.get("data")
+        several = isinstance(data, (list, tuple)) and data and not call.arguments.get("dtype")
         if several and all(isinstance(item, bytes) for item in data):
-            given["data"] = np.asarray(data)
-        return plain(**given, **given.pop("kwds", {}))
+            call.arguments["data"] = np.asarray(data)
+        return plain(*call.args, **call.kwargs)
 
     return create
 
