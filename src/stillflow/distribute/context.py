@@ -63,6 +63,11 @@ def default_strategy() -> Any:
     return _default_mode().strategy
 
 
+def default_replica_context() -> Any:
+    """Return the replica where no strategy was entered."""
+    return _default_mode().replica
+
+
 def is_default(mode: Mode) -> bool:
     """Return True if no strategy was entered."""
     return mode is _default_mode()

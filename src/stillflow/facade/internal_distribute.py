@@ -59,6 +59,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.distribute.distribute_coordinator": {
         "*": "stillflow.distribute.coordinator",
         "_TaskType": "stillflow.estimator.cluster_task:TaskType",
+        "_run_std_server": "stillflow.distribute.coordinator:start_server",
         "_WorkerContext": "stillflow.distribute.coordinator:WorkerContext",
     },
     "tensorflow.python.distribute.distribute_coordinator_context": {
@@ -74,6 +75,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.distribute.distribution_strategy_context": {
         "*": "stillflow.distribute.context",
+        "_get_default_replica_context": "stillflow.distribute.context:default_replica_context",
         "_get_default_strategy": "stillflow.distribute.context:default_strategy",
     },
     "tensorflow.python.distribute.input_lib": {

@@ -25,27 +25,27 @@ class Interrupt:
     def __init__(self) -> None:
         self.error: errors.OpError | None = None
         self._lock = threading.Lock()
-        self._waiting: dict[int, Wake] = {}
+        self._waiting: dict[Wake, None] = {}  # by themselves: methods are equal, not the same
 
     def leave(self, error: errors.OpError) -> None:
         """Set an error for loops to raise, and wake waiting operations."""
         self.error = error
         with self._lock:
-            waiting = list(self._waiting.values())
+            waiting = list(self._waiting)
         for wake in waiting:
             wake(error)
 
     def watch(self, wake: Wake) -> None:
         """Call `wake` with the error at an interrupt; at once if there was one."""
         with self._lock:
-            self._waiting[id(wake)] = wake
+            self._waiting[wake] = None
         if self.error is not None:
             wake(self.error)
 
     def forget(self, wake: Wake) -> None:
         """Undo `watch`."""
         with self._lock:
-            self._waiting.pop(id(wake), None)
+            self._waiting.pop(wake, None)
 
     def check(self) -> None:
         """Raise the error that was left, if any."""

@@ -21,6 +21,7 @@ import pytest
 import stillflow as tf
 from stillflow import errors
 from stillflow.runtime.cluster import tasks
+from stillflow.runtime.interrupts import NEVER
 
 SOURCE = Path(tf.__file__).parents[1]
 SERVER = """
@@ -224,3 +225,20 @@ def test_many_sessions_leave_no_threads_and_no_state() -> None:
     while any(task._guests for task in found) and time.monotonic() < end:
         time.sleep(0.01)
     assert not any(task._guests or task.rendezvous._steps for task in found)
+
+
+def test_many_steps_leave_no_feeds_behind() -> None:
+    workers, _ = tf.test.create_local_cluster(1, 1)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None])
+        with tf.device("/job:ps/task:0"):
+            y = tf.reduce_sum(x)
+        with tf.device("/job:worker/task:0"):
+            z = y * 2.0
+        with tf.Session(workers[0].target) as session:
+            watched = (session._get_resources().interrupt, NEVER)
+            session.run(z, {x: [1.0]})
+            before = [len(each._waiting) for each in watched]
+            for _ in range(20):
+                assert session.run(z, {x: [1.0, 2.0]}) == 6.0
+            assert [len(each._waiting) for each in watched] == before
