@@ -17,14 +17,15 @@ LISTS = ROOT / "tests" / "export"
 BEGIN, END = "<!-- begin operations -->\n", "<!-- end operations -->\n"
 sys.path.insert(0, str(ROOT / "src"))
 # Nodes of graphs that are no steps of the exported function: branches, loops, inputs, constants.
+# What queues and iterators give is an input.
 _NODES = """
 Const Placeholder PlaceholderV2 PlaceholderWithDefault Identity NoOp Switch RefSwitch Merge
 RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration LoopCond If StatelessIf
 While StatelessWhile PartitionedCall StatefulPartitionedCall Variable VariableV2 VarHandleOp
-ReadVariableOp HashTable HashTableV2
+ReadVariableOp HashTable HashTableV2 FIFOQueueV2 QueueDequeueV2 QueueDequeueManyV2
+QueueDequeueUpToV2 IteratorV2 IteratorGetNext
 """
 STRUCTURE = frozenset(_NODES.split())
-INTO_TORCH = STRUCTURE - {"HashTable", "HashTableV2"}
 
 
 def listed(name: str) -> dict[str, str]:
@@ -37,18 +38,22 @@ class Operations:
     """Operations that go out, by the lists of the tests."""
 
     def __init__(self) -> None:
-        from stillflow.export.onnx_models.forms import FORMS
+        from stillflow.export.onnx_export import model_of
+        from stillflow.export.onnx_models.forms import COMPLEX, FORMS
         from stillflow.export.onnx_models.regions.builder import RULES
         from stillflow.graph.card import load_all
 
+        assert model_of.value  # whose provider knows all forms
         cards = load_all()
         sampled = {n for n, card in cards.items() if card.samples_part and card.signature.outputs}
-        self.all = sorted(cards)
+        self.all, self.cards = sorted(cards), cards
         self.not_torch = listed("not_exported.tsv")
         goldens = listed("exported_in_goldens.tsv")
-        self.torch = (sampled - self.not_torch.keys()) | goldens.keys() | (INTO_TORCH & set(cards))
+        self.torch = (sampled - self.not_torch.keys()) | goldens.keys() | (STRUCTURE & set(cards))
+        for name in ("exported_updates.txt", "exported_calls.txt"):
+            self.torch |= listed(name).keys()
         ruled = RULES.keys() | FORMS.keys()
-        without = (ruled - sampled) | STRUCTURE  # in the graphs of the tests
+        without = (ruled - sampled) | COMPLEX | STRUCTURE  # in the graphs of the tests
         self.onnx = (listed("exported_to_onnx.txt").keys() | without) & set(cards)
         self.no_onnx = listed("not_in_onnx.tsv")
         self.tf2onnx = listed("tf2onnx.txt").keys() & set(cards)
@@ -62,8 +67,38 @@ def _rows(reasons: dict[str, str]) -> list[str]:
     return ["| operations | reason |", "|---|---|", *rows]
 
 
+# Kinds of operations that are not exported, by words of their names; the first that fits.
+_KINDS = {
+    "datasets, iterators and their options": ("Dataset", "Iterator", "Optional", "Stats", "Thread"),
+    "queues, staging areas and batches": ("Queue", "Stage", "Stag", "Barrier", "Batch", "Accumul"),
+    "forests and boosted trees": ("Tree", "Forest", "Fertile", "Quantile", "Model", "Feature"),
+    "files, readers and checkpoints": ("Reader", "File", "Save", "Restore", "Input", "Remap"),
+    "summaries and prints": ("Summary", "Print", "Debug", "Event"),
+    "messages of protobuf and examples": ("Proto", "Parse", "Serialize", "JSON", "CSV"),
+    "tasks, TPUs and networks": (
+        "TPU", "feed", "Collective", "Nccl", "Gcs", "Send", "Recv", "Remote", "Replica", "AllToAll",
+    ),
+}  # fmt: skip
+
+
+def kinds_of_rest(ops: Operations) -> dict[str, int]:
+    """Return the number of operations of each kind that do not go out as source."""
+    found: dict[str, int] = {}
+    for name in ops.all:
+        if name in ops.torch or name.startswith("_"):
+            continue
+        kind = next((k for k, w in _KINDS.items() if any(each in name for each in w)), "others")
+        if ops.cards[name].kernel_part is None and not kind.startswith("tasks"):
+            kind = "operations that TensorFlow has no kernel for here"
+        elif ops.cards[name].effect == "runs Python":
+            kind = "functions of Python"
+        found[kind] = found.get(kind, 0) + 1
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
 def summary(ops: Operations) -> str:
     """Return the part of the page on exports."""
+    rest = [f"| {kind} | {count} |" for kind, count in kinds_of_rest(ops).items()]
     missing = sorted(ops.tf2onnx - ops.onnx)
     there = len(ops.tf2onnx) - len(missing)
     return "\n".join([
@@ -73,6 +108,12 @@ def summary(ops: Operations) -> str:
         "the operations with samples these do not go out as source:",
         "",
         *_rows(ops.not_torch),
+        "",
+        "All that do not, by their kinds:",
+        "",
+        "| kind | operations |",
+        "|---|---|",
+        *rest,
         "",
         f"tf2onnx documents {len(ops.tf2onnx)} operations of TensorFlow 1.15; {there} of them go",
         f"out here, and {len(ops.onnx - ops.tf2onnx)} others. These do not:",

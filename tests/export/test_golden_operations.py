@@ -29,7 +29,8 @@ def export(session: Any, op: Any, feed: Any) -> None:
         return [t for t in dict.fromkeys(tensors)
                 if t.dtype.name not in _OBJECTS and not t.dtype._is_ref_dtype]  # fmt: skip
 
-    inputs, outputs = numbers(op._inputs), numbers(op._outputs)
+    inputs = list(filter(session.graph.is_feedable, numbers(op._inputs)))
+    outputs = [t for t in op._outputs if t.dtype.name not in _OBJECTS]
     values = session.run(inputs, feed) if inputs else []
     samples = {tensor.name: value for tensor, value in zip(inputs, values, strict=True)}
     to_torch(session, inputs, outputs, samples=samples)
@@ -41,7 +42,8 @@ def test_an_operation_goes_out(kind: str, name: str) -> None:
     built = Built(tf, PROGRAMS[name])
     feed = next((run.feed(0) for run in built.runs if run.feed(0)), None)
     problems = []
-    with tf.Session(graph=built.graph) as session:
+    config = tf.ConfigProto(allow_soft_placement=True)  # of operations for GPUs
+    with tf.Session(graph=built.graph, config=config) as session:
         built.record_runs(session)
         for op in [each for each in built.graph.get_operations() if each.type == kind]:
             try:

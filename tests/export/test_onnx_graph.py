@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import stillflow as tf
 from stillflow import errors
-from stillflow.export import ExportError, onnx_export, to_onnx
+from stillflow.export import ExportError, onnx_export, to_onnx, to_torch
 
 onnx, onnxruntime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -272,6 +273,30 @@ def test_tables_are_label_encoders(tmp_path: Path) -> None:
     assert "LabelEncoder" in kinds(model.graph)
 
 
+def elements(batches: np.ndarray) -> Any:
+    dataset = tf.data.Dataset.from_tensor_slices(batches)
+    return tf.data.make_one_shot_iterator(dataset).get_next(), []
+
+
+def dequeued(batches: np.ndarray) -> Any:
+    queue = tf.FIFOQueue(9, [tf.float32], [batches.shape[1:]])
+    return queue.dequeue(), [queue.enqueue_many([batches])]
+
+
+@pytest.mark.parametrize("source", [elements, dequeued])
+def test_what_iterators_and_queues_give_are_inputs(source: Any, tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, before = source(floats(3, 2, 4))
+        y = tf.tanh(x) * 2.0
+        session.run(before)
+        onnx_export.to_onnx(session, None, [y], str(tmp_path / "model.onnx"))
+        model = to_torch(session, None, [y])
+        given = floats(2, 4)
+        np.testing.assert_allclose(model(torch.from_numpy(given)), np.tanh(given) * 2, rtol=1e-5)
+    taken = onnx.load(str(tmp_path / "model.onnx")).graph.input
+    assert [each.name for each in taken] == [x.name]
+
+
 def test_texts(tmp_path: Path) -> None:
     def build() -> Any:
         x = tf.placeholder(tf.string, [None], "x")
@@ -279,6 +304,46 @@ def test_texts(tmp_path: Path) -> None:
         return [joined, tf.equal(x, "Ab"), tf.strings.regex_full_match(x, "[A-Z].*")]
 
     exported(build, tmp_path, {"x:0": np.array(["Ab", "cD", ""], object)})
+
+
+def test_quantized_layers_compute_with_integers(tmp_path: Path) -> None:
+    def build() -> Any:
+        x = tf.placeholder(tf.float32, [None, 4], "x")
+        weights = tf.constant(floats(4, 3))
+        left = tf.quantization.quantize(
+            x, tf.reduce_min(x), tf.reduce_max(x), tf.quint8, "MIN_FIRST"
+        )
+        right = tf.quantization.quantize(weights, -3.0, 3.0, tf.quint8, "MIN_FIRST")
+        made = tf.raw_ops.QuantizedMatMul(
+            a=left[0], b=right[0], min_a=left[1], max_a=left[2], min_b=right[1], max_b=right[2]
+        )
+        ends = tf.raw_ops.RequantizationRange(
+            input=made.out, input_min=made.min_out, input_max=made.max_out
+        )
+        made = tf.raw_ops.Requantize(
+            input=made.out, input_min=made.min_out, input_max=made.max_out,
+            requested_output_min=ends[0], requested_output_max=ends[1], out_type=tf.quint8,
+        )  # fmt: skip
+        made = tf.raw_ops.QuantizedRelu(
+            features=made[0], min_features=made[1], max_features=made[2]
+        )
+        return tf.quantization.dequantize(*made, "MIN_FIRST")
+
+    exported(build, tmp_path, {"x:0": floats(5, 4)}, {"x:0": floats(2, 4)})
+
+
+def test_lists_are_resized(tmp_path: Path) -> None:
+    def build() -> Any:
+        rows = tf.placeholder(tf.float32, [None, 2], "x")
+        size = tf.placeholder(tf.int32, [], "size")
+        made = tf.raw_ops.TensorListFromTensor(tensor=rows, element_shape=[2])
+        made = tf.raw_ops.TensorListResize(input_handle=made, size=size)
+        return tf.raw_ops.TensorListStack(
+            input_handle=made, element_shape=[2], element_dtype=tf.float32
+        )
+
+    feeds = [{"x:0": floats(3, 2), "size:0": np.int32(size)} for size in (5, 2)]
+    exported(build, tmp_path, *feeds)
 
 
 def test_fake_quantization_is_quantization_and_back(tmp_path: Path) -> None:

@@ -35,18 +35,30 @@ def exported(built: Any) -> Any:
 
 
 def differs(name: str) -> str:
-    """Return how the model of an operation's sample differs; "" if it does not.
+    """Return how the models of an operation's samples differ; "" if one does not.
 
     The graph knows the ranks alone; the sizes; or all values but the first, as in most graphs.
     """
-    card = ALL[name]
-    sample = good(card)[0]
-    arrays = arrays_of(card, sample)
+    card, problem = ALL[name], ""
+    for sample in good(card):
+        problem = differs_of(card, sample)
+        if not problem:
+            return ""
+    return problem
+
+
+def differs_of(card: Any, sample: Any) -> str:
+    """Return the same for one sample."""
+    name, arrays = card.name, arrays_of(card, sample)
     ways = {(known, sample.fixed) for known in knowledge(name)}
     ways.add(("sizes", tuple(range(1, len(arrays)))))
     problem = ""
     for known, fixed in sorted(ways, key=repr):
-        built = build(card, arrays, sample.attrs, known, fixed)
+        try:
+            built = build(card, arrays, sample.attrs, known, fixed)
+        except ValueError as error:  # the shape rule asks for a value
+            problem = str(error)
+            continue
         try:
             comparison = exported(built)
         except Exception as error:  # of the exporter, or of onnxruntime

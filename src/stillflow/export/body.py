@@ -11,7 +11,7 @@ import torch
 
 from stillflow.export import literals
 from stillflow.export.arguments import Argument
-from stillflow.export.capture import Parameter
+from stillflow.export.capture import Parameter, changes
 from stillflow.export.functions import undecorated
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import Problem
@@ -21,6 +21,7 @@ from stillflow.graph.node import Call, Numbers
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.torch_sources import every as every
 from stillflow.ops.torch_sources.parts import Span, Text
+from stillflow.ops.variables.buffer import Buffer
 from stillflow.runtime.ir.facts import PlanNode
 from stillflow.runtime.ir.steps import Guard, Name, Step
 from stillflow.runtime.plan.trace import Tracer
@@ -179,7 +180,8 @@ class Body:
 
     def step(self, step: Step) -> None:
         """Write a step; one without source becomes a problem."""
-        if step.kind == "read" and self.is_outer and step.outputs[0] in self.parameters:
+        is_known = step.kind == "read" and self.is_outer and step.outputs[0] in self.parameters
+        if is_known and not self.model.program.changes:
             return
         self._guard = step.guard
         try:
@@ -215,8 +217,10 @@ class Body:
             for name, each in zip(step.outputs, answer, strict=True):
                 self._output(step, name, each)
             return
-        if not step.outputs:
-            return  # it only checks
+        if not step.outputs or step.outputs == ["_"]:
+            if changes(op) or answer is not None:  # others only check
+                self.line(self._text_of(step, answer), op.name, step.guard)
+            return
         if isinstance(answer, Span):
             self.spans[step.outputs[0]] = answer.listed
         text = self._text_of(step, answer)
@@ -344,6 +348,8 @@ class Body:
 
     def _written(self, arg: Any) -> str:
         if isinstance(arg, Name):
+            if isinstance(self.tracer.constants.get(str(arg)), Buffer):
+                return f"{self.model.functions.name_of(Buffer)}({self.expression(str(arg))})"
             return self.expression(str(arg))
         if isinstance(arg, (Argument, Text)):
             return str(arg)
@@ -401,7 +407,13 @@ class Body:
         raise UnwritableError("a counter of a loop")
 
     def _read(self, step: Step) -> None:
-        self.local[step.outputs[0]] = self.expression(step.inputs[0])
+        text, state = self.expression(step.inputs[0]), self.tracer.constants.get(step.inputs[0])
+        if state is None and step.inputs[0] not in getattr(self.tracer, "parameters", ()):
+            self.local[step.outputs[0]] = f"{text}.read()"  # a handle that the run chooses
+        elif self.model.program.changes and getattr(state, "is_resource", False):
+            self.line(f"{self.name_for(step.outputs[0], None)} = {text}.clone()", guard=step.guard)
+        else:
+            self.local[step.outputs[0]] = text
 
     def _copy(self, step: Step) -> None:
         self.local[step.outputs[0]] = self.expression(step.inputs[0])

@@ -55,6 +55,7 @@ class Program:
       parameters: by local name.
       training: local names of truths that say whether the model trains.
       tracer: what made the steps; it knows shapes, types and constants.
+      targets: operations without outputs that run as well, such as updates of variables.
     """
 
     graph: Any
@@ -64,6 +65,12 @@ class Program:
     tracer: Tracer
     parameters: dict[str, Parameter] = field(default_factory=dict)
     training: dict[str, Tensor] = field(default_factory=dict)
+    targets: Sequence[Operation] = ()
+
+    @property
+    def changes(self) -> bool:
+        """True if a step changes a variable."""
+        return any(step.op is not None and changes(step.op) for step in self.steps)
 
     def dims(self, tensor: Tensor) -> Dims:
         """Return the dimensions of a tensor, as far as they are known."""
@@ -120,6 +127,7 @@ def capture(
     outputs: Sequence[Tensor],
     shapes: Mapping[Tensor, Dims] = MappingProxyType({}),
     for_onnx: bool = False,
+    targets: Sequence[Operation] = (),
 ) -> Program:
     """Trace the part of a graph between inputs and outputs, with variables of `resources`.
 
@@ -127,24 +135,25 @@ def capture(
       resources: the session's.
       inputs, outputs: tensors.
       shapes: of inputs, where they are not those of the graph.
-      for_onnx: whether the program may look tables up, and rests where it could train.
+      for_onnx: whether the program rests where it could train, and changes no variables.
+      targets: operations to run, with all that they wait for.
 
     Raises:
       ExportError: if operations cannot be exported, or placeholders are needed that are no inputs.
     """
-    graph = outputs[0].graph
+    graph = outputs[0].graph if outputs else targets[0].graph
     feeds: dict[Tensor, Dims] = {tensor: shapes.get(tensor, tensor._dims) for tensor in inputs}
-    switches = _training_switches(outputs, feeds)
+    switches = _training_switches(outputs, feeds, targets)
     feeds.update(dict.fromkeys(switches, ()))
-    ops = _needed(outputs, feeds)
+    ops = _needed(outputs, feeds, targets)
     _require_inputs(ops, feeds)
     wanted: Sequence[Tensor] = outputs
     if any(op.card.inlined for op in ops):
-        ops, now = inline(ops, feeds, wanted, [])
+        ops, now = inline(ops, feeds, wanted, list(targets))
         wanted = [now.tensors.get(tensor, tensor) for tensor in wanted]
         feeds = {now.tensors.get(tensor, tensor): dims for tensor, dims in feeds.items()}
-        ops = _needed(wanted, feeds)
-    _require_exportable(ops, feeds, inputs, ("table",) if for_onnx else ())
+        ops = _needed(wanted, feeds, [now.ops.get(op, op) for op in targets])
+    _require_exportable(ops, feeds, inputs, updates=not for_onnx)
     facts = Facts(resources, feeds)
     has_variables = any("variable" in (op.card.handle, op.card.gives) for op in ops)
     tracer = ExportTracer(facts, has_variables)
@@ -163,6 +172,7 @@ def capture(
     program = Program(
         graph, list(zip(inputs, fed[: len(inputs)], strict=True)),
         list(zip(outputs, values, strict=True)), live_steps(tracer.steps, keep), tracer,
+        targets=targets,
     )  # fmt: skip
     program.training = dict(zip(fed[len(inputs) :], switches, strict=True))
     _find_parameters(program, tracer)
@@ -178,13 +188,22 @@ def _value(tracer: Tracer, tensor: Tensor) -> Value:
     return value
 
 
-def _needed(tensors: Sequence[Tensor], fed: Any) -> list[Operation]:
+def _needed(
+    tensors: Sequence[Tensor], fed: Any, targets: Sequence[Operation] = ()
+) -> list[Operation]:
     """Return the operations that tensors depend on; of control inputs those that tell of branches.
 
-    Other operations that wait for each other, such as assertions and updates, are no part of the
-    function.
+    Other operations that wait for each other, such as assertions and updates, are part of the
+    function if it has targets.
     """
-    return order(reachable(tensors, (), fed, waits_for=_is_pivot), set(fed))
+    waits_for = None if targets else _is_pivot
+    return order(reachable(tensors, targets, fed, waits_for), set(fed))
+
+
+def changes(op: Operation) -> bool:
+    """Return True for an operation that changes a variable."""
+    card = op.card
+    return bool(card.writes) or (card.handle == "variable" and card.access == "replace")
 
 
 def _is_pivot(op: Operation) -> bool:
@@ -192,10 +211,16 @@ def _is_pivot(op: Operation) -> bool:
     return op.card.flow is not None and op.type != "NoOp"
 
 
-def placeholders(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Return the placeholders that outputs depend on, in the order in which they were made."""
-    ops = _needed(outputs, {})
-    return [op._outputs[0] for op in ops if op.type in _PLACEHOLDERS]
+def placeholders(outputs: Sequence[Tensor], targets: Sequence[Operation] = ()) -> list[Tensor]:
+    """Return the placeholders that outputs and targets depend on, in the order of their making.
+
+    What queues and iterators give is fed as well.
+    """
+    ops = _needed(outputs, {}, targets)
+    taken = {tensor for op in ops for tensor in op._inputs}.union(outputs)
+    fed = [op for op in ops if op.type in _PLACEHOLDERS or (
+        op.card.access == "take" and op.card.handle in ("queue", "iterator"))]  # fmt: skip
+    return [tensor for op in fed for tensor in op._outputs if tensor in taken]
 
 
 def is_training_switch(tensor: Tensor) -> bool:
@@ -207,9 +232,11 @@ def is_training_switch(tensor: Tensor) -> bool:
     return any(part in tensor.op.name.lower() for part in _TRAINING)
 
 
-def _training_switches(outputs: Sequence[Tensor], fed: Any) -> list[Tensor]:
+def _training_switches(
+    outputs: Sequence[Tensor], fed: Any, targets: Sequence[Operation]
+) -> list[Tensor]:
     """Scalar truths by which the graph is told to train, and that are no inputs."""
-    tensors = [op._outputs[0] for op in _needed(outputs, fed) if op.type in _FED]
+    tensors = [op._outputs[0] for op in _needed(outputs, fed, targets) if op.type in _FED]
     return [each for each in tensors if each not in fed and is_training_switch(each)]
 
 
@@ -231,12 +258,12 @@ _OBJECTS = {
     "queue": "a queue", "iterator": "an iterator", "dataset": "a dataset", "reader": "a reader",
     "barrier": "a barrier", "staging area": "a staging area", "mutex": "a mutex",
     "accumulator": "an accumulator", "summary writer": "a summary writer",
-    "optional": "an optional", "rendezvous": "a transfer", "table": "a table",
+    "optional": "an optional", "rendezvous": "a transfer",
 }  # fmt: skip
 
 
 def _require_exportable(
-    ops: Sequence[Operation], fed: Any, inputs: Sequence[Tensor], allowed: Sequence[str]
+    ops: Sequence[Operation], fed: Any, inputs: Sequence[Tensor], updates: bool
 ) -> None:
     """Raise the error of operations that no exported model can have."""
     problems = []
@@ -247,12 +274,20 @@ def _require_exportable(
         kind = card.handle or card.gives
         if card.effect in _BLOCKED:
             problems.append(Problem(op, _BLOCKED[card.effect]))
-        elif kind in _OBJECTS and kind not in allowed:
+        elif kind in _OBJECTS:
             problems.append(Problem(op, f"works on {_OBJECTS[kind]}"))
-        elif card.writes and kind == "variable":
+        elif not op._outputs and card.effect == "state" and not _is_known(op):
+            problems.append(Problem(op, "changes an object"))
+        elif changes(op) and not updates:
             problems.append(Problem(op, "changes a variable"))
     if problems:
         raise explained(problems, inputs)
+
+
+def _is_known(op: Operation) -> bool:
+    """Return True for an operation without outputs whose effect goes out, or that only checks."""
+    card = op.card
+    return changes(op) or card.handle == "table" or card.idempotent or not op._inputs
 
 
 def _find_parameters(program: Program, tracer: ExportTracer) -> None:

@@ -13,18 +13,22 @@ import ast
 import copy
 import dataclasses
 import functools
+import importlib
 import inspect
+import itertools
 import re
 import struct
 import sys
+import threading
 import types
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, get_origin
 
 import numpy as np
 import torch
 
+from stillflow._hooks import Hook
 from stillflow.errors import OpError
 from stillflow.export import literals
 from stillflow.export.literals import UnwritableError
@@ -32,12 +36,16 @@ from stillflow.export.resolving import Resolver
 from stillflow.export.simplify import simplified
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import LazyModule
+from stillflow.ops.lookup.tables import Table
 
+# Functions of sources instead of fast ones of the runtime; its provider knows further sources.
+plain_functions: Hook[Mapping[Any, Any]] = Hook("export.functions.plain_functions")
 _OPERATIONS = re.compile(r"stillflow(_contrib)?\.ops\.")
 _INSTANCE = """\
 def _instance(kind, **attributes):
     made = kind.__new__(kind)
-    made.__dict__.update(attributes)
+    for name, value in attributes.items():
+        object.__setattr__(made, name, value)
     return made"""
 _TYPE = '''\
 class _Type:
@@ -50,6 +58,16 @@ _FACTS = (
     "is_quantized", "is_unsigned",
 )  # fmt: skip
 _ERRORS = "stillflow.errors"
+# Objects of libraries: what to import, and how they are made.
+_OBJECTS = {
+    type(threading.Lock()): ("threading", "threading.RLock()"),
+    type(threading.RLock()): ("threading", "threading.RLock()"),
+    itertools.count: ("itertools", "itertools.count(1)"),
+    np.finfo: ("numpy as np", "np.finfo({0.dtype.name!r})"),
+    re.Pattern: ("re", "re.compile({0.pattern!r}, {0.flags})"),
+    struct.Struct: ("struct", "struct.Struct({0.format!r})"),
+}
+_CHANGING = ("threading", "itertools")  # whose objects all functions share
 # Python's exceptions for TensorFlow's, by a part of the name.
 _EXCEPTIONS = (
     ("invalid", "ValueError"), ("range", "IndexError"), ("found", "KeyError"),
@@ -94,26 +112,40 @@ class FunctionWriter:
         if isinstance(value, torch.device):
             return f"torch.device({str(value)!r})"
         if isinstance(value, torch.Tensor):
+            if value.numel() > literals.MOST_ITEMS and value.dtype != torch.bfloat16:
+                return f"torch.from_numpy({self._packed(value.detach().cpu().numpy())})"
             return literals.tensor_text(value)
         if isinstance(value, (np.generic, np.ndarray, np.dtype)):
             return self._numpy(value)
-        if isinstance(value, (tuple, list, set, frozenset, dict, slice, range)):
+        if isinstance(value, (tuple, list, set, frozenset, dict, slice, range)) and (
+            value is not sys.float_info
+        ):
             return self._collection(value)
         return self._named(value)
 
     def _numpy(self, value: Any) -> str:
         self.need("import numpy as np")
         if isinstance(value, np.dtype):
-            shown = value.name if value.names is None else value.descr
+            shown = value.descr if value.names else value.name if value.isnative else value.str
             return f"np.dtype({shown!r})"
         if isinstance(value, np.ndarray):
+            if value.size > literals.MOST_ITEMS and value.dtype != object:
+                return self._packed(value)
             return literals.array_text(value)
         return f"np.{type(value).__name__}({literals.nested_text(value.item())})"
+
+    def _packed(self, value: np.ndarray) -> str:
+        """Return an array of many numbers as an expression; UnwritableError if it is large."""
+        for name in ("base64", "zlib", "numpy as np"):
+            self.need(f"import {name}")
+        return literals.packed_text(value)
 
     def _collection(self, value: Any) -> str:
         if isinstance(value, (slice, range)):
             parts = [self.expression(p) for p in (value.start, value.stop, value.step)]
             return f"{type(value).__name__}({', '.join(parts)})"
+        if isinstance(value, dict) and not value:
+            return self._shared(value, "{}")
         if isinstance(value, dict):
             return literals.mapping_text(value, self.expression)
         items = [self.expression(item) for item in value]
@@ -126,12 +158,8 @@ class FunctionWriter:
     def _named(self, value: Any) -> str:
         if isinstance(value, OpError):
             return f"{_exception(type(value).__name__)}({value.message!r})"
-        if isinstance(value, re.Pattern):
-            self.need("import re")
-            return f"re.compile({value.pattern!r}, {value.flags})"
-        if isinstance(value, struct.Struct):
-            self.need("import struct")
-            return f"struct.Struct({value.format!r})"
+        if type(value) in plain_functions.value:
+            return f"{self.expression(plain_functions.value[type(value)])}()"
         found = literals.library_name(value, self.need)
         if found is not None:
             return found
@@ -147,6 +175,8 @@ class FunctionWriter:
             texts = [self.expression(part) for part in parts]
             texts += [f"{key}={self.expression(item)}" for key, item in value.keywords.items()]
             return f"functools.partial({', '.join(texts)})"
+        if isinstance(value, types.BuiltinMethodType) and value.__self__ is None:
+            return str(value.__qualname__)
         if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
             owner = self.expression(value.__self__)
             return f"{owner}.{value.__name__}"
@@ -160,6 +190,16 @@ class FunctionWriter:
             return f"{self.name_of(type(value))}({', '.join(parts)})"
         if isinstance(value, DType):
             return self._type(value.base_dtype)
+        if isinstance(value, Table):
+            entries = value.all_entries() if value.size() else ([], [])
+            keys, values = (np.asarray(each).tolist() for each in entries)
+            keys = map(tuple, keys) if value.key_shape else keys
+            return self._shared(value, self.expression(dict(zip(keys, values, strict=True))))
+        for kind, (module, text) in _OBJECTS.items():
+            if type(value) is kind:
+                self.need(f"import {module}")
+                text = text.format(value)
+                return self._shared(value, text) if module in _CHANGING else text
         if isinstance(value, (type, types.FunctionType)) or hasattr(value, "__wrapped__"):
             return self.name_of(value)
         return self._instance(value)
@@ -177,13 +217,22 @@ class FunctionWriter:
     def _instance(self, value: Any) -> str:
         """Return an object of one of Stillflow's classes, from its attributes."""
         kind = type(value)
-        if not _OPERATIONS.match(kind.__module__) or hasattr(kind, "__slots__"):
-            return self.name_of(value)
-        if not hasattr(value, "__dict__"):
+        slots = [name for each in kind.__mro__ for name in getattr(each, "__slots__", ())]
+        if not _OPERATIONS.match(kind.__module__) or not (slots or hasattr(value, "__dict__")):
             return self.name_of(value)
         self.definitions.setdefault("_instance", _INSTANCE)
-        parts = [f"{key}={self.expression(item)}" for key, item in vars(value).items()]
-        return f"_instance({', '.join([self.name_of(kind), *parts])})"
+        state = {name: getattr(value, name) for name in slots} | getattr(value, "__dict__", {})
+        parts = [f"{key}={self.expression(item)}" for key, item in state.items()]
+        return self._shared(value, f"_instance({', '.join([self.name_of(kind), *parts])})")
+
+    def _shared(self, value: Any, text: str) -> str:
+        """Return the name of an object that functions may change: all of them use the same."""
+        if id(value) not in self._names:
+            self._alive.append(value)
+            wish = literals.identifier(type(value).__name__.lower().strip("_"))
+            name = self._names[id(value)] = self._name_for(f"_the_{wish.strip('_')}")
+            self.definitions[name] = f"{name} = {text}"
+        return self._names[id(value)]
 
     # ---- functions and classes
 
@@ -198,6 +247,8 @@ class FunctionWriter:
           UnwritableError: if it has no source, or uses what has none.
         """
         value = undecorated(value)
+        if callable(value):
+            value = plain_functions.value.get(value, value)
         cached = hasattr(value, "__wrapped__") and hasattr(value, "cache_info")
         inner = value.__wrapped__ if cached else value
         if isinstance(inner, type):
@@ -252,7 +303,8 @@ class FunctionWriter:
 
     def _member(self, kind: type, statement: ast.stmt) -> list[ast.stmt]:
         """Return a statement of a class; a method that cannot go out is left behind."""
-        resolver = Resolver(self, vars(sys.modules[kind.__module__]), set())
+        names = {**vars(sys.modules[kind.__module__]), "__class__": kind}
+        resolver = Resolver(self, names, set())
         try:
             return resolver.statements([statement])
         except UnwritableError:
@@ -356,7 +408,7 @@ def _exception(name: str) -> str:
 
 def _bases(kind: type) -> tuple[Any, ...]:
     bases = getattr(kind, "__orig_bases__", kind.__bases__)
-    return tuple(base for base in bases if base is not object)
+    return tuple(b for b in bases if b is not object and get_origin(b) is not Generic)
 
 
 # ---- where functions stand
@@ -427,6 +479,8 @@ def _imported_inside(node: ast.AST) -> dict[str, Any]:
                 found[alias.asname or alias.name] = getattr(module, alias.name)
         elif isinstance(each, ast.Import):
             for alias in each.names:
+                if alias.name in literals.IMAGE_LIBRARIES:
+                    importlib.import_module(alias.name)
                 if alias.name not in sys.modules:
                     raise UnwritableError(f"the module {alias.name}")
                 found[alias.asname or alias.name] = sys.modules[alias.name]

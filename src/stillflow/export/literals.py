@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import builtins
 import keyword
 import math
 import re
+import sys
+import threading
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import BuiltinFunctionType, ModuleType
@@ -24,8 +28,11 @@ _LIBRARIES = (
     "operator", "math", "functools", "itertools", "re", "struct", "collections", "bisect", "heapq",
     "base64", "binascii", "zlib", "string", "codecs", "dataclasses", "contextlib", "sys", "typing",
     "random", "datetime", "json", "io", "warnings", "copy", "textwrap", "unicodedata", "cmath",
-    "hashlib", "decimal", "enum",
+    "hashlib", "decimal", "enum", "secrets", "threading", "PIL.Image", "simplejpeg",
 )  # fmt: skip
+IMAGE_LIBRARIES = ("PIL.Image", "simplejpeg")
+_MOST_PACKED = 1 << 16  # of those that are written as compressed bytes
+_SPECIAL = {"threading.Lock": threading.Lock, "sys.float_info": sys.float_info}
 MOST_ITEMS = 64  # elements of a tensor that are written into the source
 
 
@@ -96,6 +103,18 @@ def library_name(value: Any, need: Callable[[str], None]) -> str | None:
     """
     if isinstance(value, ModuleType):
         return _module_name(value, need)
+    if isinstance(value, re.RegexFlag):
+        need("import re")
+        return f"re.RegexFlag({int(value)})"
+    for module in IMAGE_LIBRARIES:
+        shown = getattr(value, "__name__", "")
+        if shown and getattr(sys.modules.get(module), shown, None) is value:
+            need(f"import {module}")
+            return f"{module}.{shown}"
+    for shown, special in _SPECIAL.items():
+        if value is special:
+            need(f"import {shown.partition('.')[0]}")
+            return shown
     name = torch_name(value)
     if name is not None:
         if name.startswith("F."):
@@ -179,6 +198,15 @@ def array_text(value: np.ndarray) -> str:
         items = nested_text(value.reshape(-1).tolist())
         return f"np.array({items} + [None], object)[:-1].reshape({value.shape})"
     return f"np.array({nested_text(value.tolist())}, np.{value.dtype.name})"
+
+
+def packed_text(value: np.ndarray) -> str:
+    """Return an array of numbers as an expression of its compressed bytes."""
+    if value.size > _MOST_PACKED:
+        raise UnwritableError(f"an array of {value.size} elements")
+    text = base64.b85encode(zlib.compress(np.ascontiguousarray(value).tobytes())).decode()
+    array = f"np.frombuffer(zlib.decompress(base64.b85decode({text!r})), {value.dtype.str!r})"
+    return f"{array}.reshape({value.shape}).copy()"
 
 
 _NOT_A_NAME = re.compile(r"\W")

@@ -42,6 +42,10 @@ _CONSTANT: dict[Any, Any] = {
     memory_limits.require_possible: None,
     memory_limits.require_objects: None,
 }
+_DECORATORS = {
+    "property": "property", "cached_property": "property", "staticmethod": "staticmethod",
+    "classmethod": "classmethod",
+}  # fmt: skip
 
 
 class Resolver(ast.NodeTransformer):
@@ -132,7 +136,7 @@ class Resolver(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load) or node.id in self.local:
             return node
         value = self.names.get(node.id, UNKNOWN)
-        if value is UNKNOWN or getattr(builtins, node.id, None) is value:
+        if value is UNKNOWN or getattr(builtins, node.id, UNKNOWN) is value:
             return node
         return self._written(value)
 
@@ -308,6 +312,19 @@ class Resolver(ast.NodeTransformer):
         node.body = self.statements(node.body) or [ast.Pass()]
         return node
 
+    def visit_Try(self, node: ast.Try) -> Any:
+        node.body = self.statements(node.body)
+        if not node.body:  # imports that have succeeded
+            return self.statements([*node.orelse, *node.finalbody]) or None
+        node.handlers = [self.visit(each) for each in node.handlers]
+        node.orelse, node.finalbody = self.statements(node.orelse), self.statements(node.finalbody)
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        node.type = node.type and self.visit(node.type)
+        node.body = self.statements(node.body) or [ast.Pass()]
+        return node
+
     def visit_For(self, node: ast.For) -> Any:
         node.iter, node.target = self.visit(node.iter), self.visit(node.target)
         node.body = self.statements(node.body) or [ast.Pass()]
@@ -342,8 +359,8 @@ class Resolver(ast.NodeTransformer):
         self.local = outer | _stored(node) | {node.name}
         node.returns = None
         node.decorator_list = [
-            each for each in node.decorator_list
-            if isinstance(each, ast.Name) and each.id in ("property", "staticmethod", "classmethod")
+            ast.Name(_DECORATORS[each.id], ast.Load()) for each in node.decorator_list
+            if isinstance(each, ast.Name) and each.id in _DECORATORS
         ]  # fmt: skip
         node.args = self.visit(node.args)
         node.body = self.statements(node.body) or [ast.Pass()]

@@ -17,7 +17,8 @@ class _Simplifier(ast.NodeTransformer):
         ends = isinstance(node.op, ast.Or)  # the truth at which the others do not matter
         values: list[ast.expr] = []
         for operand in node.values:
-            if not isinstance(operand, ast.Constant):
+            is_text = operand is node.values[-1] and getattr(operand, "value", None) in ("", b"", 0)
+            if not isinstance(operand, ast.Constant) or is_text:
                 values.append(operand)
             elif bool(operand.value) is ends:
                 values.append(operand)
@@ -25,7 +26,7 @@ class _Simplifier(ast.NodeTransformer):
         if not values:
             return ast.Constant(not ends)
         if isinstance(values[0], ast.Constant):
-            return ast.Constant(ends)
+            return values[0] if len(values) == 1 else ast.Constant(ends)
         return values[0] if len(values) == 1 else ast.BoolOp(node.op, values)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from stillflow.export.capture import Program, capture, is_training_switch, placeholders
+from stillflow.export.capture import (
+    Program,
+    capture,
+    changes,
+    is_training_switch,
+    placeholders,
+)
 from stillflow.export.dynamic import Names
 from stillflow.export.package import write_package
 from stillflow.export.problems import ExportError
@@ -44,6 +50,7 @@ def to_torch(
       inputs: tensors or their names, in the order of the module's arguments. None: all placeholders
         that the outputs depend on.
       outputs: tensors or their names. The module returns a tensor for one, a tuple for more.
+        Operations such as a training step run at each call.
       path: a folder to write: `model.py`, `model.safetensors` and a test.
       samples: arrays for the inputs, by name, with which the model is compared.
       verify: whether the module's outputs are compared with the session's.
@@ -91,14 +98,16 @@ def capture_of(
     """
     if not outputs:
         raise ValueError("name at least one output")
-    wanted = [as_tensor(session.graph, each) for each in outputs]
+    found = [as_tensor(session.graph, each, targets=True) for each in outputs]
+    wanted = [each for each in found if isinstance(each, Tensor)]
+    targets = [each for each in found if isinstance(each, Operation)]
     if inputs is None:
-        given = [each for each in placeholders(wanted) if not is_training_switch(each)]
+        given = [t for t in placeholders(wanted, targets) if not is_training_switch(t)]
     else:
         given = [as_tensor(session.graph, each) for each in inputs]
     with session.graph.as_default():
         shapes = _shapes(given, samples or {}, dynamic)
-        return capture(session._get_resources(), given, wanted, shapes, for_onnx)
+        return capture(session._get_resources(), given, wanted, shapes, for_onnx, targets)
 
 
 def _shapes(
@@ -115,17 +124,23 @@ def _shapes(
     return found
 
 
-def as_tensor(graph: Any, named: Any) -> Tensor:
-    """Return a tensor of a graph, from itself, its name, or its operation's; else ExportError."""
+def as_tensor(graph: Any, named: Any, targets: bool = False) -> Any:
+    """Return a tensor of a graph, from itself, its name, or its operation's; else ExportError.
+
+    With `targets`, an operation without outputs is returned itself, and one that changes variables.
+    """
     if isinstance(named, Tensor):
         return named
     if hasattr(named, "_as_graph_element"):  # a variable
         return named._as_graph_element()
+    name = named.name if isinstance(named, Operation) else str(named)
     try:
-        found = graph.as_graph_element(str(named), allow_tensor=True, allow_operation=True)
+        found = graph.as_graph_element(name, allow_tensor=True, allow_operation=True)
     except (KeyError, ValueError) as error:
         raise ExportError(f"there is no tensor {named}: {error}") from None
     if isinstance(found, Operation):
+        if targets and (not found._outputs or changes(found)):
+            return found
         if not found._outputs:
             raise ExportError(f"the operation {named} has no output")
         return found._outputs[0]

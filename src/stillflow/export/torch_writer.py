@@ -12,7 +12,7 @@ from stillflow.export import literals, naming
 from stillflow.export.body import Body, Names
 from stillflow.export.capture import Parameter, Program
 from stillflow.export.channels_first import channels_first
-from stillflow.export.functions import FunctionWriter
+from stillflow.export.functions import FunctionWriter, plain_functions
 from stillflow.export.layers import Layer, LayerFinder
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import explained
@@ -43,6 +43,7 @@ class ModelWriter:
         self.program, self.first = program, first
         self.module_names = Names({*literals.RESERVED, "Model", "Scope", "load", "read_tensors"})
         self.functions = FunctionWriter(self.module_names)
+        assert plain_functions.value  # its provider has told cards their sources
         self.tensors: dict[str, torch.Tensor] = {}
         self.names: dict[str, str] = {}
         self.methods: list[str] = []
@@ -130,7 +131,7 @@ class ModelWriter:
         for step in self.program.steps:
             body.step(step)
         results = [body.expression(value.name) for _, value in self.program.outputs]
-        body.line(f"return {results[0] if len(results) == 1 else ', '.join(results)}")
+        body.line(f"return {results[0] if len(results) == 1 else ', '.join(results)}".rstrip())
         if body.problems:
             raise explained(body.problems, [tensor for tensor, _ in self.program.inputs])
         lines = body.lines

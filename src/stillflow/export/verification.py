@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 from stillflow.export.capture import Program
+from stillflow.export.naming import keys_of
 from stillflow.export.problems import ExportError
 from stillflow.graph.operation import Tensor
+from stillflow.ops.variables.buffer import Buffer
 from stillflow.runtime.ir.steps import Step
 
 TOLERANCE = 1e-4  # of the larger of 1 and the largest value
@@ -133,12 +135,13 @@ def compare(
         return array.transpose(0, 3, 1, 2) if first and program.is_image(tensor) else array
 
     fetched = [tensor for tensor, _ in program.outputs]
+    before = _variables(program)
     feeds: dict[Any, Any] = dict(fed)
     feeds.update(dict.fromkeys(program.training.values(), False))
-    expected = session.run(fetched, feeds)
+    expected, _ = session.run([fetched, list(program.targets)], feeds)
     comparison = Comparison(
         {tensor.name: turned(tensor, array) for tensor, array in fed.items()},
-        {t.name: turned(t, np.asarray(value)) for t, value in zip(fetched, expected, strict=True)},
+        {t.name: turned(t, as_array(value)) for t, value in zip(fetched, expected, strict=True)},
     )
     comparison.draws = _random_operation(program.steps)
     try:
@@ -147,10 +150,32 @@ def compare(
     except Exception as error:  # any error of the exported model
         comparison.problems.append(f"it raises {type(error).__name__}: {error}")
         return comparison
+    if not fetched:
+        given = ()
     results = given if isinstance(given, (tuple, list)) else (given,)
     for (name, wanted), value in zip(comparison.outputs.items(), results, strict=True):
         _compare_one(comparison, name, wanted, as_array(value))
+    _compare_variables(comparison, run, before)
     return comparison
+
+
+def _variables(program: Program) -> list[tuple[str, Any, torch.Tensor]]:
+    """Return the variables of a program that changes some: name, buffer, and a copy."""
+    found: dict[str, tuple[str, Any, torch.Tensor]] = {}
+    for local, parameter in program.parameters.items() if program.changes else ():
+        state = program.tracer.constants.get(local)
+        if isinstance(state, Buffer):
+            found[parameter.name] = (parameter.name, state, state.value.clone())
+    return list(found.values())
+
+
+def _compare_variables(comparison: Comparison, model: Any, variables: Sequence[Any]) -> None:
+    """Compare the values that variables have after a step; they get back those before it."""
+    keys = keys_of(name for name, _, _ in variables)
+    for name, state, before in variables:
+        own = dict(model.state_dict(keep_vars=True))[keys[name]]
+        _compare_one(comparison, name, as_array(state.value), as_array(own))
+        state.value, own.data = before, before.clone()
 
 
 def _random_operation(steps: Sequence[Step]) -> str:
@@ -178,7 +203,7 @@ def as_array(value: Any) -> np.ndarray:
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().resolve_conj()
         return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
-    return np.asarray(value)
+    return np.array(value, object) if isinstance(value, bytes) else np.asarray(value)
 
 
 def _compare_one(comparison: Comparison, name: str, wanted: np.ndarray, found: np.ndarray) -> None:

@@ -38,7 +38,7 @@ def plain(monkeypatch):
 
     def call(function, *args):
         with monkeypatch.context() as patch:
-            patch.setattr(native_kernels, "_drawn", lambda *_: None)
+            patch.setattr(native_kernels, "drawn", lambda *_: None)
             return function(*args)
 
     return call

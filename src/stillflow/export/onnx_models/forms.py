@@ -22,14 +22,15 @@ from stillflow.ops.quantization.fake import grid
 from stillflow.runtime.engines.region import Unfit
 from stillflow.runtime.ir.containers import container_of
 
-DOMAINS = {"LabelEncoder": "ai.onnx.ml"}
+DOMAINS = {"LabelEncoder": "ai.onnx.ml", "Inverse": "com.microsoft"}
 FORMS: dict[str, Rule] = {}
+COMPLEX: set[str] = set()  # operations whose forms take or give pairs for complex numbers
 _INPUTS = "xyzwu"
 _END = 1 << 62
 _ENCODED = {"string": "strings", "int64": "int64s", "float32": "floats"}
 
 
-class _Scope(dict[str, Any]):
+class Scope(dict[str, Any]):
     """Names of an expression, for one operation."""
 
     def __init__(self, b: Builder, op: Operation) -> None:
@@ -249,7 +250,7 @@ class _Scope(dict[str, Any]):
 
 def _form(code: Any) -> Rule:
     def made(b: Builder, op: Operation) -> Any:
-        answer = eval(code, {}, _Scope(b, op))
+        answer = eval(code, {}, Scope(b, op))
         return answer[0] if isinstance(answer, tuple) else answer
 
     return made

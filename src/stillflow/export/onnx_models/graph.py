@@ -146,6 +146,9 @@ class GraphWriter(Builder):
                 self.bind(name, "unknown")
             return
         before, reason = (len(self.nodes), len(self._made)), Unfit("there is no rule")
+        odd = any(t.dtype.base_dtype.is_complex for t in (*op._inputs, *op._outputs))
+        if odd and op.type not in forms.COMPLEX:
+            raise Unfit("of complex numbers")
         for rule in filter(None, (RULES.get(op.type), forms.FORMS.get(op.type))):
             try:
                 answer = rule(self, op)

@@ -45,6 +45,8 @@ def to_model(program: Program, names: Names, opset: int | None) -> Any:
     ]
     graph = helper.make_graph(nodes_of(writer.nodes), "tensorflow", taken, results, weights)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)]
+    if any(node[0] == "Inverse" for node in writer.nodes if isinstance(node, tuple)):
+        opsets.append(helper.make_opsetid("com.microsoft", 1))
     message = helper.make_model(graph, opset_imports=opsets, ir_version=_IR)
     message.producer_name, message.producer_version = "stillflow", __stillflow_version__
     message = _without_unused(message)

@@ -352,6 +352,8 @@ def _samples(card: Any) -> Samples:
         yield Sample(boxes[:3, :3], _SCORES[:3], np.int32(3), *numbers, fixed=(2,), grad=False)
     for limit in (3, 0, 30):
         yield Sample(boxes, _SCORES, np.int32(limit), *numbers, fixed=(2,), grad=False)
+    if count == 3:  # a deviation of 0 means no soft suppression
+        yield Sample(boxes, _SCORES, np.int32(3), *numbers[:2], np.float32(0), grad=False)
     yield Sample(boxes, _SCORES, np.int32(-1), *numbers)
     if "pad_to_max_output_size" in card.text:
         yield Bad(

@@ -99,7 +99,7 @@ def _check_steps(node: Node) -> None:
         )
 
 
-def _placed(size: int, window: int, stride: int, padding: bytes) -> tuple[int, int]:
+def placed(size: int, window: int, stride: int, padding: bytes) -> tuple[int, int]:
     """Elements to add before and after, negative to cut off.
 
     Where steps leave elements over, TF's quantized convolution centres the windows, other than
@@ -120,7 +120,7 @@ def _convolve(
     a = Range(low_image, high_image, types[0])
     b = Range(low_filter, high_filter, types[1])
     rows, columns = (
-        _placed(image.shape[axis + 1], filter.shape[axis], stride, padding) for axis in range(2)
+        placed(image.shape[axis + 1], filter.shape[axis], stride, padding) for axis in range(2)
     )
     pixels = F.pad(centred(image, a).permute(0, 3, 1, 2), (*columns, *rows))
     sums = F.conv2d(pixels, centred(filter, b).permute(3, 2, 0, 1), stride=stride)

@@ -69,12 +69,11 @@ def _uniform_on_device(position: Any, count: int, dtype: str) -> torch.Tensor:
     return accelerator.uniform(position, count, _MANTISSA[dtype])
 
 
-def _by_precision(module: Any, single: str, double: str) -> Callable[..., Any]:
+def _by_precision(single: Callable[..., Any], double: Callable[..., Any]) -> Callable[..., Any]:
     """Draws in double precision for float64, in single precision for narrower types."""
 
     def draw(source: Any, count: int, dtype: str, *threads: int) -> torch.Tensor | Array:
-        name = double if dtype == "float64" else single
-        return getattr(module, name)(source, count, *threads)
+        return (double if dtype == "float64" else single)(source, count, *threads)
 
     return draw
 
@@ -103,13 +102,13 @@ _BELOW_TRUNCATION = 1.999
 
 UNIFORM = Distribution(_uniform, _uniform_on_device, _unseeded_uniform)
 NORMAL = Distribution(
-    _by_precision(draws, "normal_float", "normal_double"),
-    _by_precision(accelerator, "normal", "normal_double"),
+    _by_precision(draws.normal_float, draws.normal_double),
+    _by_precision(accelerator.normal, accelerator.normal_double),
     lambda *args, **kwargs: torch.randn(*args, **kwargs),
 )
 TRUNCATED_NORMAL = Distribution(
-    _by_precision(draws, "truncated_normal_float", "truncated_normal_double"),
-    _by_precision(accelerator, "truncated_normal", "truncated_normal_double"),
+    _by_precision(draws.truncated_normal_float, draws.truncated_normal_double),
+    _by_precision(accelerator.truncated_normal, accelerator.truncated_normal_double),
     _unseeded_truncated_normal,
 )
 

@@ -26,7 +26,7 @@ _FEW = 1 << 14  # fewer are drawn in less time than other threads need to begin
 
 def words(stream: Philox, count: int, threads: int = 1) -> np.ndarray | None:
     """`count` uint32."""
-    return _drawn(stream, _WORDS, np.uint32, count, threads)
+    return drawn(stream, _WORDS, np.uint32, count, threads)
 
 
 def words64(stream: Philox, count: int, threads: int = 1) -> np.ndarray | None:
@@ -39,27 +39,28 @@ def uniform_float(
     stream: Philox, count: int, mantissa: int = 23, threads: int = 1
 ) -> np.ndarray | None:
     """`count` float32 in [0, 1), of the lowest `mantissa` bits of each word."""
-    return _drawn(stream, _FLOATS, np.float32, count, threads, mantissa)
+    return drawn(stream, _FLOATS, np.float32, count, threads, mantissa)
 
 
 def uniform_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray | None:
     """`count` float64 in [0, 1)."""
-    return _drawn(stream, _DOUBLES, np.float64, count, threads)
+    return drawn(stream, _DOUBLES, np.float64, count, threads)
 
 
 def normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray | None:
     """`count` standard normal float32."""
-    return _drawn(stream, _NORMALS, np.float32, count, threads)
+    return drawn(stream, _NORMALS, np.float32, count, threads)
 
 
 def truncated_normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray | None:
     """`count` standard normal float32 within two deviations."""
-    return _drawn(stream, _TRUNCATED, np.float32, count, threads)
+    return drawn(stream, _TRUNCATED, np.float32, count, threads)
 
 
-def _drawn(
+def drawn(
     stream: Philox, kind: int, dtype: Any, count: int, threads: int, bits: int = 0
 ) -> np.ndarray | None:
+    """Return draws of a kind by the loop in C."""
     library = native.library()
     if library is None:
         return None

@@ -216,6 +216,7 @@ def _strings(*items: bytes) -> np.ndarray:
 def any_string_samples() -> Samples:
     yield Sample(_strings(b" aB ", "\u00e9x".encode(), b"\xff\x00"))
     yield Sample(np.zeros((2, 0), object))
+    yield Sample(_strings(b"One", b"tWo 3"))
 
 
 @decode_base64_op.samples

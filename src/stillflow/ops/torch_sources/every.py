@@ -9,4 +9,3 @@ from stillflow.ops.torch_sources import layers as layers
 from stillflow.ops.torch_sources import numbers as numbers
 from stillflow.ops.torch_sources import random as random
 from stillflow.ops.torch_sources import sizes as sizes
-from stillflow.ops.torch_sources import tensor_arrays as tensor_arrays

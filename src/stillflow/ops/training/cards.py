@@ -193,22 +193,22 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
 
     def kernel(node: Node) -> Any:
         flags = {name: getattr(node, name) for name, _ in rule.flags}
-        if rule.name in GROUP_RULES and not sparse and node.T in _GROUP_TYPES:
+        grouped = rule.name in GROUP_RULES and not sparse and not node.exporting
+        if grouped and node.T in _GROUP_TYPES:
             return GroupedUpdate(rule.name, count, tuple(others), flags, rule.locked, compared)
-        update = rule.update
+        update, title, locked = rule.update, rule.name, rule.locked
 
         def apply(*inputs: Any) -> Any:
             buffers = inputs[:count]
-            states = _values(buffers, rule.locked)
+            states = _values(buffers, locked)
             named = {
                 renamed.get(name, name): value
                 for name, value in zip(others, inputs[count:], strict=True)
             }
+            check_limits(title, named)
             if sparse:
-                check_limits(rule.name, named)
                 update_rows(update, states, named, flags)
             else:
-                check_limits(rule.name, named)
                 _check_shapes(compared, states, named.get("delta", named.get("grad")))
                 update(*states, **named, **flags)
             return buffers[0]

@@ -20,28 +20,28 @@ _Columns = Sequence[Sequence[Any]]
 
 
 def adagrad(columns: _Columns, *, lr: float, update_slots: bool = True) -> bool:
-    return update_slots and _run(_ADAGRAD, columns, lr)
+    return update_slots and run(_ADAGRAD, columns, lr)
 
 
 def ftrl(
     columns: _Columns, *, lr: float, l1: float, l2: float, lr_power: float,
     l2_shrinkage: float = 0.0,
 ) -> bool:  # fmt: skip
-    return lr_power == -0.5 and _run(_FTRL, columns, lr, l1, l2, l2_shrinkage)
+    return lr_power == -0.5 and run(_FTRL, columns, lr, l1, l2, l2_shrinkage)
 
 
 def rms_prop(columns: _Columns, *, lr: float, rho: float, momentum: float, epsilon: float) -> bool:
-    return _run(_RMS_PROP, columns, lr, rho, momentum, epsilon)
+    return run(_RMS_PROP, columns, lr, rho, momentum, epsilon)
 
 
 def centered_rms_prop(
     columns: _Columns, *, lr: float, rho: float, momentum: float, epsilon: float
 ) -> bool:
-    return _run(_CENTERED_RMS_PROP, columns, lr, rho, momentum, epsilon)
+    return run(_CENTERED_RMS_PROP, columns, lr, rho, momentum, epsilon)
 
 
 def adadelta(columns: _Columns, *, lr: float, rho: float, epsilon: float) -> bool:
-    return _run(_ADADELTA, columns, lr, rho, epsilon)
+    return run(_ADADELTA, columns, lr, rho, epsilon)
 
 
 class _Variable(ctypes.Structure):
@@ -52,7 +52,8 @@ class _Variable(ctypes.Structure):
     ]  # fmt: skip
 
 
-def _run(rule: int, columns: _Columns, *numbers: float) -> bool:
+def run(rule: int, columns: _Columns, *numbers: float) -> bool:
+    """Return True if the loop of a rule has run."""
     if not all(native_calls.take(*column) for column in columns):
         return False
     library: Any = native.library()

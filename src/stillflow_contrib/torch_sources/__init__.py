@@ -1,0 +1,1 @@
+"""Sources over PyTorch of operations that few exported models have; `every` imports them all."""
