@@ -98,6 +98,8 @@ _SHORT = {
     "count_parts": "- ppipiip",
     "split_texts": "- ppipiipp",
     "number_texts": "i ppipipp",
+    "encode_texts": "i ppiip",
+    "change_encoding": "i ppiiiip",
     "find_numbers": "- pppippip",
     "read_numbers": "i ppiip",
     "find_fingerprints": "- ppip",

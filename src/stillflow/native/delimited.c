@@ -5,6 +5,8 @@
    that a double holds exactly. Of others, who calls finds out what they are. */
 #include "native.h"
 
+#include <stdlib.h>
+
 enum { TEXT, INT32, INT64, FLOAT };
 
 /* Where nine tenths of all decimal numbers are: a whole number below 2^53 by an exact power. */
@@ -66,17 +68,32 @@ static int read_double(Field field, double *out) {
     return 1;
 }
 
-/* Reads texts as numbers: int64, or doubles if `kind` is FLOAT.
+/* Of more digits, or of others; a byte that is no part of a number has to stand behind the field. */
+static int read_any_double(Field field, double *out) {
+    for (const uint8_t *at = field.at; at < field.end; at++)
+        if (!memchr("0123456789.eE+-", *at, 15)) return 0;
+    char *end;
+    *out = strtod((const char *)field.at, &end);
+    return field.at < field.end && (const uint8_t *)end == field.end;
+}
 
-   Returns how many were read, those before the first that is not plain. */
+static int is_blank(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/* Reads texts as numbers, blanks around them aside: int64, or doubles if `kind` is FLOAT.
+
+   A zero byte stands behind each. Returns how many were read, those before the first that is not
+   written plainly. */
 PUBLIC int64_t read_numbers(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
                             int64_t kind, int64_t *out) {
     int64_t largest = kind == INT32 ? INT32_MAX : INT64_MAX;
     for (int64_t i = 0; i < count; i++) {
         Field field = {texts[i], texts[i] + sizes[i]};
         double value = 0;
-        if (!(kind == FLOAT ? read_double(field, &value) : read_integer(field, largest, out + i)))
-            return i;
+        while (field.at < field.end && is_blank(*field.at)) field.at++;
+        while (field.at < field.end && is_blank(field.end[-1])) field.end--;
+        int done = kind == FLOAT ? read_double(field, &value) || read_any_double(field, &value)
+                                 : read_integer(field, largest, out + i);
+        if (!done) return i;
         if (kind == FLOAT) memcpy(out + i, &value, sizeof value);
     }
     return count;

@@ -2,7 +2,7 @@
 
    No header of Python is needed: it says itself, when it runs, where its objects keep what, and
    which function makes one. Whoever calls holds the interpreter's lock. */
-#include "native.h"
+#include "objects.h"
 
 #include <stddef.h>
 
@@ -52,8 +52,13 @@ static inline int put_object(void **place, void *object) {
     return 1;
 }
 
-static inline int put_string(void **place, const uint8_t *text, int64_t size) {
+int put_string(void **place, const uint8_t *text, int64_t size) {
     return put_object(place, python.make((const char *)text, (intptr_t)size));
+}
+
+uint8_t *new_string(void **place, int64_t size) {
+    void *object = python.make(NULL, (intptr_t)size);
+    return put_object(place, object) ? (uint8_t *)object + python.text_at : NULL;
 }
 
 /* Puts strings of these bytes in the place of `count` objects; stops where there is no memory,
@@ -71,10 +76,9 @@ PUBLIC void join_texts(const uint8_t *const *texts, const int64_t *sizes, int64_
     for (int64_t i = 0; i < rows; i++, texts += columns, sizes += columns) {
         int64_t total = columns > 1 ? separator_size * (columns - 1) : 0;
         for (int64_t j = 0; j < columns; j++) total += sizes[j];
-        void *object = python.make(NULL, (intptr_t)total);
-        if (!put_object(objects + i, object)) return;
+        uint8_t *out = new_string(objects + i, total);
+        if (!out) return;
         if (!total) continue; /* all empty strings are one */
-        uint8_t *out = (uint8_t *)object + python.text_at;
         for (int64_t j = 0; j < columns; j++) {
             if (j && separator_size) memcpy(out, separator, (size_t)separator_size);
             if (j) out += separator_size;

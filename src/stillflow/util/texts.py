@@ -76,6 +76,19 @@ def strings_at(texts: Texts, shape: tuple[int, ...]) -> np.ndarray:
     return result.reshape(shape)
 
 
+def strings_by(loop: str, strings: np.ndarray, *how: int) -> np.ndarray | None:
+    """Return what a loop makes of each string, as objects of their shape; errors as above.
+
+    None without the loops, if it does not make all, or if Python is as fast.
+    """
+    texts = texts_of(strings) if strings.size > FEW else None
+    if texts is None:
+        return None
+    result = np.empty(strings.shape, object)
+    made = getattr(_known_library(), loop)(*texts.pointers, *how, address_of(result))
+    return result if made == len(texts) else None
+
+
 def joined_rows(texts: Texts, rows: int, separator: bytes) -> np.ndarray:
     """Return the strings of each row joined by a separator: objects [rows]; errors as above."""
     result = np.empty(rows, object)

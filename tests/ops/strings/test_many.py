@@ -19,9 +19,21 @@ TABLE = WORDS.reshape(10, 20)
 SIZES = [len(word) for word in WORDS]
 REALS = np.array([repr(RANDOM.uniform(-1e6, 1e6)).encode() for _ in range(50)], object)
 WHOLE = np.array([b"%d" % RANDOM.randrange(-(2**31), 2**31) for _ in range(50)], object)
-ODD = np.array([b"1e3", b" 2", b"inf", b"-0.", b".5", b"1e-320", b"9007199254740993"] * 3, object)
+ODD = np.array([b"1e3", b" 2", b"inf", b"-0.", b".5", b"+1E-300", b"9007199254740993"] * 3, object)
+LONG = np.array([b"0.12345678901234567", b"-3.14159265358979323846e-7", b"1e22", b"12345.e-400",
+                 b"\v7\f", b" ", b"0x1F", b"-NaN", b"1" * 40] * 2, object)  # fmt: skip
 LARGE = np.array([b"3.4e38", b"4e38", b"-1e308", b"2147483648"] * 3, object)
 WRONG = np.array([b"1", b"99999999999999999999", b"x"] * 5, object)
+
+
+# Beginnings of characters, halves of pairs, too long forms, too large numbers.
+PIECES = [b"a", b"\x01", b"\x7f", b"\xc3\xa9", b"\xc3", b"\xa9", b"\xe2\x82\xac", b"\xe2\x82",
+          b"\xe0\x80",
+          b"\xed\xa0\x80", b"\xf0\x9f\x98\x8a", b"\xf0\x9f\x98", b"\xf0\x80", b"\xf4\x90", b"\xff",
+          b"\xc0\x80", b"\xf5", b"\xef\xbb\xbf"]  # fmt: skip
+TEXTS = np.array(
+    [b"".join(RANDOM.choices(PIECES, k=RANDOM.randrange(7))) for _ in range(300)], object
+)
 
 
 def vocabulary():
@@ -61,10 +73,22 @@ CASES = {
     "hash": lambda: tf.string_to_hash_bucket(TABLE, 99),
     "hash strong": lambda: tf.string_to_hash_bucket_strong(TABLE, 99, [3, 4]),
     "csv": lambda: tf.decode_csv([b"1,abc,2.5", b"-3,d,.5"] * 10, [[0], ["d"], [0.0]]),
+    "Base64": lambda: tf.encode_base64(TABLE),
+    "Base64 filled up": lambda: tf.encode_base64(TABLE, pad=True),
+    **{
+        f"{encoding} {errors} {control} {code}":
+        lambda to=encoding, errors=errors, control=control, code=code: tf.strings.unicode_transcode(
+            TEXTS, "utf8", to, errors, code, control)
+        for encoding in ("UTF-8", "UTF-16-BE", "UTF-32-BE")
+        for errors in ("replace", "ignore", "strict")
+        for control, code in ((False, 65533), (True, 0x1F600), (True, 0xD800))
+    },
+    "strict and well-formed": lambda: tf.strings.unicode_transcode(
+        [text.encode() for text in ("a", "\u20ac", "") * 9], "utf8", "UTF-16-BE", "strict"),
     **{
         f"{name} as {kind.name}": lambda x=x, kind=kind: tf.string_to_number(x, kind)
         for name, x in (("reals", REALS), ("whole", WHOLE), ("odd", ODD), ("large", LARGE),
-                        ("wrong", WRONG))
+                        ("long", LONG), ("wrong", WRONG))
         for kind in (tf.float32, tf.float64, tf.int32, tf.int64)
     },
 }  # fmt: skip

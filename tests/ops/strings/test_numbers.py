@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow import errors
+from stillflow import errors, native
 
 
 def run(make, values, dtype=tf.string):
@@ -51,6 +51,14 @@ def test_floating_point_numbers_are_read(dtype):
 
 def test_numbers_too_large_for_single_precision_are_infinite():
     assert numbers([b"1e39", b"-1e39"], tf.float32) == [np.inf, -np.inf]
+
+
+def test_numbers_below_the_normal_ones_are_read():
+    if native.library() is None:
+        pytest.skip("the loops in C were not built: Python's reading gives zero")
+    texts = [b"1e-320", b"4e-324", b"-1e-310", b"2e-324"]
+    assert numbers(texts, tf.float64) == [1e-320, 5e-324, -1e-310, 0]
+    assert numbers([b"1e-40"], tf.float32) == [0]  # as TensorFlow has it
 
 
 @pytest.mark.parametrize("text", [b".", b"1e", b"1_0", b"e5", b"1-1", b"abc", b"1.5\n2"])

@@ -87,6 +87,16 @@ def test_many_texts_at_once_are_replaced_as_one_by_one(pattern):
             assert all_(given) == list(map(one, given))
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_many_texts_at_once_match_as_one_by_one(pattern):
+    texts = ["", "a", "b", "ab", "abc", "aa", "12", "7", "a c", "a\nb", "x", "-b", "É", "A", "la"]
+    texts = [text.encode() for text in texts * 2] + [b"\xff", b"a\xc3", b"\xa9b", b"<br />"]
+    match = regex._full_matcher(pattern.encode())
+    for given in (texts, texts[::-1], [*texts, b"a\0b", b"\0a"]):
+        many = match(np.array(given, object).reshape(2, -1))
+        assert many.reshape(-1).tolist() == [bool(match(np.array([x], object))) for x in given]
+
+
 def test_replacements_at_once_are_what_usual_patterns_take():
     taken = [pattern for pattern in PATTERNS if regex._within_texts(regex.compiled(
         pattern.encode()).pattern) is not None]  # fmt: skip

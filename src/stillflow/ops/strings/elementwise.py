@@ -94,6 +94,10 @@ def _encoded(texts: list[bytes], pad: bool) -> list[bytes]:
     return [text + b"=" * (-len(text) % 4) for text in found] if pad else found
 
 
+def _encode_kernel(node: Node) -> Callable[..., Any]:
+    return all_to_strings(partial(_encoded, pad=node.pad), "encode_texts", node.pad)
+
+
 def _decoded(texts: list[bytes]) -> list[bytes]:
     """Return the bytes that are written in Base64, or raise ValueError."""
     texts = [text if text[-1:] != b"=" else _without_padding(text) for text in texts]
@@ -193,7 +197,7 @@ _KERNELS: list[tuple[Card, Callable[[Node], Any]]] = [
     (string_lower_op, _cased("lower")),
     (string_upper_op, _cased("upper")),
     (string_length_op, _length_kernel),
-    (encode_base64_op, lambda node: all_to_strings(partial(_encoded, pad=node.pad))),
+    (encode_base64_op, _encode_kernel),
     (decode_base64_op, lambda node: all_to_strings(_decoded)),
     (string_to_hash_bucket_fast_op, _hash_kernel),
     (string_to_hash_bucket_strong_op, _strong_hash_kernel),

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import Array
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
+from stillflow.util.texts import strings_by
 
 OneString = Callable[[bytes], Any]
 
@@ -25,9 +27,16 @@ def to_strings(function: OneString) -> Callable[[Any], Any]:
     return all_to_strings(lambda items: list(map(function, items)))
 
 
-def all_to_strings(function: Callable[[list[bytes]], list[bytes]]) -> Callable[[Any], Any]:
-    """Return the kernel that maps all strings of a tensor at once."""
-    return lambda x: strings_of(function(x.reshape(-1).tolist()), x.shape)
+def all_to_strings(
+    function: Callable[[list[bytes]], list[bytes]], loop: str | None = None, *how: int
+) -> Callable[[Any], Any]:
+    """Return the kernel that maps all strings of a tensor at once, by a native loop if it can."""
+
+    def kernel(x: Any) -> Array:
+        found = None if loop is None else strings_by(loop, x, *how)
+        return strings_of(function(x.reshape(-1).tolist()), x.shape) if found is None else found
+
+    return kernel
 
 
 def to_numbers(function: OneString, dtype: DType) -> Callable[[Any], Any]:

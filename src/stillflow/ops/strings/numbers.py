@@ -21,7 +21,7 @@ from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import strings_of, to_numbers
 from stillflow.util.renamed import renamed_argument
-from stillflow.util.texts import FEW, address_of, library, texts_of
+from stillflow.util.texts import address_of, library, texts_of
 
 as_string_op = op(
     """
@@ -197,15 +197,23 @@ _KINDS = {dtypes.int32: 1, dtypes.int64: 2}  # as the loop calls them
 _DOUBLE = 3
 
 
-def _read_numbers(strings: np.ndarray, kind: dtypes.DType) -> np.ndarray | None:
-    """Return the numbers in strings, read by a loop in C; None if one is not written plainly."""
+def _read_numbers(
+    strings: np.ndarray, kind: dtypes.DType, number: Callable[[bytes], Any]
+) -> np.ndarray | None:
+    """Return numbers read by a native loop, odd ones by `number`; None without a loop."""
     texts, loops = texts_of(strings), library()
     if texts is None or loops is None:
         return None
     numbers = np.empty(len(texts), np.int64 if kind.is_integer else np.float64)
-    read = loops.read_numbers(*texts.pointers, _KINDS.get(kind, _DOUBLE), address_of(numbers))
+    (texts_at, sizes_at, count), numbers_at, done = texts.pointers, address_of(numbers), 0
+    while done < count:
+        at = (texts_at + 8 * done, sizes_at + 8 * done, count - done)
+        done += loops.read_numbers(*at, _KINDS.get(kind, _DOUBLE), numbers_at + 8 * done)
+        if done < count:
+            numbers[done] = number(strings[done])
+            done += 1
     with np.errstate(over="ignore"):
-        return numbers.astype(kind.as_numpy_dtype) if read == len(texts) else None
+        return numbers.astype(kind.as_numpy_dtype)
 
 
 @string_to_number_op.kernel
@@ -225,7 +233,7 @@ def string_to_number_kernel(node: Node) -> Kernel:
     one_by_one = to_numbers(number, kind)
 
     def string_to_number(x: Any) -> torch.Tensor:
-        numbers = _read_numbers(x, kind) if x.size > FEW else None
+        numbers = _read_numbers(x.reshape(-1), kind, number)
         if numbers is None:
             numbers = plain_numbers(x.reshape(-1).tolist(), kind)
         return one_by_one(x) if numbers is None else torch.from_numpy(numbers.reshape(x.shape))

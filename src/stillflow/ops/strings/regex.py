@@ -265,9 +265,24 @@ def _replace_carefully(expression: re.Pattern[str], pieces: list[str | int], tex
     return found.encode("utf-8", "surrogateescape")
 
 
-def _full_matcher(pattern: bytes) -> Callable[[bytes], bool]:
-    match = compiled(pattern).fullmatch
-    return lambda text: match(text.decode("utf-8", "surrogateescape")) is not None
+def _full_matcher(pattern: bytes) -> Callable[[Array], torch.Tensor]:
+    """Return the kernel that says which texts a pattern matches as a whole."""
+    match, within = compiled(pattern).fullmatch, _within_texts(compiled(pattern).pattern)
+    whole = None if within is None else re.compile(f"\0{within.pattern}(?=\0)", re.ASCII)
+
+    def run(x: Array) -> torch.Tensor:
+        joined = b"\0".join([b"", *x.reshape(-1).tolist(), b""])
+        if whole is None or x.size < _MANY or joined.count(b"\0") != x.size + 1:
+            return to_numbers(
+                lambda text: match(text.decode("utf-8", "surrogateescape")) is not None, dtypes.bool
+            )(x)
+        # Of those that do not match, their zero bytes are left between the matches.
+        parts = whole.split(joined.decode("utf-8", "surrogateescape"))[:: whole.groups + 1]
+        found = np.zeros(x.size, bool)
+        found[np.cumsum([part.count("\0") + 1 for part in parts[:-1]], dtype=np.int64) - 1] = True
+        return torch.from_numpy(found.reshape(x.shape))
+
+    return run
 
 
 def _scalar(name: str, value: Any) -> bytes:
@@ -307,15 +322,12 @@ def static_regex_replace_kernel(node: Node) -> Kernel:
 
 @regex_full_match_op.kernel
 def regex_full_match_kernel(node: Node) -> Kernel:
-    def match(x: Any, pattern: Any) -> torch.Tensor:
-        return to_numbers(_full_matcher(_scalar("Pattern", pattern)), dtypes.bool)(x)
-
-    return match
+    return lambda x, pattern: _full_matcher(_scalar("Pattern", pattern))(x)
 
 
 @static_regex_full_match_op.kernel
 def static_regex_full_match_kernel(node: Node) -> Kernel:
-    return to_numbers(_full_matcher(node.pattern), dtypes.bool)
+    return _full_matcher(node.pattern)
 
 
 def _words() -> np.ndarray:

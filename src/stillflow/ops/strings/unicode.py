@@ -19,7 +19,7 @@ from stillflow.ops.kernels import torch_type
 from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings import unicode_text
 from stillflow.ops.strings.elementwise import same_shape
-from stillflow.ops.strings.kernels import strings_of
+from stillflow.ops.strings.kernels import all_to_strings, strings_of
 from stillflow.ops.strings.unicode_text import ErrorPolicy
 
 _OPTIONS = """
@@ -52,6 +52,7 @@ unicode_transcode_op = op("""
     replace_control_characters: bool = false
 """)
 unicode_script_op = op("UnicodeScript(input: int32) -> output: int32")
+_UNITS = {b"UTF-8": 1, b"UTF-16-BE": 2, b"UTF-32-BE": 4}  # bytes
 unicode_transcode_op.shape(same_shape)
 unicode_script_op.shape(same_shape)
 
@@ -74,15 +75,15 @@ def unicode_encode_shape(node: Node) -> OutputDims:
 # ---- Kernels
 
 
-def _reader(node: Node) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
+def _reader(node: Node) -> Callable[[list[bytes]], tuple[np.ndarray, ...]]:
     """Return a function from texts to numbers of characters, their codes and their starts."""
     policy = ErrorPolicy(node.errors, node.replacement_char, node.replace_control_characters)
     policy.check()
     codec = unicode_text.codec_of(node.input_encoding)
     refuses_control = node.op.type == "UnicodeTranscode"
 
-    def read(texts: np.ndarray) -> tuple[np.ndarray, ...]:
-        found = unicode_text.characters(texts.reshape(-1).tolist(), codec)
+    def read(texts: list[bytes]) -> tuple[np.ndarray, ...]:
+        found = unicode_text.characters(texts, codec)
         refused = policy.refused(found)
         wrong = refused if refuses_control else found.malformed
         if policy.errors == b"strict" and wrong.any():
@@ -102,7 +103,7 @@ def unicode_decode_kernel(node: Node) -> Kernel:
     with_offsets = len(node.outputs) == 3
 
     def decode(texts: np.ndarray) -> tuple[torch.Tensor, ...]:
-        counts, codes, starts = read(texts)
+        counts, codes, starts = read(texts.reshape(-1).tolist())
         splits = torch.from_numpy(np.cumsum([0, *counts.tolist()])).to(kind)
         parts = splits, torch.from_numpy(codes.astype(np.int32))
         return (*parts, torch.from_numpy(starts)) if with_offsets else parts
@@ -113,12 +114,16 @@ def unicode_decode_kernel(node: Node) -> Kernel:
 @unicode_transcode_op.kernel
 def unicode_transcode_kernel(node: Node) -> Kernel:
     read, encoding = _reader(node), node.output_encoding
+    replacement = {b"replace": node.replacement_char, b"ignore": -1}.get(node.errors, -2)
+    how = (0x20 if node.replace_control_characters else 0, _UNITS[encoding])
 
-    def transcode(texts: np.ndarray) -> np.ndarray:
+    def transcode(texts: list[bytes]) -> list[bytes]:
         counts, codes, _ = read(texts)
-        return strings_of(unicode_text.encode(codes, counts, encoding), texts.shape)
+        return unicode_text.encode(codes, counts, encoding)
 
-    return transcode
+    if unicode_text.codec_of(node.input_encoding) != "utf-8" or 0xD800 <= replacement <= 0xDFFF:
+        return all_to_strings(transcode)  # halves of pairs might meet
+    return all_to_strings(transcode, "change_encoding", replacement, *how)
 
 
 @unicode_encode_op.kernel
