@@ -75,7 +75,7 @@ _LONG = {
     "ascend": "- ppip",
     "draw_examples": "i iiipidp",
     "predict_examples": "- pip",
-    "edit_distances": "i ppipi",
+    "edit_distances": "i pppipppiipi",
     "find_leaves": "- ppiip",
     "shuffle_elements": "- iiiiip",
     "draw_many": "- iiiiiipi",

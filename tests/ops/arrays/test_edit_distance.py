@@ -67,17 +67,51 @@ def test_sequences_that_lie_in_several_dimensions():
     assert found.tolist() == [[0, 1], [1, 0]]
 
 
-def test_elements_out_of_order_are_joined():
-    indices, values = module.torch.tensor([[0, 0], [1, 0], [0, 1]]), np.array([5, 6, 7])
-    found = module._sequences(indices, values)
-    assert {place: part.tolist() for place, part in found.items()} == {(0,): [5, 7], (1,): [6]}
+# Of TensorFlow 1.15.5, which goes through both tensors once: not in order, some do not meet.
+OUT_OF_ORDER = [
+    ([[3, 3], [3, 3], [1, 3], [1, 2], [0, 3], [2, 0], [0, 0], [2, 1]], [1, 1, 1, 0, 1, 0, 0, 1],
+     [[2, 3], [3, 2], [0, 1]], [2, 0, 2], [1, 2, 1, 2], [np.inf, np.inf, np.inf, 2]),
+    ([[1, 3], [1, 3], [3, 2], [3, 0], [1, 1], [1, 3]], [0, 1, 2, 2, 0, 1],
+     [[0, 3], [2, 0], [3, 3], [2, 3], [2, 3], [0, 2], [0, 0], [0, 1], [1, 2], [0, 0], [1, 3]],
+     [1, 1, 1, 2, 2, 2, 0, 2, 1, 0, 1], [1, 1, 2, 2], [1, 1, 1, 2]),
+    ([[3, 2], [3, 3], [3, 2]], [0, 1, 2], [[1, 2], [2, 3], [2, 3], [3, 2], [2, 3]],
+     [2, 1, 2, 1, 0], [0, 1, 1, 2], [0, 1, 1, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OUT_OF_ORDER)
+def test_sequences_out_of_order_are_compared_as_by_tensorflow(case):
+    guess, guess_values, truth, truth_values, *expected = case
+    both = [
+        tf.SparseTensor(*each, [4, 4]) for each in ((guess, guess_values), (truth, truth_values))
+    ]
+    with tf.Session() as session:
+        found = [tf.edit_distance(*both, normalize=normalize) for normalize in (False, True)]
+        assert [each.tolist() for each in session.run(found)] == expected
+
+
+def test_sequences_outside_of_the_shape_raise():
+    inside, outside = ([[0, 0]], [1], [2, 2]), ([[0, 0], [5, 0]], [1, 2], [2, 2])
+    for pair in ((inside, outside), (outside, inside)):
+        with (
+            tf.Session() as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="outside"),
+        ):
+            session.run(tf.edit_distance(*(tf.SparseTensor(*each) for each in pair)))
 
 
 def test_random_sequences_are_as_far_apart_as_one_by_one():
     rng = np.random.RandomState(0)
     pairs = [
-        (rng.randint(0, 4, rng.randint(0, 9)), rng.randint(0, 4, rng.randint(0, 9)))
+        (rng.randint(0, 4, rng.randint(1, 9)), rng.randint(0, 4, rng.randint(1, 9)))
         for _ in range(200)
     ]
+    both = [
+        tf.SparseTensor(
+            [(row, column) for row, each in enumerate(part) for column in range(len(each))],
+            np.concatenate(part), [200, 9])
+        for part in zip(*pairs, strict=True)
+    ]  # fmt: skip
     expected = [module.levenshtein(one.tolist(), other.tolist()) for one, other in pairs]
-    assert module._changes(pairs).tolist() == expected
+    with tf.Session() as session:
+        assert session.run(tf.edit_distance(*both, normalize=False)).tolist() == expected

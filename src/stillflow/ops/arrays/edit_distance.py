@@ -17,8 +17,10 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.sparse_tensor import is_sparse
+from stillflow.ops import native_calls
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample, Samples
+from stillflow.util.texts import Numbering, texts_of
 
 edit_distance_op = op(
     """
@@ -74,22 +76,20 @@ def levenshtein(one: Sequence[Any], other: Sequence[Any]) -> int:
     return row[-1]
 
 
-# Where a sequence stands, without its elements' places in it.
-_Place = tuple[int, ...]
+# All elements of sequences; where each begins and the last one ends; their places, all int64.
+_Sequences = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def _sequences(indices: Any, values: np.ndarray) -> dict[_Place, np.ndarray]:
-    """Return the elements of each sequence that has any."""
+def _sequences(indices: Any, values: np.ndarray, shape: Sequence[int]) -> _Sequences:
+    """Return the sequences along the last dimension of `shape`, each of consecutive elements."""
     rows = indices.numpy()[:, :-1]
-    if not len(rows):
-        return {}
-    begins = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(1)])
-    parts = np.split(values, begins[1:])
-    groups: dict[_Place, np.ndarray] = {}
-    for place, part in zip(map(tuple, rows[begins].tolist()), parts, strict=True):
-        before = groups.get(place)  # there is one if elements are not in order
-        groups[place] = part if before is None else np.concatenate([before, part])
-    return groups
+    outside = (rows < 0) | (rows >= shape[:-1])
+    if outside.any():
+        place = rows[outside.any(1).argmax()].tolist()
+        raise ValueError(f"index {place} lies outside of shape {list(shape)}")
+    places = rows @ np.cumprod([1, *shape[-2:0:-1]], dtype=np.int64)[::-1]
+    ends = np.flatnonzero(np.r_[True, places[1:] != places[:-1], True] if len(rows) else [True])
+    return values, ends, places[ends[:-1]]
 
 
 def _as_numbers(*values: Any) -> list[np.ndarray]:
@@ -97,7 +97,10 @@ def _as_numbers(*values: Any) -> list[np.ndarray]:
     arrays = [each if isinstance(each, np.ndarray) else _array(each) for each in values]
     if all(array.dtype.kind in "iub" for array in arrays):
         return [array.astype(np.int64) for array in arrays]
-    _, codes = np.unique(np.concatenate(arrays), return_inverse=True, equal_nan=False)
+    joined = np.concatenate(arrays)
+    if (texts := texts_of(joined)) is not None:
+        return np.split(Numbering(texts).numbers, [len(arrays[0])])
+    _, codes = np.unique(joined, return_inverse=True, equal_nan=False)
     return np.split(codes.astype(np.int64), [len(arrays[0])])
 
 
@@ -107,28 +110,26 @@ def _array(value: Any) -> np.ndarray:
     return array
 
 
-def _changes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return the distance between the sequences of each pair."""
-    library = native.library()
-    if library is None or not pairs:
-        lists = ((one.tolist(), other.tolist()) for one, other in pairs)
-        return np.array([levenshtein(*pair) for pair in lists], np.int64)
-    parts = [part for pair in pairs for part in pair]
-    ends = np.cumsum([0, *map(len, parts)])
-    items, result = np.concatenate(parts), np.empty(len(pairs), np.int64)
-    wrong = library.edit_distances(
-        items.ctypes.data, ends.ctypes.data, len(pairs), result.ctypes.data, torch.get_num_threads()
-    )
-    if wrong:
-        raise MemoryError("edit_distances: no memory for a row")
-    return result
+def _put_changes(both: Sequence[_Sequences], normalize: bool, out: np.ndarray) -> None:
+    """Put the distances of truths and guesses into their places of `out`, float32.
 
-
-def _normalized(changes: int, truth: int, guess: int) -> float:
-    """Return changes for each element of the truth; infinitely many where it has none."""
-    if not truth:
-        return float("inf") if guess else 0.0
-    return changes / truth
+    As TF goes through both once, those out of order may not meet, and the last one counts.
+    """
+    if native.library() is not None:
+        at = [(*(x.ctypes.data for x in each), len(each[2])) for each in both]
+        native_calls.call("edit_distances", *at[0], *at[1], normalize, out.ctypes.data)
+        return
+    lists = [
+        list(zip(places.tolist(), np.split(items, ends[1:-1])))[::-1]
+        for items, ends, places in both
+    ]
+    while any(lists):
+        place = min(each[-1][0] for each in lists if each)
+        truth, guess = (
+            each.pop()[1].tolist() if each and each[-1][0] == place else [] for each in lists
+        )
+        size = len(truth) if normalize else 1
+        out.flat[place] = levenshtein(truth, guess) / size if size else np.inf
 
 
 def _check_parts(hypothesis: Sequence[Any], truth: Sequence[Any]) -> None:
@@ -184,15 +185,8 @@ def edit_distance_kernel(node: Node) -> Kernel:
         sizes = [max(a, b) for a, b in zip(ints(guess_shape), ints(truth_shape), strict=True)]
         output = np.zeros(sizes[:-1], np.float32)
         truth, guess = _as_numbers(truth_values, guess_values)
-        truths, guesses = _sequences(truth_indices, truth), _sequences(guess_indices, guess)
-        places = list({**truths, **guesses})
-        for place in places:
-            if any(not 0 <= a < b for a, b in zip(place, output.shape, strict=True)):
-                raise ValueError(f"index {list(place)} lies outside of shape {sizes}")
-        nothing = truth[:0]
-        pairs = [(truths.get(each, nothing), guesses.get(each, nothing)) for each in places]
-        for place, pair, changes in zip(places, pairs, _changes(pairs).tolist(), strict=True):
-            output[place] = _normalized(changes, *map(len, pair)) if normalize else changes
+        both = _sequences(truth_indices, truth, sizes), _sequences(guess_indices, guess, sizes)
+        _put_changes(both, normalize, output)
         return torch.from_numpy(output)
 
     return distances
