@@ -76,6 +76,8 @@ _LONG = {
     "draw_examples": "i iiipidp",
     "predict_examples": "- pip",
     "edit_distances": "i pppipppiipi",
+    "walk_chain": "i ipi",
+    "choose_of_classes": "i pppiiddppppi",
     "find_leaves": "- ppiip",
     "shuffle_elements": "- iiiiip",
     "draw_many": "- iiiiiipi",

@@ -1,5 +1,6 @@
 /* Choosing boxes that no better one overlaps: src/stillflow/ops/image/suppression.py, whose plain
-   way this follows step by step, as src/stillflow/util/binary_heap.py for the order of equal scores. */
+   way this follows step by step, as src/stillflow/util/binary_heap.py for the order of equal scores;
+   and, class by class, src/stillflow/ops/image/combined_suppression.py. */
 #include "native.h"
 
 #include <math.h>
@@ -119,4 +120,95 @@ PUBLIC int64_t choose_boxes(const float *boxes, const float *overlaps, const flo
     free(heap.items);
     free(ends);
     return found;
+}
+
+/* ---- class by class */
+
+typedef struct {
+    float score;
+    int32_t label, box;
+    int64_t place; /* among those that come first if scores are equal */
+} Scored;
+
+typedef struct {
+    const float *boxes, *scores;
+    const int64_t *sizes; /* images, boxes, classes that have boxes of their own or 1, classes */
+    int64_t limit, size;
+    float most, least;
+    float *out_boxes, *out_scores, *out_classes;
+    int32_t *found;
+    int64_t failed;
+} Images;
+
+static int by_score(const void *one, const void *other) {
+    const Scored *a = one, *b = other;
+    if (a->score != b->score) return a->score > b->score ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* The best boxes of a class, the best first: they replace the candidates; returns how many. */
+static int64_t choose_of_class(Scored *candidates, int64_t count, const Corners *ends,
+                               int64_t limit, float most) {
+    int64_t found = 0;
+    qsort(candidates, (size_t)count, sizeof *candidates, by_score);
+    for (int64_t i = 0; i < count && found < limit; i++) {
+        int64_t j = 0;
+        while (j < found && !(overlap(ends + candidates[j].box, ends + candidates[i].box) > most))
+            j++;
+        if (j == found) candidates[found++] = candidates[i];
+    }
+    return found;
+}
+
+static void choose_of_image(void *data, int64_t image) {
+    Images *all = data;
+    int64_t count = all->sizes[1], own = all->sizes[2], classes = all->sizes[3], total = 0;
+    int64_t limit = all->limit < count ? all->limit : count;
+    const float *boxes = all->boxes + 4 * image * count * own;
+    const float *scores = all->scores + image * count * classes;
+    Corners *ends = malloc((size_t)(count + 1) * sizeof *ends);
+    Scored *items = malloc((size_t)(limit * classes + count + 1) * sizeof *items);
+    if (!ends || !items) __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+    for (int64_t label = 0; label < classes && ends && items; label++) {
+        int64_t candidates = 0, which = own > 1 ? label : 0;
+        for (int64_t i = 0; i < count; i++) {
+            if (label == 0 || own > 1) ends[i] = corners_of(boxes + 4 * (i * own + which));
+            float score = scores[i * classes + label];
+            if (score > all->least)
+                items[total + candidates++] = (Scored){score, (int32_t)label, (int32_t)i, i};
+        }
+        int64_t found = choose_of_class(items + total, candidates, ends, limit, all->most);
+        for (int64_t i = 0; i < found; i++, total++) items[total].place = total;
+    }
+    if (total > 0) qsort(items, (size_t)total, sizeof *items, by_score);
+    if (total > all->size) total = all->size;
+    all->found[image] = (int32_t)total;
+    for (int64_t i = 0, out = image * all->size; i < total; i++, out++) {
+        const Scored *item = items + i;
+        const float *box = boxes + 4 * (item->box * own + (own > 1 ? item->label : 0));
+        memcpy(all->out_boxes + 4 * out, box, 4 * sizeof *box);
+        all->out_scores[out] = item->score;
+        all->out_classes[out] = (float)item->label;
+    }
+    free(items);
+    free(ends);
+}
+
+/* The best boxes of each image, of all its classes.
+
+   sizes: of images, boxes, classes with boxes of their own (or 1), classes.
+   limit: at most so many boxes of a class are chosen, and `size` of an image.
+   most: a box that overlaps a better one of its class by more is left out.
+   lowest: only scores above it count.
+   out_boxes, out_scores, out_classes, found: receive of each image the boxes, their scores and
+   classes, as far as there are any, and how many there are.
+   Returns 0, or 1 if there is no memory. */
+PUBLIC int64_t choose_of_classes(const float *boxes, const float *scores, const int64_t *sizes,
+                                 int64_t limit, int64_t size, double most, double lowest,
+                                 float *out_boxes, float *out_scores, float *out_classes,
+                                 int32_t *found, int64_t threads) {
+    Images all = {boxes, scores, sizes, limit, size, (float)most, (float)lowest,
+                  out_boxes, out_scores, out_classes, found, 0};
+    in_parallel(choose_of_image, &all, sizes[0], threads);
+    return all.failed;
 }

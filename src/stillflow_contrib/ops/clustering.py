@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -208,15 +209,21 @@ def kmc2_chain_initialization_kernel(node: Node) -> Kernel:
         check_rank(seed, 0, "seed")
         if not len(distances):
             raise ValueError("Expected distances_tensor.size() > 0.")
-        words = Words(Philox(int(seed), 0, 0))
-        values = distances.cpu().numpy()
-        at = 0
-        for place in range(1, len(values)):
-            if values[place] > words.unit() * values[at]:
-                at = place
-        return torch.tensor(at, device=distances.device)
+        values, stream = np.ascontiguousarray(distances.cpu().numpy()), Philox(int(seed), 0, 0)
+        return torch.tensor(_walk(values, stream), device=distances.device)
 
     return walk
+
+
+def _walk(distances: np.ndarray, stream: Philox) -> int:
+    """Return the point at which a walk along all of them ends; near ones are passed over."""
+    if (library := native.library()) is not None:
+        return int(library.walk_chain(stream.key, distances.ctypes.data, len(distances)))
+    words, at = Words(stream), 0
+    for place in range(1, len(distances)):
+        if distances[place] > words.unit() * distances[at]:
+            at = place
+    return at
 
 
 @kmc2_chain_initialization_op.samples

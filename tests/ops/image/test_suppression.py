@@ -78,3 +78,29 @@ def test_half_boxes_are_chosen_without_the_loop():
             tf.image.non_max_suppression(boxes.astype(np.float16), scores.astype(np.float16), 5)
         )
     assert len(found) == 5 and found[0] == scores.astype(np.float16).argmax()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("pad", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loop_takes_the_same_boxes_of_classes(kind, shared, pad, monkeypatch):
+    if native.library() is None:
+        pytest.skip("the loops in C were not built")
+    given = [boxes_and_scores(kind, seed) for seed in range(6)]
+    boxes = np.stack([each for each, _ in given]).reshape(2, 3, 40, 4).swapaxes(1, 2)
+    scores = np.stack([each for _, each in given]).reshape(2, 3, 40).swapaxes(1, 2)
+    results = []
+    for _ in range(2):
+        with tf.Graph().as_default(), tf.Session() as session:
+            results.append([
+                session.run(list(tf.image.combined_non_max_suppression(
+                    boxes[:, :, :1] if shared else boxes, scores, limit, 11, 0.3, lowest,
+                    pad_per_class=pad, clip_boxes=False)))
+                for limit, lowest in ((1, 0.5), (7, LOWEST), (60, 0.2), (9, np.nan))
+            ])  # fmt: skip
+        monkeypatch.setattr(native, "library", lambda: None)
+    for found, expected in zip(*results, strict=True):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert results[0][1][3].max() > 3

@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
+from stillflow.ops import native_calls
 from stillflow.ops.image.suppression import corners, overlaps_with
+from stillflow.ops.native_calls import int64s
 from stillflow.ops.samples import Bad, Sample, Samples
 
 combined_non_max_suppression_op = op(
@@ -104,7 +107,7 @@ def combined_non_max_suppression_kernel(node: Node) -> Kernel:
     pad, clip, device = node.pad_per_class, node.clip_boxes, node.device
 
     def run(boxes: Any, scores: Any, *numbers: Any) -> tuple[Any, ...]:
-        all_boxes, all_scores = boxes.cpu().numpy(), scores.cpu().numpy()
+        all_boxes, all_scores = (np.ascontiguousarray(x.cpu()) for x in (boxes, scores))
         limit, total = int(numbers[0]), int(numbers[1])
         iou, lowest = (np.float32(float(number)) for number in numbers[2:])
         if limit <= 0:
@@ -119,7 +122,13 @@ def combined_non_max_suppression_kernel(node: Node) -> Kernel:
             np.zeros((batch, size, 4), np.float32), np.zeros((batch, size), np.float32),
             np.zeros((batch, size), np.float32), np.zeros(batch, np.int32),
         )  # fmt: skip
-        for index in range(batch if classes else 0):
+        if native.library() is not None and classes:
+            sizes = int64s([*boxes.shape[:3], classes])
+            at = [each.ctypes.data for each in (all_boxes, all_scores, *result)]
+            native_calls.call(
+                "choose_of_classes", *at[:2], sizes, limit, size, iou, lowest, *at[2:]
+            )
+        for index in range(batch if classes and native.library() is None else 0):
             found = _of_image(all_boxes[index], all_scores[index], limit, iou, lowest)
             count = min(len(found.scores), size)
             for out, part in zip(result[:3], found, strict=True):
