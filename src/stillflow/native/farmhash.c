@@ -92,18 +92,22 @@ static uint64_t hash_long(const uint8_t *text, int64_t length) {
                mix(s.v[1], s.w[1], multiplier) + s.x, multiplier);
 }
 
+static inline uint64_t fingerprint_of(const uint8_t *text, int64_t length) {
+    if (length <= 16) return hash_short(text, length);
+    return length <= BLOCK ? hash_medium(text, length) : hash_long(text, length);
+}
+
 /* The fingerprints of strings.
 
    texts: where each lies.
    sizes: how long each is. */
 PUBLIC void find_fingerprints(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
                               uint64_t *out) {
-    for (int64_t i = 0; i < count; i++) {
-        const uint8_t *string = texts[i];
-        int64_t length = sizes[i];
-        if (length <= 16)
-            out[i] = hash_short(string, length);
-        else
-            out[i] = length <= BLOCK ? hash_medium(string, length) : hash_long(string, length);
-    }
+    for (int64_t i = 0; i < count; i++) out[i] = fingerprint_of(texts[i], sizes[i]);
+}
+
+/* The fingerprints of rows of bytes, [count, length]. */
+PUBLIC void find_row_fingerprints(const uint8_t *rows, int64_t count, int64_t length,
+                                  uint64_t *out) {
+    for (int64_t i = 0; i < count; i++) out[i] = fingerprint_of(rows + i * length, length);
 }

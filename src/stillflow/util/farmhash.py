@@ -50,9 +50,13 @@ def rows_by_length(strings: Sequence[bytes] | np.ndarray) -> Iterator[tuple[list
 
 def row_fingerprints(rows: np.ndarray) -> np.ndarray:
     """Return the fingerprints, uint64 [n], of byte strings in the rows of uint8 [n, length]."""
-    length = rows.shape[1]
+    count, length = rows.shape
+    if (library := native.library()) is not None and rows.flags.c_contiguous:
+        result = np.empty(count, np.uint64)
+        library.find_row_fingerprints(address_of(rows), count, length, address_of(result))
+        return result
     if length == 0:
-        return np.full(rows.shape[0], K2)
+        return np.full(count, K2)
     if length < 4:
         return _tiny(rows)
     if length <= 16:

@@ -7,6 +7,8 @@ import pytest
 
 from stillflow.ops.debug import summaries
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 MIXED = np.array([[1, 2, -3], [4, 5, 0]], np.float32)
 
 
@@ -25,6 +27,28 @@ def test_numeric_summary_leaves_what_is_not_finite_out_of_the_moments() -> None:
         found[8:12], [0.6931471824645996, 1.6094379425048828, 1.1512925624847412, 0.2098971872338],
         rtol=1e-7,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
+def test_moments_add_up_one_number_after_the_other(kind) -> None:
+    numbers = (np.random.RandomState(1).randn(1000) * 100).astype(kind)
+    total, squares, values = 0.0, 0.0, numbers.tolist()
+    for value in values:
+        total += value
+    for value in values:
+        squares += (value - total / 1000) * (value - total / 1000)
+    found = summaries.numeric_summary(numbers.reshape(10, 100).T)
+    transposed = summaries.numeric_summary(np.ascontiguousarray(numbers.reshape(10, 100).T))
+    assert summaries.numeric_summary(numbers)[8:12].tolist() == [
+        min(values), max(values), total / 1000, squares / 1000,
+    ]  # fmt: skip
+    assert found.tolist() == transposed.tolist()
+
+
+def test_nothing_has_no_moments() -> None:
+    for numbers in (np.zeros(0, np.float32), np.array([np.nan, np.inf], np.float32)):
+        found = summaries.numeric_summary(numbers)
+        assert repr(found[8:12].tolist()) == "[inf, -inf, nan, nan]"
 
 
 def test_bounds_count_as_infinite() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
@@ -183,10 +184,16 @@ def aggregate_stats_kernel(node: Node) -> Kernel:
         feature = array(feature, "feature", 2)
         if len(feature) != len(nodes):
             raise refused(f"feature has {len(feature)} examples, node_ids {len(nodes)}")
+        dimensions, columns = feature.shape[1], values.shape[1]
+        if (library := native.library()) is not None:
+            sums = np.zeros((splits, dimensions, buckets + 1, columns))
+            given = [np.ascontiguousarray(x) for x in (nodes, values, feature)]
+            at, size = [x.ctypes.data for x in given], (len(nodes), dimensions, buckets, columns)
+            if library.aggregate_stats(*at, *size, sums.ctypes.data):
+                return tensor(sums, np.float32)
         # the last bucket is for missing features
         feature = np.where(feature == -1, buckets, feature)
         _check_buckets(feature.ravel(), buckets + 1)
-        dimensions = feature.shape[1]
         keys = nodes.astype(np.int64)[:, None] * dimensions + np.arange(dimensions)
         keys = keys * (buckets + 1) + feature
         repeated = np.repeat(values.astype(np.float64), dimensions, 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dtypes
 
 
@@ -44,22 +45,33 @@ def numeric_summary(
     """
     if value.dtype.kind not in "biuf":
         return None
-    numbers = value.astype(np.float64).ravel()
-    nan = np.isnan(numbers)
-    low, high = numbers <= lower_bound, numbers >= upper_bound
-    if mute_if_healthy and not (nan | low | high).any():
+    numbers = np.ascontiguousarray(value if value.dtype == np.float32 else value.astype(np.float64))
+    found = np.empty(10)
+    if (library := native.library()) is None:
+        found[:] = _counts_and_moments(numbers.astype(np.float64).ravel(), lower_bound, upper_bound)
+    else:
+        library.summarize_numbers(
+            numbers.ctypes.data, numbers.dtype == np.float64, numbers.size,
+            lower_bound, upper_bound, found.ctypes.data,
+        )  # fmt: skip
+    if mute_if_healthy and not found[[0, 1, 5]].any():
         return None
+    kind = dtypes.as_dtype(value.dtype).as_datatype_enum
+    return np.array([1, value.size, *found, kind, value.ndim, *value.shape], np.float64)
+
+
+def _counts_and_moments(numbers: np.ndarray, lower: float, upper: float) -> list[Any]:
+    """Return what `numeric_summary` does from the count of NaN to the variance."""
+    nan, low, high = np.isnan(numbers), numbers <= lower, numbers >= upper
     between = numbers[~(nan | low | high)]
+    signs = [(between < 0).sum(), (between == 0).sum(), (between > 0).sum()]
     finite = numbers[np.isfinite(numbers)]
     moments = [np.inf, -np.inf, np.nan, np.nan]
-    if finite.size:
-        moments = [finite.min(), finite.max(), finite.mean(), finite.var()]
-    counts = [
-        numbers.size, nan.sum(), low.sum(), (between < 0).sum(), (between == 0).sum(),
-        (between > 0).sum(), high.sum(),
-    ]  # fmt: skip
-    kind = dtypes.as_dtype(value.dtype).as_datatype_enum
-    return np.array([1, *counts, *moments, kind, value.ndim, *value.shape], np.float64)
+    if finite.size:  # sums of one number after the other, as in TensorFlow
+        mean = np.cumsum(finite)[-1] / finite.size
+        variance = np.cumsum((finite - mean) ** 2)[-1] / finite.size
+        moments = [finite.min(), finite.max(), mean, variance]
+    return [nan.sum(), low.sum(), *signs, high.sum(), *moments]
 
 
 DEBUG_OPS: dict[str, Callable[..., np.ndarray | None]] = {

@@ -61,18 +61,18 @@ def bincount_kernel(node: Node) -> Kernel:
         if bins < 0:
             raise invalid(f"size ({bins}) must be non-negative")
         numbers, weights = numbers.reshape(-1), weights.reshape(-1)
-        if numbers.numel() and torch.any(numbers < 0):
+        if numbers.numel() and int(numbers.min()) < 0:
             raise invalid("Input arr must be non-negative!")
         if 0 < weights.numel() < numbers.numel():
             raise invalid(
                 "If weights are passed, there must be as many of them as numbers in arr, not "
                 f"{weights.numel()} and {numbers.numel()}"
             )
-        kept = numbers < bins  # larger numbers are not counted
+        kept = numbers.clamp(max=bins)  # larger numbers are counted apart
         if not weights.numel():
-            return torch.bincount(numbers[kept], minlength=bins).to(kind)
-        out = torch.zeros(bins, dtype=kind, device=numbers.device)
-        return out.index_add_(0, numbers[kept], weights[: numbers.numel()][kept])
+            return torch.bincount(kept, minlength=bins + 1)[:bins].to(kind)
+        out = torch.zeros(bins + 1, dtype=kind, device=numbers.device)
+        return out.index_add_(0, kept, weights[: numbers.numel()])[:bins]
 
     return count
 

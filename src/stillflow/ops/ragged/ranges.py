@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
@@ -29,6 +30,8 @@ ragged_range_op = op(
     devices="host",
 )
 _MOST_STEPS = 2**62
+_TOO_MANY = f"Requires ((limit - start) / delta) <= {_MOST_STEPS}"
+_KINDS = [np.dtype(kind) for kind in ("i4", "i8", "f4", "f8")]  # in the order of native/ranges.c
 # From narrow to wide: values of several types are converted to the widest.
 _WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
@@ -52,16 +55,25 @@ def ragged_range_kernel(node: Node) -> Kernel:
     kind, device, dtype = torch_type(node.Tsplits), node.device, node.T
 
     def run(*inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        starts, limits, deltas = np.broadcast_arrays(*(np.atleast_1d(x.cpu()) for x in inputs))
+        given = np.broadcast_arrays(*(np.atleast_1d(x.cpu()) for x in inputs))
+        starts, limits, deltas = map(np.ascontiguousarray, given)
         if not deltas.all():
             raise ValueError("Requires delta != 0")
-        lengths = _lengths(starts, limits, deltas)
-        splits = np.concatenate([[0], np.cumsum(lengths)])
+        splits = np.zeros(len(starts) + 1, np.int64)
+        which, loops, at = _KINDS.index(starts.dtype), native.library(), splits.ctypes.data
+        first, last, step = (x.ctypes.data for x in (starts, limits, deltas))
+        if loops is None:
+            np.cumsum(_lengths(starts, limits, deltas), out=splits[1:])
+        elif loops.find_range_splits(which, first, last, step, len(starts), at):
+            raise ValueError(_TOO_MANY)
         require_room((int(splits[-1]),), dtype)
-        if starts.dtype.kind == "f":
-            values = _added_up(starts, deltas, lengths)
+        if loops is not None:
+            values = np.empty(splits[-1], starts.dtype)
+            loops.fill_ranges(which, first, step, len(starts), at, values.ctypes.data)
+        elif starts.dtype.kind == "f":
+            values = _added_up(starts, deltas, np.diff(splits))
         else:
-            values = _counted(starts, deltas, lengths, splits[:-1])
+            values = _counted(starts, deltas, np.diff(splits), splits[:-1])
         return torch.from_numpy(splits).to(device, kind), torch.from_numpy(values).to(device)
 
     return run
@@ -74,7 +86,7 @@ def _lengths(starts: np.ndarray, limits: np.ndarray, deltas: np.ndarray) -> np.n
         spans = np.abs(limits - starts.astype(np.float64))
         steps = spans / np.abs(deltas.astype(np.float64))
     if not (steps[~away] < _MOST_STEPS).all():
-        raise ValueError(f"Requires ((limit - start) / delta) <= {_MOST_STEPS}")
+        raise ValueError(_TOO_MANY)
     if starts.dtype.kind == "f":
         steps = np.ceil(np.abs((limits - starts) / deltas)).astype(np.int64)
     else:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims, dtypes
 from stillflow.graph.arrays import Array
 from stillflow.graph.card import op
@@ -60,7 +61,7 @@ sparse_to_sparse_set_operation_op = op(
     devices="host",
 )
 
-# Of two ascending arrays without repetitions.
+# Of two ascending arrays without repetitions; in the order of native/sets.c.
 _COMBINE: dict[bytes, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     b"a-b": lambda a, b: np.setdiff1d(a, b, assume_unique=True),
     b"b-a": lambda a, b: np.setdiff1d(b, a, assume_unique=True),
@@ -121,7 +122,8 @@ def _as_sparse(groups: tuple[int, ...], places: np.ndarray, items: Any) -> tuple
 
 def _combined(node: Node, split: int) -> Callable[..., Any]:
     """Read a set of sets from the inputs before and after `split`, and combines them."""
-    combine = _COMBINE.get(node.set_operation.lower())
+    name = node.set_operation.lower()
+    combine, how = _COMBINE.get(name), [*_COMBINE, name].index(name)
     if combine is None:
         raise ValueError(f"Invalid set_operation {node.set_operation.decode()}.")
 
@@ -133,14 +135,32 @@ def _combined(node: Node, split: int) -> Callable[..., Any]:
         if first.groups != second.groups:
             texts = [",".join(map(str, sets.groups)) for sets in (first, second)]
             raise ValueError(f"Mismatched shapes [{texts[0]}] vs [{texts[1]}]")
-        # A number for each element: of its set, and of its place among all that there are.
-        kinds, ranks = np.unique(np.concatenate([first.items, second.items]), return_inverse=True)
-        codes = np.concatenate([first.places, second.places]) * max(1, len(kinds)) + ranks
-        here, there = codes[: len(first.items)], codes[len(first.items) :]
-        places, ranks = np.divmod(combine(np.unique(here), np.unique(there)), max(1, len(kinds)))
-        return _as_sparse(first.groups, places, kinds[ranks])
+        found = _in_loop(how, first, second)
+        if found is None:
+            # A number for each element: of its set, and of its place among all that there are.
+            items = np.concatenate([first.items, second.items])
+            kinds, ranks = np.unique(items, return_inverse=True)
+            size, at = max(1, len(kinds)), len(first.items)
+            codes = np.concatenate([first.places, second.places]) * size + ranks
+            places, ranks = np.divmod(combine(np.unique(codes[:at]), np.unique(codes[at:])), size)
+            found = places, kinds[ranks]
+        return _as_sparse(first.groups, *found)
 
     return run
+
+
+def _in_loop(how: int, first: _Sets, second: _Sets) -> tuple[Any, Any] | None:
+    """Return the places and items of combined sets of integers; None without a native loop."""
+    library, kind = native.library(), first.items.dtype
+    if library is None or kind.hasobject:
+        return None
+    given = [np.ascontiguousarray(each, np.int64) for each in (*first[1:], *second[1:])]
+    places, items = np.empty((2, len(given[1]) + len(given[3])), np.int64)
+    at = [each.ctypes.data for each in (*given, places, items)]
+    found = library.combine_sets(how, *at[:2], len(given[1]), *at[2:4], len(given[3]), *at[4:])
+    if found < 0:
+        raise MemoryError("combine_sets: no memory for a set")
+    return places[:found], items[:found].astype(kind)
 
 
 def _result_shape(rank: int | None) -> list[Any]:
