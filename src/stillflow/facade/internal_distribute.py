@@ -112,6 +112,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.distribute.summary_op_util": {
         "skip_summary": "stillflow.ops.summary.names:skip_summary",
     },
+    "tensorflow.python.distribute.tpu_strategy": {
+        "TPUStrategy": "stillflow_contrib.distribute.tpu:TPUStrategy",
+        "TPUStrategyV1": "stillflow_contrib.distribute.tpu:TPUStrategy",
+    },
     "tensorflow.python.distribute.values": {
         "*": f"{_VALUES} stillflow.distribute.device_map",
     },
