@@ -22,6 +22,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.estimator.spec",
         "_TPUEstimatorSpec": "stillflow.contrib.tpu.estimator_spec:HeadTPUEstimatorSpec",
     },
+    "tensorflow.python.estimator.run_config": {
+        "TaskType": "stillflow.estimator.cluster_task:TaskType",
+    },
     "tensorflow.python.estimator.util": {
         "fn_args": "stillflow.util.function_utils:fn_args",
         "parse_input_fn_result": "stillflow.estimator.input_results:features_and_labels",
