@@ -332,6 +332,18 @@ def test_quantized_layers_compute_with_integers(tmp_path: Path) -> None:
     exported(build, tmp_path, {"x:0": floats(5, 4)}, {"x:0": floats(2, 4)})
 
 
+def test_bfloat16_is_computed_in_single_precision_and_rounded(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 4], "x")
+        weights = tf.constant(floats(4, 3))
+        short = tf.cast(x, tf.bfloat16) @ tf.cast(weights, tf.bfloat16)
+        short = tf.nn.relu(short + tf.constant([0.5, 1.0, 2.0], tf.bfloat16)) / 3
+        y = tf.cast(tf.reduce_sum(short * short, 1), tf.float32)
+        comparison = to_onnx(session, [x], [y], str(tmp_path / "model.onnx"))
+    assert comparison.largest < 2.0**-7
+    assert kinds(onnx.load(str(tmp_path / "model.onnx")).graph) >= {"Cast", "MatMul"}
+
+
 def test_lists_are_resized(tmp_path: Path) -> None:
     def build() -> Any:
         rows = tf.placeholder(tf.float32, [None, 2], "x")

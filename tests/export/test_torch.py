@@ -439,3 +439,22 @@ def test_random_numbers_are_named_where_outputs_differ() -> None:
         with pytest.raises(ExportError, match="draw/RandomUniform draws random"):
             to_torch(session, [x], [series])
     assert 0.5 < model(torch.zeros(100)).std() < 1.5
+
+
+def test_a_module_may_be_compiled() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 8, 8, 3], "x")
+        hidden = tf.layers.conv2d(x, 4, 3, activation=tf.nn.relu)
+        y = tf.layers.dense(tf.reduce_mean(tf.layers.batch_normalization(hidden), [1, 2]), 2)
+        session.run(tf.global_variables_initializer())
+        model = to_torch(session, [x], [y])
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    given = torch.randn(3, 8, 8, 3)
+    for module in (model, compiled):
+        model.zero_grad()
+        module(given).square().sum().backward()
+        grads = [each.grad.clone() for each in model.parameters() if each.grad is not None]
+        if module is model:
+            expected = grads
+    torch.testing.assert_close(compiled(given), model(given))
+    torch.testing.assert_close(grads, expected)

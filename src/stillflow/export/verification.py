@@ -17,6 +17,7 @@ from stillflow.ops.variables.buffer import Buffer
 from stillflow.runtime.ir.steps import Step
 
 TOLERANCE = 1e-4  # of the larger of 1 and the largest value
+_COARSE = 2.0**-7  # where a part is bfloat16: one unit in the last place
 _BATCH = 2
 _SIDE = 64  # of images whose size is not known
 
@@ -38,6 +39,7 @@ class Comparison:
     differences: dict[str, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     draws: str = ""
+    tolerance: float = TOLERANCE
 
     @property
     def largest(self) -> float:
@@ -47,7 +49,7 @@ class Comparison:
     @property
     def equal(self) -> bool:
         """Return True if no difference is above the tolerance."""
-        return not self.problems and not self.largest > TOLERANCE
+        return not self.problems and not self.largest > self.tolerance
 
     @property
     def message(self) -> str:
@@ -58,7 +60,7 @@ class Comparison:
         reason = f"; {self.draws} draws random numbers, which differ from run to run"
         return (
             f"the exported model {verdict} the session: largest difference {self.largest:.3g}"
-            f" (tolerance {TOLERANCE:g}){reason if self.draws and not self.equal else ''}"
+            f" (tolerance {self.tolerance:g}){reason if self.draws and not self.equal else ''}"
         )
 
 
@@ -144,6 +146,8 @@ def compare(
         {t.name: turned(t, as_array(value)) for t, value in zip(fetched, expected, strict=True)},
     )
     comparison.draws = _random_operation(program.steps)
+    types = {tensor.dtype.base_dtype.name for tensor in program.tracer.values}
+    comparison.tolerance = _COARSE if "bfloat16" in types else TOLERANCE
     try:
         with torch.no_grad():
             given = run(*map(_as_torch, comparison.inputs.values()))

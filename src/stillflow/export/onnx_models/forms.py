@@ -74,6 +74,7 @@ class Scope(dict[str, Any]):
 
     def _to(self, value: Any, name: str) -> str:
         self._only(name in ONNX_TYPES, f"of type {name}")
+        name = "float32" if name == "bfloat16" else name  # the result is rounded
         return str(self.b.add("Cast", [self._constant(value)], to=ONNX_TYPES[name]))
 
     def _i64(self, value: Any) -> str:

@@ -32,7 +32,7 @@ from stillflow.runtime.ir.steps import Step
 
 # Makes a message of one step's program: of the program, and sizes for what it leaves open.
 ByTorch = Callable[[Program, list["Place"]], Any]
-_OF_TORCH = ONNX_TYPES.keys() - {"string"}
+_OF_TORCH = ONNX_TYPES.keys() - {"string", "bfloat16"}
 _ODD = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # of odd attributes
 
 
@@ -83,6 +83,7 @@ class GraphWriter(Builder):
     def constant(self, array: Any, dtype: Any = None) -> str:
         """Return the name of a constant; equal ones are one."""
         value = np.ascontiguousarray(np.asarray(array, dtype)).reshape(np.shape(array))
+        value = value.astype(np.float32) if value.dtype.name == "bfloat16" else value
         content = repr(value.tolist()).encode() if value.dtype == object else value.tobytes()
         key = value.dtype.str, value.dtype.name, value.shape, hashlib.blake2b(content).digest()
         if key not in self._contents:
@@ -161,10 +162,19 @@ class GraphWriter(Builder):
                 if found is not None:
                     self.bind(name, found)
             if all(map(self._is_written, step.outputs)):
+                self._round(step.outputs)
                 return
             self._undo(*before)
             reason = Unfit("an output has no rule")
         self._through_torch(step, reason)
+
+    def _round(self, names: Sequence[str]) -> None:
+        """Round values that stand for bfloat16: they are float32, which onnxruntime computes in."""
+        for key in [key for key in self._made if key[0] in names]:
+            tensor = self.tensors.get(key[0])
+            if tensor is not None and tensor.dtype.base_dtype.name == "bfloat16":
+                short = self.add("Cast", [self._made[key]], to=ONNX_TYPES["bfloat16"])
+                self._made[key] = self.add("Cast", [short], to=ONNX_TYPES["float32"])
 
     def _is_written(self, name: str) -> bool:
         """Return True for values that exist, are not used, or are handles of objects."""
