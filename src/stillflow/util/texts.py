@@ -19,6 +19,7 @@ import numpy as np
 from stillflow import native
 
 FEW = 8  # strings: Python itself is as fast
+_Byte, _address = ctypes.c_char, ctypes.addressof
 
 
 class Texts:
@@ -27,23 +28,25 @@ class Texts:
     Args:
       addresses, sizes: int64 [n].
       owner: the object that keeps the bytes alive.
+
+    Attributes:
+      pointers: the arguments of native loops: both arrays' addresses, and the number of strings.
     """
 
     def __init__(self, addresses: np.ndarray, sizes: np.ndarray, owner: Any) -> None:
         self.addresses, self.sizes, self._owner = addresses, sizes, owner
+        self.pointers = address_of(addresses), address_of(sizes), len(sizes)
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    @property
-    def pointers(self) -> tuple[int, int, int]:
-        """The arguments of native loops: both arrays' addresses, and the number of strings."""
-        return address_of(self.addresses), address_of(self.sizes), len(self.sizes)
-
 
 def address_of(array: np.ndarray) -> int:
     """Return the address of a contiguous array's first element."""
-    return int(array.ctypes.data)
+    try:
+        return _address(_Byte.from_buffer(array))  # in a seventh of the time
+    except (TypeError, ValueError):  # an array that is read only or empty, or holds times
+        return int(array.ctypes.data)
 
 
 def library() -> SimpleNamespace | None:
@@ -131,11 +134,11 @@ class Numbering:
         count = len(texts)
         self._texts, self._slots = texts, np.empty(2 << count.bit_length(), np.int64)
         self.numbers, firsts = np.empty((2, count), np.int64)
+        slots = address_of(self._slots), len(self._slots)
         found = _known_library().number_texts(
-            *texts.pointers,
-            address_of(self._slots), len(self._slots), address_of(self.numbers), address_of(firsts),
-        )  # fmt: skip
-        self.firsts = firsts[:found]
+            *texts.pointers, *slots, address_of(self.numbers), address_of(firsts)
+        )
+        self.firsts, self._known = firsts[:found], (*texts.pointers[:2], *slots)
 
     def places(self, texts: Texts) -> np.ndarray:
         """Return the index of each string's first occurrence, int64 [n].
@@ -143,11 +146,7 @@ class Numbering:
         -1 for repeated strings.
         """
         result = np.empty(len(texts), np.int64)
-        known_at, sizes_at, _ = self._texts.pointers
-        _known_library().find_numbers(
-            known_at, sizes_at, address_of(self._slots), len(self._slots),
-            *texts.pointers, address_of(result),
-        )  # fmt: skip
+        _known_library().find_numbers(*self._known, *texts.pointers, address_of(result))
         return result
 
 

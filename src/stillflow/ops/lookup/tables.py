@@ -11,7 +11,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import DType
-from stillflow.util.texts import FEW, Numbering, any_texts_of, texts_of
+from stillflow.util.texts import Numbering, any_texts_of, texts_of
 
 Shape = tuple[int, ...]
 
@@ -129,6 +129,7 @@ class Table:
 
 
 _ENOUGH = 4
+_FEW = 128  # strings: a dictionary finds them as fast
 
 
 class StaticTable(Table):
@@ -178,7 +179,7 @@ class StaticTable(Table):
         The strings of the table are numbered once it has been asked for so many that this pays.
         """
         kinds = (self.key_dtype.name == "string", self.value_dtype.name != "string")
-        if not all(kinds) or keys.size <= FEW or default.ndim:
+        if not all(kinds) or keys.size <= _FEW or default.ndim:
             return None
         self._asked += keys.size
         if self._asked < len(self._entries) // _ENOUGH or (texts := texts_of(keys)) is None:

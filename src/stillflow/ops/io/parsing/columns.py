@@ -16,6 +16,7 @@ from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.ops.io.parsing import wire
 from stillflow.ops.io.parsing.scanning import running_total
+from stillflow.util.texts import address_of
 
 # Text about the place of an error: the example or feature, before the error.
 Where = Callable[[int], str]
@@ -117,7 +118,7 @@ def _indices(counts: np.ndarray) -> np.ndarray:
     if library is not None:
         counts = np.ascontiguousarray(counts)
         indices = np.empty((int(counts.sum()), 2), np.int64)
-        library.sparse_indices(counts.ctypes.data, *counts.shape, indices.ctypes.data)
+        library.sparse_indices(address_of(counts), *counts.shape, address_of(indices))
         return indices
     flat = counts.ravel()
     places = np.empty((*counts.shape, 2), np.int64)

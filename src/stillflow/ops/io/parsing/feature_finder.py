@@ -12,6 +12,7 @@ import numpy as np
 
 from stillflow.ops.io.parsing.scanning import joined
 from stillflow.ops.io.parsing.spans import Spans
+from stillflow.util.texts import address_of
 
 
 class FeatureFinder:
@@ -34,9 +35,9 @@ class FeatureFinder:
         starts, sizes = np.zeros((2, len(self._ends), len(examples)), np.int64)
         slots = np.empty(self._slots, np.int32)
         good = library.find_features(
-            data.ctypes.data, lengths.ctypes.data, len(examples), self._text,
-            self._ends.ctypes.data, len(self._ends), slots.ctypes.data, len(slots),
-            starts.ctypes.data, sizes.ctypes.data,
+            address_of(data), address_of(lengths), len(examples), self._text,
+            address_of(self._ends), len(self._ends), address_of(slots), len(slots),
+            address_of(starts), address_of(sizes),
         )  # fmt: skip
         if not good:
             return None

@@ -83,14 +83,14 @@ class PlainRecords:
         bounds = np.empty((count, columns, 2), np.int64)
         read = loops.read_records(
             text,
-            ends.ctypes.data,
+            address_of(ends),
             count,
             self._delimiter,
             self._quotes,
-            self._kinds.ctypes.data,
+            address_of(self._kinds),
             columns,
-            values.ctypes.data,
-            bounds.ctypes.data,
+            address_of(values),
+            address_of(bounds),
         )
         return (text, values, bounds) if read == count else None
 

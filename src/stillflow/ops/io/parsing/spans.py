@@ -21,7 +21,7 @@ from stillflow.ops.io.parsing.scanning import WORD, joined, places, running_tota
 from stillflow.ops.io.parsing.scanning import words as words_at
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util import texts
-from stillflow.util.texts import FEW
+from stillflow.util.texts import FEW, address_of
 
 _LIMIT = 512  # bytes of a feature: longer ones are copied as fast one by one
 SHORT_HEADER = 4  # bytes of the header of a list if its lengths take a byte each
@@ -119,14 +119,14 @@ def _read_in_c(library: Any, spans: Spans, kind: str) -> Read | None:
     """Read numbers in features; None if there is one that is none."""
     counts = np.empty(spans.starts.shape, np.int64)
     features = (
-        spans.data.ctypes.data, spans.starts.ctypes.data, spans.sizes.ctypes.data, counts.size,
-        wire.TAGS[kind], counts.ctypes.data,
+        address_of(spans.data), address_of(spans.starts), address_of(spans.sizes), counts.size,
+        wire.TAGS[kind], address_of(counts),
     )  # fmt: skip
     library.count_values(*features)
     plain = np.all(counts >= 0, axis=1)
     counts[~plain] = 0
     values = np.empty(int(counts.sum()), _NUMBERS[kind])
-    if not library.read_values(*features, values.ctypes.data):
+    if not library.read_values(*features, address_of(values)):
         return None
     return Read(plain, values, counts)
 
@@ -135,15 +135,15 @@ def _strings_in_c(library: Any, spans: Spans) -> Read:
     """Read strings in features."""
     counts = np.empty(spans.starts.shape, np.int64)
     features = (
-        spans.data.ctypes.data, spans.starts.ctypes.data, spans.sizes.ctypes.data, counts.size,
-        counts.ctypes.data,
+        address_of(spans.data), address_of(spans.starts), address_of(spans.sizes), counts.size,
+        address_of(counts),
     )  # fmt: skip
     library.count_strings(*features)
     plain = np.all(counts >= 0, axis=1)
     counts[~plain] = 0
     total = int(counts.sum())
     starts, sizes = np.empty(total, np.int64), np.empty(total, np.int64)
-    library.find_strings(*features, starts.ctypes.data, sizes.ctypes.data)
+    library.find_strings(*features, address_of(starts), address_of(sizes))
     if total > FEW and texts.library() is not None:
         found = texts.Texts(starts + texts.address_of(spans.data), sizes, spans.data)
         return Read(plain, texts.strings_at(found, (total,)), counts)
