@@ -427,5 +427,5 @@ def test_what_has_no_form_is_named_with_a_cut(tmp_path: Path) -> None:
         x = tf.placeholder(tf.float32, [3], "x")
         return tf.cast(tf.fft(tf.cast(x, tf.complex64), name="odd"), tf.float32) + 1
 
-    with pytest.raises(ExportError, match=r"\(Cast\) has no form in ONNX: of type complex64"):
+    with pytest.raises(ExportError, match=r"\(Cast\) has no form in ONNX: of complex numbers"):
         exported(build, tmp_path, {"x:0": floats(3)})

@@ -134,6 +134,7 @@ def test_a_value_read_before_an_update_stays() -> None:
 
 
 def test_files_of_other_formats_do_not_change_variables(tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=[1.0, 2.0])
         added = tf.assign_add(v, [1.0, 1.0])

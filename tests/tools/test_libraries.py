@@ -50,7 +50,7 @@ def out(tmp_path, libraries):
 
 def options(out, **more):
     same = {"oracle": sys.executable, "python": sys.executable, "every": 1, "most": 40}
-    bounds = {"limit": 60, "total": 120, "file": None, "only_reference": False}
+    bounds = {"limit": 60, "total": 120, "file": None, "only_reference": False, "first": 0}
     return types.SimpleNamespace(out=str(out), **{**same, **bounds, **more})
 
 

@@ -17,6 +17,7 @@ from stillflow.ops.random import native_kernels as random_loops
 from stillflow.ops.strings import unicode_text
 from stillflow.ops.training import native_kernels as training_loops
 from stillflow.ops.variables.buffer import Buffer
+from stillflow.util import texts
 
 _MASK = 0xFFFFFFFF
 
@@ -109,6 +110,11 @@ def cpp_name(dtype: Any) -> str:
     return str(dtype.name)
 
 
+def address_of(array: Any) -> int:
+    """Return the address of an array's first element, for a loop in C that was not built."""
+    return int(array.ctypes.data)
+
+
 def one() -> int:
     """Return the number of threads."""
     return 1
@@ -128,5 +134,6 @@ PLAIN: dict[Any, Any] = {
     random_loops.CandidateLoop: nothing,
     random_loops.drawn: nothing,
     sharding.host_threads: one,
+    texts.address_of: address_of,
     training_loops.run: false,
 }

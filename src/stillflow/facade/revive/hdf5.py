@@ -13,8 +13,6 @@ import os
 import sys
 from typing import Any
 
-import numpy as np
-
 from stillflow.facade.revive.after import after_import
 from stillflow.facade.say import say
 
@@ -58,6 +56,8 @@ def _of_one_length(plain: Any) -> Any:
         data: Any = call.arguments.get("data")
         several = isinstance(data, (list, tuple)) and data and not call.arguments.get("dtype")
         if several and all(isinstance(item, bytes) for item in data):
+            import numpy as np  # revived when it is imported, so not here before a program does
+
             call.arguments["data"] = np.asarray(data)
         return plain(*call.args, **call.kwargs)
 

@@ -184,7 +184,7 @@ class Partition:
 
     def _is_elsewhere(self, near: Operation) -> Callable[[Operation], bool]:
         task = task_of(self._devices[near])
-        return lambda op: task_of(self._devices[op]) != task
+        return lambda op: op in self._devices and task_of(self._devices[op]) != task  # not fed
 
     def _inputs_of(self, op: Operation) -> list[Tensor]:
         return self._loop_reads.inputs.get(op, op._inputs)
