@@ -110,25 +110,35 @@ inline Status CheckTypes(const DataTypeVector& inputs, const DataTypeVector& out
                                  text(wanted_inputs), "->", text(wanted_outputs));
 }
 
-}  // namespace internal
-
-class OpKernelConstruction {
+// What a kernel knows of its node, while it is made and afterwards.
+class OfNode {
  public:
-  explicit OpKernelConstruction(const internal::Making* making)
-      : making_(making), device_(making->node.device()) {}
-  Env* env() const { return Env::Default(); }
+  explicit OfNode(const Making* making) : making_(making), device_(making->node.device()) {}
   const NodeDef& def() const { return making_->node; }
-  template <typename T>
-  Status GetAttr(StringPiece name, T* value) const {
-    return GetNodeAttr(def(), name, value);
-  }
-  bool HasAttr(StringPiece name) const { return HasNodeAttr(def(), name); }
   int num_inputs() const { return making_->inputs.count(); }
   int num_outputs() const { return making_->outputs.count(); }
   DataType input_type(int at) const { return making_->inputs.type(at); }
   DataType output_type(int at) const { return making_->outputs.type(at); }
   const DataTypeVector& input_types() const { return making_->inputs.types; }
   const DataTypeVector& output_types() const { return making_->outputs.types; }
+  DeviceBase* device() { return &device_; }
+
+ protected:
+  const Making* making_;
+  DeviceBase device_;
+};
+
+}  // namespace internal
+
+class OpKernelConstruction : public internal::OfNode {
+ public:
+  explicit OpKernelConstruction(const internal::Making* making) : OfNode(making) {}
+  Env* env() const { return Env::Default(); }
+  template <typename T>
+  Status GetAttr(StringPiece name, T* value) const {
+    return GetNodeAttr(def(), name, value);
+  }
+  bool HasAttr(StringPiece name) const { return HasNodeAttr(def(), name); }
   Status MatchSignature(const DataTypeSlice inputs, const DataTypeSlice outputs) const {
     return internal::CheckTypes(input_types(), output_types(), inputs, outputs);
   }
@@ -144,7 +154,6 @@ class OpKernelConstruction {
     return Status::OK();
   }
   const DeviceType device_type() const { return DeviceType(making_->device_type.c_str()); }
-  DeviceBase* device() { return &device_; }
   int graph_def_version() const { return 134; }
   FunctionLibraryRuntime* function_library() const { return nullptr; }
   ResourceMgr* resource_manager() const { return internal::ManagerOf(making_->resources); }
@@ -157,36 +166,24 @@ class OpKernelConstruction {
   const internal::Making* making() const { return making_; }
 
  private:
-  const internal::Making* making_;
-  DeviceBase device_;
   Status status_;
 };
 
 class AsyncOpKernel;
 
-class OpKernel {
+class OpKernel : public internal::OfNode {
  public:
-  explicit OpKernel(OpKernelConstruction* context)
-      : making_(context->making()), device_(context->def().device()) {
-    making_->Ref();
-  }
+  explicit OpKernel(OpKernelConstruction* context) : OfNode(context->making()) { making_->Ref(); }
   virtual ~OpKernel() { making_->Unref(); }
   virtual void Compute(OpKernelContext* context) = 0;
   virtual AsyncOpKernel* AsAsync() { return nullptr; }
   virtual bool IsExpensive() { return true; }
 
-  const NodeDef& def() const { return making_->node; }
   const string& name() const { return making_->node.name(); }
   StringPiece name_view() const { return name(); }
   const string& type_string() const { return making_->node.op(); }
   StringPiece type_string_view() const { return type_string(); }
   const string& requested_device() const { return making_->node.device(); }
-  int num_inputs() const { return making_->inputs.count(); }
-  int num_outputs() const { return making_->outputs.count(); }
-  DataType input_type(int at) const { return making_->inputs.type(at); }
-  DataType output_type(int at) const { return making_->outputs.type(at); }
-  const DataTypeVector& input_types() const { return making_->inputs.types; }
-  const DataTypeVector& output_types() const { return making_->outputs.types; }
   const std::vector<MemoryType>& input_memory_types() const { return making_->inputs.memory; }
   const std::vector<MemoryType>& output_memory_types() const { return making_->outputs.memory; }
   Status InputRange(StringPiece name, int* begin, int* end) const {
@@ -209,11 +206,8 @@ class OpKernel {
     return errors::InvalidArgument("shape must be a vector of {int32,int64}.");
   }
   const internal::Making& making() const { return *making_; }
-  DeviceBase* device() { return &device_; }
 
  private:
-  const internal::Making* making_;
-  DeviceBase device_;
   TF_DISALLOW_COPY_AND_ASSIGN(OpKernel);
 };
 
