@@ -21,6 +21,7 @@ PROVIDERS.update({
     "data.dataset.zip_datasets": "stillflow.data.combining",
     "distribute.context.make_default_mode": "stillflow.distribute.default",
     "export.functions.plain_functions": "stillflow_contrib.torch_sources.every",
+    "export.layers.recurrent_layers": "stillflow_contrib.torch_sources.recurrent",
     "export.onnx_export.model_of": "stillflow_contrib.onnx_models",
     "graph.attrs.default_graph": "stillflow.graph.graph",
     "graph.card.load_contrib_families": "stillflow_contrib.ops",

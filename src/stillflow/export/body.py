@@ -184,8 +184,9 @@ class Body:
         if is_known and not self.model.program.changes:
             return
         self._guard = step.guard
+        writer = self.model.found.writers.get(id(step))
         try:
-            getattr(self, f"_{step.kind}")(step)
+            getattr(self, f"_{step.kind}")(step) if writer is None else writer.write(self)
         except UnwritableError as error:
             assert step.op is not None
             self.problems.append(Problem(step.op, f"has no source outside of Stillflow: {error}"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from stillflow._hooks import Hook
 from stillflow.export import naming
 from stillflow.export.capture import Parameter, Program
 from stillflow.graph.operation import Tensor
@@ -40,14 +41,17 @@ class Layer:
       key: its name in the model.
       make: the expression that makes it.
       call: gives the expression of its result, from the body that it is written into.
-      weights: for each of its tensors, the parameter and the order of the parameter's axes.
+      weights: for each of its tensors, the parameter and the order of the parameter's axes; of
+        recurrent layers also the rows of the parameter, and the order of the gates.
+      constants: tensors that are no variables; they are not trained.
       plain: whether its call stands outside of the branches that it is written in.
     """
 
     key: str
     make: str
     call: Callable[[Body], str]
-    weights: dict[str, tuple[Parameter, tuple[int, ...] | None]] = field(default_factory=dict)
+    weights: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
     plain: bool = False
 
 
@@ -58,10 +62,16 @@ class Found:
     Attributes:
       layers: by the identity of the step whose result they give.
       inside: identities of steps that are part of a layer that comes later.
+      writers: objects that write the steps of recurrent layers, by identity of the step.
     """
 
     layers: dict[int, Layer] = field(default_factory=dict)
+    writers: dict[int, Any] = field(default_factory=dict)
     inside: set[int] = field(default_factory=set)
+
+
+# Adds the recurrent layers of a program to those found.
+recurrent_layers: Hook[Callable[[LayerFinder], None]] = Hook("export.layers.recurrent_layers")
 
 
 class LayerFinder:
@@ -87,10 +97,11 @@ class LayerFinder:
             name.rpartition("/")[0] for name in {p.name for p in program.parameters.values()}
         )
         self.keys: set[str] = set()
-        self.guards = {name: step.guard for step in program.steps for name in step.outputs}
+        self.producer = {name: step for step in program.steps for name in step.outputs}
 
     def find(self) -> Found:
         """Find them all."""
+        recurrent_layers.value(self)
         for step in self.program.steps:
             if step.kind != "call" or step.op is None or id(step) in self.found.inside:
                 continue
@@ -106,6 +117,10 @@ class LayerFinder:
         return self.found
 
     # ---- what steps take
+
+    def _guard(self, tensor: Tensor) -> Any:
+        step = self.producer.get(self.name(tensor))
+        return step and step.guard
 
     def name(self, tensor: Tensor) -> str:
         """Return the name of a tensor's value in the plan."""
@@ -135,7 +150,7 @@ class LayerFinder:
                 return after, bias
         return step, None
 
-    def _key(self, parameters: Sequence[Parameter]) -> str | None:
+    def key_for(self, parameters: Sequence[Parameter]) -> str | None:
         """Return the name scope that holds these parameters and no other; None if there is none."""
         scopes = {parameter.name.rpartition("/")[0] for parameter in parameters}
         scope = scopes.pop()
@@ -172,7 +187,7 @@ class LayerFinder:
         strides, rates = spatial(node.strides, b"NHWC"), spatial(node.dilations, b"NHWC")
         pairs = paddings(node, (height, width), strides, rates)
         last, bias = self._bias(step, outputs)
-        key = self._key([weight] if bias is None else [weight, bias])
+        key = self.key_for([weight] if bias is None else [weight, bias])
         if pairs is None or key is None:
             return
         _, padding = padded("", pairs)
@@ -201,7 +216,7 @@ class LayerFinder:
             return
         inputs, outputs = weight.value.shape
         last, bias = self._bias(step, outputs)
-        key = self._key([weight] if bias is None else [weight, bias])
+        key = self.key_for([weight] if bias is None else [weight, bias])
         if key is None:
             return
         options = f"{inputs}, {outputs}" + ("" if bias is not None else ", bias=False")
@@ -241,13 +256,13 @@ class LayerFinder:
             return
         image = step.op._inputs[0]
         other = next((s for s in self.program.steps if self._rests(s, step)), None)
-        if other is None or other.op is None or self.guards.get(self.name(image)):
+        if other is None or other.op is None or self._guard(image):
             return
         scale, offset = (self.parameter(tensor, 2) for tensor in other.op._inputs[1:3])
         mean, variance = (self.parameter(tensor, 1) for tensor in other.op._inputs[3:5])
         if scale is None or offset is None or mean is None or variance is None:
             return
-        key = self._key([scale, offset, mean, variance])
+        key = self.key_for([scale, offset, mean, variance])
         used = [name for each in (step, other) for name in each.outputs[1:] if self.uses[name]]
         form = step.op.attrs["data_format"]
         if key is None or used or mean.trainable or not (scale.trainable and offset.trainable):

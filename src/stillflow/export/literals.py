@@ -133,7 +133,7 @@ def library_name(value: Any, need: Callable[[str], None]) -> str | None:
     if not shown or "<" in shown:
         return None
     is_own = isinstance(value, type | BuiltinFunctionType) or callable(value)
-    if is_own and home in _LIBRARIES:
+    if (is_own and home in _LIBRARIES) or home == "torch.nn.utils.rnn":
         need(f"import {home}")
         return f"{home}.{shown}"
     return None

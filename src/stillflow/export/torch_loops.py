@@ -42,7 +42,7 @@ def write_loop(body: Body, step: Step) -> None:
             body.local[name] = inner.expression(result)
 
 
-def _starts(code: LoopCode, arguments: Sequence[Any]) -> dict[LoopVariable, str | None]:
+def starts_of(code: LoopCode, arguments: Sequence[Any]) -> dict[LoopVariable, str | None]:
     """Return the names, outside, of the values that variables start with; None for constants."""
     names = iter(arguments[len(code.tracer.parameters) :])
     return {
@@ -55,7 +55,7 @@ def _possible_counters(
     body: Body, code: LoopCode, arguments: Sequence[Any]
 ) -> frozenset[LoopVariable]:
     found = []
-    for variable, outer in _starts(code, arguments).items():
+    for variable, outer in starts_of(code, arguments).items():
         tensor = variable.merge._outputs[0]
         if tensor.dtype.name not in ("int32", "int64") or code.tracer.facts.dims(tensor) != ():
             continue
@@ -85,7 +85,7 @@ def _written(
         else:
             inner.local[name] = body.expression(str(outer))
     lines = []
-    for variable, outer in _starts(code, arguments).items():
+    for variable, outer in starts_of(code, arguments).items():
         name = tracer.current[variable]
         if f"{name}_from" in inner.wanted:
             raise UnwritableError("the number of an iteration")

@@ -22,7 +22,8 @@ INPUTS = {inputs}
 OUTPUTS = {outputs}'''
 
 LAYERS = """
-# Weights of layers: TensorFlow's variable, and the order in which its axes stand here.
+# Weights of layers: TensorFlow's variable, and the order in which its axes stand here; of recurrent
+# layers also the rows that they are there, and the gate there that each gate here is.
 LAYERS = {{
 {rows}}}"""
 

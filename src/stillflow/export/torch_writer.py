@@ -60,7 +60,8 @@ class ModelWriter:
         self.wanted = {name for step in program.steps for name in step.inputs}
         self.wanted.update(value.name for _, value in program.outputs)
         self.found = LayerFinder(program).find()
-        self.orders: dict[str, tuple[str, tuple[int, ...] | None]] = {}  # of layers' weights
+        self.orders: dict[str, tuple[Any, ...]] = {}  # of layers' weights
+        self.fixed: list[str] = []  # lines for constants of layers
         self._buffer_names = Names([key.partition(".")[0] for key in self.keys.values()])
 
     # ---- contents of a module
@@ -80,12 +81,14 @@ class ModelWriter:
     def layer(self, layer: Layer) -> None:
         """Make a layer of PyTorch a member of the module, with its weights."""
         self.members[layer.key] = layer.make
-        for part, (parameter, order) in layer.weights.items():
+        for part, (parameter, *arrangement) in layer.weights.items():
             key = f"{layer.key}.{part}"
-            value = parameter.value if order is None else parameter.value.permute(order)
-            self.tensors[key] = value.contiguous()
+            self.tensors[key] = arranged(parameter.value, *arrangement)
             self.names[key] = parameter.name
-            self.orders[key] = parameter.name, order
+            self.orders[key] = parameter.name, *arrangement
+        for part, value in layer.constants.items():
+            self.tensors[f"{layer.key}.{part}"] = value
+            self.fixed.append(f"        self.{layer.key}.{part}.requires_grad_(False)")
         if "running_mean" in layer.weights:
             self.tensors[f"{layer.key}.num_batches_tracked"] = torch.tensor(0)
 
@@ -197,7 +200,15 @@ class ModelWriter:
         convolves = any(made.startswith("nn.Conv2d") for made in self.members.values())
         if convolves and not self.first:
             lines += CHANNELS_LAST
-        return lines, bool(scopes)
+        return lines + self.fixed, bool(scopes)
+
+
+def arranged(value: torch.Tensor, order: Any, rows: Any = None, gates: Any = None) -> torch.Tensor:
+    """Return a variable's value as a layer holds it: rows, with other axes, and gates in order."""
+    value = value if rows is None else value[slice(*rows)]
+    value = value if order is None else value.permute(order)
+    parts = value.chunk(len(gates or [0]))
+    return torch.cat([parts[gate] for gate in gates]) if gates else value.contiguous()
 
 
 def _op_name(tensor: Tensor | None) -> str:

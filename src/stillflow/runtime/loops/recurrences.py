@@ -60,7 +60,7 @@ class Recurrence(Batch):
         if not self.states or code.tracer.moves is not None:
             raise Turning
         self.most = 1 << 31
-        body = _Body(self, code, pure, shapes)
+        body = LoopBody(self, code, pure, shapes)
         self.counted = body.counted
         units = [*body.cells(), *body.gradients(), *body.sums()]
         if sorted(name for unit in units for name in unit.states) != sorted(self.states):
@@ -86,7 +86,7 @@ class Recurrence(Batch):
         return tuple(known.get(_after(name), value) for name, value in pairs)
 
 
-class _Body(Matcher):
+class LoopBody(Matcher):
     """The computation of an iteration, with the patterns that are found in it."""
 
     def __init__(self, batch: Recurrence, code: LoopCode, pure: list[Step], shapes: Shapes) -> None:

@@ -1,0 +1,288 @@
+"""Recurrent networks as layers of PyTorch: outputs, states, training, weights; other loops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import stillflow as tf
+from stillflow.export import to_pt2, to_torch
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+CELLS = tf.nn.rnn_cell
+LENGTHS = np.array([3, 4, 0, 1], np.int32)  # of series of 5 steps
+
+
+def series(time: int | None = 5, dtype: Any = tf.float32) -> Any:
+    return tf.placeholder(dtype, [None, time, 3], "x")
+
+
+def dynamic(cell: Any, **options: Any) -> list[Any]:
+    outputs, state = tf.nn.dynamic_rnn(cell, series(), dtype=tf.float32, **options)
+    return [outputs, *tf.nest.flatten(state)]
+
+
+def two_layers() -> list[Any]:
+    return dynamic(CELLS.MultiRNNCell([CELLS.BasicLSTMCell(4), CELLS.LSTMCell(2)]))
+
+
+def both_ways() -> list[Any]:
+    cells = CELLS.LSTMCell(4), CELLS.LSTMCell(4)
+    n = tf.placeholder(tf.int32, [None], "n")
+    outputs, states = tf.nn.bidirectional_dynamic_rnn(
+        *cells, series(None), n, dtype=tf.float32, swap_memory=True
+    )
+    return [*outputs, *tf.nest.flatten(states)]
+
+
+def lengths() -> list[Any]:
+    return dynamic(CELLS.BasicLSTMCell(4), sequence_length=tf.placeholder(tf.int64, [None], "n"))
+
+
+def lengths_of_two() -> list[Any]:
+    cell = CELLS.MultiRNNCell([CELLS.BasicRNNCell(4), CELLS.BasicRNNCell(4)])
+    return dynamic(cell, sequence_length=tf.placeholder(tf.int32, [None], "n"))
+
+
+def one_matrix() -> list[Any]:
+    return dynamic(CELLS.BasicLSTMCell(4, forget_bias=0.3, state_is_tuple=False))
+
+
+def started_by_the_caller() -> list[Any]:
+    cell, x = CELLS.LSTMCell(4), series()
+    given = tf.contrib.rnn.LSTMStateTuple(*(tf.placeholder(tf.float32, [None, 4], k) for k in "ch"))
+    outputs, state = tf.nn.dynamic_rnn(
+        cell, tf.transpose(x, [1, 0, 2]), initial_state=given, time_major=True
+    )
+    return [outputs, *state]
+
+
+def double() -> list[Any]:
+    outputs, _ = tf.nn.dynamic_rnn(CELLS.LSTMCell(4), series(None, tf.float64), dtype=tf.float64)
+    return [outputs]
+
+
+def resources() -> list[Any]:
+    with tf.variable_scope("there", use_resource=True):
+        return dynamic(CELLS.LSTMCell(4))
+
+
+def unrolled() -> list[Any]:
+    outputs, state = tf.nn.static_rnn(
+        CELLS.LSTMCell(4), tf.unstack(series(), axis=1), dtype=tf.float32
+    )
+    return [*outputs, state.c]
+
+
+def unrolled_plain() -> list[Any]:
+    outputs, _ = tf.nn.static_rnn(
+        CELLS.MultiRNNCell([CELLS.BasicRNNCell(4), CELLS.BasicRNNCell(4)]),
+        tf.unstack(series(), axis=1), dtype=tf.float32,
+    )  # fmt: skip
+    return outputs
+
+
+KINDS: dict[Callable[[], list[Any]], list[str]] = {
+    two_layers: ["LSTM", "LSTM"], both_ways: ["LSTM", "LSTM"], lengths: ["LSTM"],
+    lengths_of_two: ["RNN", "RNN"], one_matrix: ["LSTM"], started_by_the_caller: ["LSTM"],
+    double: ["LSTM"], resources: ["LSTM"], unrolled: ["LSTMCell"],
+    unrolled_plain: ["RNNCell", "RNNCell"],
+}  # fmt: skip
+
+
+LAYERS = (torch.nn.RNNBase, torch.nn.RNNCellBase)
+
+
+def sample_of(tensor: Any) -> np.ndarray:
+    """Return values for a placeholder; the lengths begin and end anywhere."""
+    if tensor.op.name == "n":
+        return LENGTHS
+    shape = (4, 5, 3) if tensor.shape.ndims == 3 else (4, 4)
+    return np.random.default_rng(len(tensor.op.name)).normal(size=shape)
+
+
+def exported(build: Callable[[], list[Any]], path: Any = None) -> Any:
+    """Return the module of a graph's outputs, as compared with the session."""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.set_random_seed(2)
+        outputs = build()
+        for number, variable in enumerate(tf.trainable_variables()):  # biases are not zero
+            values = np.random.default_rng(number).normal(size=variable.shape.as_list()) / 2
+            session.run(variable.initializer, {variable.initial_value: values})
+        inputs = [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
+        samples = {tensor.op.name: sample_of(tensor) for tensor in inputs}
+        model = to_torch(session, inputs, outputs, path, samples)
+        model.variables = {v.op.name: session.run(v) for v in tf.trainable_variables()}
+    return model
+
+
+def layers_of(model: Any) -> list[str]:
+    return [type(each).__name__ for each in model.modules() if isinstance(each, LAYERS)]
+
+
+@pytest.mark.parametrize("build", KINDS, ids=lambda f: f.__name__)
+def test_networks_are_layers(build: Any) -> None:
+    model = exported(build)
+    assert layers_of(model) == KINDS[build]
+    assert model.comparison.largest < 1e-6
+    assert "while True" not in model.source
+    assert "array" not in model.source[model.source.index("def forward") :].partition("return")[0]
+
+
+def restored(state: dict[str, Any], layers: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return TensorFlow's variables from the weights of layers."""
+    found: dict[str, Any] = {}
+    for key, (name, order, *more) in layers.items():
+        rows, gates = [*more, None, None][:2]
+        value = state[key]
+        parts = value.chunk(len(gates or [0]))
+        value = torch.cat([parts[gate] for gate in np.argsort(gates)]) if gates else value
+        value = value if order is None else value.permute(*np.argsort(order))
+        found.setdefault(name, {})[rows or (0, 0)] = value
+    return {name: torch.cat([v for _, v in sorted(parts.items())]).numpy()
+            for name, parts in found.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("build", [two_layers, unrolled, lengths_of_two], ids=lambda f: f.__name__)
+def test_variables_follow_from_the_weights(build: Any) -> None:
+    model = exported(build)
+    namespace: dict[str, Any] = {}
+    exec(model.source, namespace)
+    found = restored(model.state_dict(), namespace["LAYERS"])
+    assert found.keys() == model.variables.keys()
+    for name, value in model.variables.items():
+        np.testing.assert_array_equal(found[name], value)
+
+
+@pytest.mark.parametrize(
+    "build", [two_layers, both_ways, one_matrix, lengths_of_two, unrolled], ids=lambda f: f.__name__
+)
+def test_training_gives_the_same_losses(build: Any) -> None:
+    rate, steps = 0.1, 20
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.set_random_seed(2)
+        parts = [tf.reduce_mean(tf.square(each - 0.4)) for each in build()]
+        loss = tf.add_n(parts)
+        inputs = [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
+        fed = {each: sample_of(each).astype(each.dtype.as_numpy_dtype) for each in inputs}
+        step = tf.train.GradientDescentOptimizer(rate).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        model = to_torch(session, inputs, [loss], samples={k.op.name: v for k, v in fed.items()})
+        expected = [session.run([loss, step], fed)[0] for _ in range(steps)]
+    assert layers_of(model) == KINDS[build]
+    optimizer = torch.optim.SGD(model.parameters(), rate)
+    found = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        output = model(*map(torch.from_numpy, fed.values()))
+        output.backward()
+        optimizer.step()
+        found.append(output.item())
+    assert expected[-1] < 0.9 * expected[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    constants = {k: v for k, v in model.named_parameters() if not v.requires_grad}
+    assert constants and all(key.rpartition(".")[2].startswith("bias_hh") for key in constants)
+
+
+@pytest.mark.parametrize(("rows", "time"), [(4, 0), (0, 5), (1, 1)])
+def test_series_without_rows_or_steps(rows: int, time: int) -> None:
+    model = exported(both_ways)
+    n = torch.full((rows,), time, dtype=torch.int32)
+    outputs = model(n, torch.zeros(rows, time, 3))
+    shapes = [tuple(each.shape) for each in outputs]
+    assert shapes == [(rows, time, 4)] * 2 + [(rows, 4)] * 4
+
+
+def test_the_folder_needs_pytorch_alone(tmp_path: Path) -> None:
+    exported(lengths_of_two, str(tmp_path / "model"))
+    program = (
+        "import sys; sys.modules['stillflow'] = None; sys.modules['numpy'] = None\n"
+        "import test_model; test_model.test_outputs_are_those_recorded()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path / "model", check=True)
+
+
+def test_programs_of_torch_export_have_the_layers(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        outputs = two_layers()
+        session.run(tf.global_variables_initializer())
+        to_pt2(session, ["x:0"], outputs, str(tmp_path / "model.pt2"))
+    program = torch.export.load(tmp_path / "model.pt2")
+    assert any("lstm" in str(node.target) for node in program.graph.nodes)
+
+
+# ---- loops that are no layers
+
+
+def gated() -> list[Any]:
+    return dynamic(CELLS.GRUCell(4))  # its reset gate stands before the product
+
+
+def peepholes() -> list[Any]:
+    return dynamic(CELLS.LSTMCell(4, use_peepholes=True))
+
+
+def residual() -> list[Any]:
+    return dynamic(CELLS.ResidualWrapper(CELLS.LSTMCell(3)))
+
+
+def memories() -> list[Any]:
+    """Return every memory, which no layer gives."""
+    cell = CELLS.LSTMCell(4)
+
+    def step(time: Any, output: Any, state: Any, loop: Any) -> Any:
+        state = cell.zero_state(4, tf.float32) if output is None else state
+        given = None if output is None else state.c
+        return tf.fill([4], time >= 5), rows.read(tf.minimum(time, 4)), state, given, loop
+
+    rows = tf.TensorArray(tf.float32, 5, clear_after_read=False)
+    rows = rows.unstack(tf.transpose(series(), [1, 0, 2]))
+    found, state, _ = tf.nn.raw_rnn(cell, step)
+    return [found.stack(), state.h]
+
+
+def shared() -> list[Any]:
+    cell = CELLS.LSTMCell(3)
+    first, _ = tf.nn.dynamic_rnn(cell, series(), dtype=tf.float32)
+    second, _ = tf.nn.dynamic_rnn(cell, first, dtype=tf.float32)
+    return [second]
+
+
+def shorter() -> list[Any]:
+    """Return the results of a loop that ends before the series."""
+    x = tf.TensorArray(tf.float32, 5).unstack(tf.transpose(series(), [1, 0, 2]))
+    cell = CELLS.LSTMCell(4)
+    made = tf.TensorArray(tf.float32, 3)
+
+    def step(time: Any, state: Any, made: Any) -> Any:
+        output, state = cell(x.read(time), state)
+        return time + 1, state, made.write(time, output)
+
+    start = 0, cell.zero_state(4, tf.float32), made
+    _, state, made = tf.while_loop(lambda time, *_: time < 3, step, start)
+    return [made.stack(), state.c]
+
+
+@pytest.mark.parametrize(
+    "build", [gated, peepholes, residual, memories, shared, shorter], ids=lambda f: f.__name__
+)
+def test_other_loops_stay_loops(build: Any) -> None:
+    model = exported(build)
+    assert layers_of(model) == []
+    assert "while True" in model.source
+
+
+def test_a_dense_layer_of_two_inputs_is_no_cell() -> None:
+    def build() -> list[Any]:
+        x, h = (tf.placeholder(tf.float32, [None, 4], name) for name in "xh")
+        return [tf.layers.dense(tf.concat([x, h], 1), 4, tf.nn.tanh)]
+
+    assert layers_of(exported(build)) == []
