@@ -14,6 +14,7 @@ import torch
 import stillflow as tf
 from stillflow import errors
 from stillflow.export import ExportError, to_torch
+from stillflow.ops.values import from_array
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -351,15 +352,91 @@ def test_names_that_python_cannot_read() -> None:
         assert model(torch.ones(1, 2), torch.ones(1, 2)).tolist() == [[2.0, 4.0]]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int64"])
-def test_types_and_extreme_values(dtype: str) -> None:
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int64", "complex64"])
+def test_types_and_extreme_values(dtype: str, tmp_path: Path) -> None:
+    kind = tf.as_dtype(dtype)
+    extremes = [kind.min, kind.max, 1] if kind.is_integer else [float("nan"), -float("inf"), 3e-7]
+    given = np.array([extremes, extremes[::-1]]).astype(kind.as_numpy_dtype)
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(kind, [None, 3], "x")
+        bound = x if kind.is_complex else tf.maximum(x, tf.constant(extremes, kind))
+        outputs = [tf.identity(x), bound, x + tf.constant(extremes[::-1], kind), x[:0]]
+    with tf.Session(graph=graph) as session:
+        expected = session.run(outputs, {x: given})
+        model = to_torch(session, [x], outputs, str(tmp_path / "model"), samples={"x": given})
+    assert model.comparison.equal
+    for found, wanted in zip(model(from_array(given)), expected, strict=True):
+        if dtype == "bfloat16":
+            found, wanted = found.float(), wanted.astype(np.float32)
+        np.testing.assert_array_equal(found.detach().numpy(), wanted)
+    program = "import sys; sys.modules['stillflow'] = None; import test_model as t; "
+    program += "t.test_outputs_are_those_recorded()"
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path / "model", check=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_layers_have_the_types_of_their_weights(dtype: str) -> None:
     kind = tf.as_dtype(dtype)
     with tf.Graph().as_default() as graph:
-        x = tf.placeholder(kind, [3], "x")
-        y = tf.stack([x + tf.constant(kind.max, kind), tf.maximum(x, x)], name="y")
-    with tf.Session(graph=graph) as session:
+        x = tf.placeholder(tf.int32, [None, 4], "x")
+        rows = tf.nn.embedding_lookup(tf.get_variable("table", [9, 6], kind), x)
+        image = tf.reshape(rows, [-1, 4, 6, 1])
+        if dtype == "float64":
+            image = tf.layers.conv2d(image, 2, 3, padding="same")
+        y = tf.layers.dense(tf.reshape(image, [-1, 24 if dtype != "float64" else 48]), 3)
+    with started(graph) as session:
         model = to_torch(session, [x], [y])
-        assert model.comparison.equal
+    assert {each.dtype for each in model.parameters()} == {getattr(torch, dtype)}
+    assert isinstance(model.dense, torch.nn.Linear) and isinstance(model.table, torch.nn.Embedding)
+
+
+def test_instances_and_modules_have_tables_of_their_own() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.int64, [None], "x")
+        table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, -1)
+        with tf.control_dependencies([table.insert(x, x * 2)]):
+            outputs = [table.size(), table.insert(x, x * 2)]
+    with started(graph) as session:
+        session.run(outputs, {x: [7]})
+        first, second = (to_torch(session, [x], outputs, verify=False) for _ in range(2))
+    third = type(first)()
+    assert [first(torch.tensor([1, 2])), first(torch.tensor([2, 3]))] == [3, 4]
+    assert [second(torch.tensor([1])), third(torch.tensor([8, 9, 10]))] == [2, 4]
+    assert session.graph is graph
+
+
+def test_a_module_may_be_compiled_by_inductor() -> None:
+    if not has_compiler():
+        pytest.skip("torch.compile's default backend needs a C++ compiler")
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 6, 3], "x")
+        hidden, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(4), x, dtype=tf.float32)
+        for number in range(2):
+            with tf.variable_scope(f"layer_{number}"):
+                hidden += tf.layers.dense(tf.tanh(tf.layers.dense(hidden, 4)), 4, name="out")
+        y = tf.reduce_mean(tf.nn.softmax(hidden), [1])
+    with started(graph) as session:
+        model = to_torch(session, [x], [y])
+    given = torch.randn(3, 6, 3)
+    found, grads = [], []
+    for run in (model, torch.compile(model)):
+        model.zero_grad()
+        output = run(given)
+        output.square().sum().backward()
+        found.append(output)
+        grads.append([each.grad.clone() for each in model.parameters() if each.grad is not None])
+    torch.testing.assert_close(*found)
+    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-6)
+
+
+def has_compiler() -> bool:
+    """Return True where PyTorch finds a C++ compiler that runs."""
+    from torch._inductor import cpp_builder, exc
+
+    try:
+        return bool(cpp_builder.get_cpp_compiler())
+    except exc.InvalidCxxCompiler:
+        return False
 
 
 def test_embeddings_are_modules() -> None:

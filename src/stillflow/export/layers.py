@@ -197,6 +197,7 @@ class LayerFinder:
         options += [f"dilation={same_or_tuple(rates)}"] if set(rates) != {1} else []
         options += [f"groups={depth[3] // inputs}"] if depth[3] != inputs else []
         options += [] if bias is not None else ["bias=False"]
+        options += dtype_of(weight)
 
         def call(body: Body) -> str:
             text, _ = padded(to_first(body.expression(self.name(image)), b"NHWC"), pairs)
@@ -219,10 +220,10 @@ class LayerFinder:
         key = self.key_for([weight] if bias is None else [weight, bias])
         if key is None:
             return
-        options = f"{inputs}, {outputs}" + ("" if bias is not None else ", bias=False")
+        options = [str(inputs), str(outputs), *([] if bias is not None else ["bias=False"])]
         layer = Layer(
             key,
-            f"nn.Linear({options})",
+            f"nn.Linear({', '.join([*options, *dtype_of(weight)])})",
             lambda body: f"self.{key}({body.expression(self.name(left))})",
         )
         layer.weights = _weights(weight, (1, 0), bias)
@@ -245,7 +246,8 @@ class LayerFinder:
         def call(body: Body) -> str:
             return f"self.{key}({body.expression(self.name(indices))})"
 
-        layer = Layer(key, f"nn.Embedding({rows}, {columns})", call)
+        options = ", ".join([str(rows), str(columns), *dtype_of(table)])
+        layer = Layer(key, f"nn.Embedding({options})", call)
         layer.weights = {"weight": (table, None)}
         self._add(step, step, layer)
 
@@ -269,7 +271,8 @@ class LayerFinder:
             return
         momentum = _momentum(self.program.graph, mean.name)
         make = f"nn.BatchNorm2d({len(scale.value)}, eps={step.op.attrs['epsilon']!r}"
-        make += f", momentum={momentum!r})" if momentum is not None else ")"
+        make += f", momentum={momentum!r}" if momentum is not None else ""
+        make = ", ".join([make, *dtype_of(scale)]) + ")"
 
         def call(body: Body) -> str:
             text = to_first(body.expression(self.name(image)), form)
@@ -319,6 +322,12 @@ class LayerFinder:
 
 def _taken(step: Step) -> list[str]:
     return [*step.inputs, *(name for name, _ in step.guard or ())]
+
+
+def dtype_of(weight: Parameter) -> list[str]:
+    """Return the argument that gives a layer the type of a weight, if it needs one."""
+    dtype = weight.value.dtype
+    return [] if str(dtype) == "torch.float32" else [f"dtype={dtype}"]
 
 
 def _weights(weight: Parameter, order: tuple[int, ...], bias: Parameter | None) -> dict[str, Any]:

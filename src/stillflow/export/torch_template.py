@@ -31,6 +31,16 @@ SCOPE = '''\
 class Scope(nn.Module):
     """The parameters of a name scope."""'''
 
+BLOCK = '''\
+class {name}(nn.Module):
+    """The scopes {scopes}."""
+
+    def __init__(self):
+        super().__init__(){members}
+
+    def forward({arguments}):
+{lines}'''
+
 MODEL = '''\
 class Model(nn.Module):
     """The function from {inputs} to {outputs}."""
@@ -65,7 +75,7 @@ def read_tensors(path):
     content = bytearray(Path(path).read_bytes())
     (length,) = struct.unpack_from("<Q", content)
     header = json.loads(content[8 : 8 + length])
-    header.pop("__metadata__", None)
+    metadata = header.pop("__metadata__", {})
     tensors = {}
     for name, entry in header.items():
         first, last = entry["data_offsets"]
@@ -76,6 +86,9 @@ def read_tensors(path):
         count = (last - first) // dtype.itemsize
         flat = torch.frombuffer(content, dtype=dtype, count=count, offset=8 + length + first)
         tensors[name] = flat.reshape(entry["shape"])
+    for name, facts in json.loads(metadata.get("stillflow", "{}")).items():
+        if facts["type"].startswith("complex"):
+            tensors[name] = torch.view_as_complex(tensors[name])
     return tensors
 
 

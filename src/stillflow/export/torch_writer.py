@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from stillflow.export import literals, naming
+from stillflow.export import literals, naming, torch_template
+from stillflow.export.blocks import Block, BlockFinder
 from stillflow.export.body import Body, Names
 from stillflow.export.capture import Parameter, Program
 from stillflow.export.channels_first import channels_first
@@ -16,8 +17,8 @@ from stillflow.export.functions import FunctionWriter, plain_functions
 from stillflow.export.layers import Layer, LayerFinder
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import explained
-from stillflow.export.torch_template import CHANNELS_LAST, HEADER, LAYERS, LOADING, MODEL, SCOPE
 from stillflow.graph.operation import Tensor
+from stillflow.ops.lookup.tables import Table
 
 
 @dataclass
@@ -106,6 +107,12 @@ class ModelWriter:
         self._alive.append(value)
         if not isinstance(value, torch.Tensor):
             text = self.functions.expression(value)
+            if isinstance(value, Table):  # each instance of the model has its own entries
+                self.functions.need("import copy")
+                key = self._buffer_names(f"table_{literals.identifier(_op_name(tensor))}")
+                self.members[key] = f"copy.deepcopy({text})"
+                name = self.constants[id(value)] = f"self.{key}"
+                return name
             name = self.module_names(f"_{literals.identifier(_op_name(tensor))}")
             self.functions.definitions[name] = f"{name} = {text}"
         else:
@@ -155,15 +162,22 @@ class ModelWriter:
         outputs = [tensor.name for tensor, _ in self.program.outputs]
         if any(re.search(r"\bF\.", line) for line in lines):
             self.functions.need("import torch.nn.functional as F")
-        header = HEADER.format(
+        header = torch_template.HEADER.format(
             imports="".join(f"{each}\n" for each in sorted(self.functions.imports)),
             inputs=literals.sequence_text(list(map(repr, inputs)), tuple),
             outputs=literals.sequence_text(list(map(repr, outputs)), tuple),
             layout="Images have their channels first" if self.first
             else "Tensors keep TensorFlow's layouts",
         )  # fmt: skip
-        members, scopes = self._members()
-        model = MODEL.format(
+        convolves = any(made.startswith("nn.Conv2d") for made in self.members.values())
+        blocks: list[Block] = []
+        if not self.program.changes:
+            finder = BlockFinder(lines, arguments, self.members, self.module_names)
+            lines, blocks = finder.find()
+        classes = [self._class(block) for block in blocks]
+        members = [*self._members(self.members), *self.fixed]
+        members += torch_template.CHANNELS_LAST if convolves and not self.first else []
+        model = torch_template.MODEL.format(
             inputs=", ".join(inputs) or "nothing",
             outputs=", ".join(outputs),
             members="\n".join(["", *members]),
@@ -172,20 +186,33 @@ class ModelWriter:
         )
         if self.orders:
             rows = [f"    {key!r}: {value!r},\n" for key, value in self.orders.items()]
-            header += LAYERS.format(rows="".join(rows))
+            header += torch_template.LAYERS.format(rows="".join(rows))
         parts = [header, *self.functions.definitions.values()]
-        return "\n\n\n".join([*parts, *([SCOPE] if scopes else []), model, LOADING])
+        if any("Scope()" in each for each in (*members, *classes)):
+            parts.append(torch_template.SCOPE)
+        return "\n\n\n".join([*parts, *classes, model, torch_template.LOADING])
 
-    def _members(self) -> tuple[list[str], bool]:
+    def _class(self, block: Block) -> str:
+        more = f" and {len(block.scopes) - 2} more" if len(block.scopes) > 2 else ""
+        return torch_template.BLOCK.format(
+            name=block.name,
+            scopes=f"{block.scopes[0]}, {block.scopes[1]}{more}",
+            members="\n".join(["", *self._members(block.members)]),
+            arguments=", ".join(["self", *block.arguments]),
+            lines="\n".join(block.lines),
+        )
+
+    @staticmethod
+    def _members(members: dict[str, str]) -> list[str]:
         """Return the lines that make parameters, buffers, and the scopes around them."""
         lines: list[str] = []
         scopes: set[str] = set()
-        outer_first = sorted(self.members.items(), key=lambda item: item[0].count("."))
+        outer_first = sorted(members.items(), key=lambda item: item[0].count("."))
         for key, made in outer_first:
             *path, name = key.split(".")
             for end in range(1, len(path) + 1):
                 scope = ".".join(path[:end])
-                if scope not in scopes and scope not in self.members:
+                if scope not in scopes and scope not in members:
                     scopes.add(scope)
                     lines.append(f"        self.{scope} = Scope()")
             home = ".".join(["self", *path])
@@ -197,10 +224,7 @@ class ModelWriter:
                 lines.append(f'        {home}.register_buffer("{name}", {made})')
             else:
                 lines.append(f"        {home}.{name} = {made}")
-        convolves = any(made.startswith("nn.Conv2d") for made in self.members.values())
-        if convolves and not self.first:
-            lines += CHANNELS_LAST
-        return lines + self.fixed, bool(scopes)
+        return lines
 
 
 def arranged(value: torch.Tensor, order: Any, rows: Any = None, gates: Any = None) -> torch.Tensor:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from stillflow.export.capture import Parameter
-from stillflow.export.layers import Layer, LayerFinder, recurrent_layers
+from stillflow.export.layers import Layer, LayerFinder, dtype_of, recurrent_layers
 from stillflow.export.torch_loops import starts_of
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.patterns import Bound, Matcher, Term
@@ -71,7 +71,8 @@ class _Cells(Recurrence):
 
     def _prepare(self, code: LoopCode, pure: list[Step], shapes: Shapes) -> None:
         body = LoopBody(self, code, pure, shapes)
-        found: list[Cell] = [unit.run.__self__ for unit in body.cells()]  # type: ignore[attr-defined]
+        runs: list[Any] = [unit.run for unit in body.cells()]
+        found: list[Cell] = [run.__self__ for run in runs]
         self.around = [step for step in pure if body.is_free(step)]
         states = [name for cell in found for name in _states(cell)]
         if sorted(states) != sorted(self.states) or self.pushes or self.pops or self.grads:
@@ -111,8 +112,8 @@ def layer_of(
     if key is None:
         return None
     kind = "" if suffix else "Cell"
-    dtype = "" if kernel.value.dtype == torch.float32 else f", dtype={kernel.value.dtype}"
-    layer = Layer(key, f"nn.{name}{kind}({depth}, {width}{dtype})", lambda _: f"self.{key}")
+    options = ", ".join([str(depth), str(width), *dtype_of(kernel)])
+    layer = Layer(key, f"nn.{name}{kind}({options})", lambda _: f"self.{key}")
     order = (gates,) if len(gates) > 1 else ()
     layer.weights = {
         f"weight_ih{suffix}": (kernel, (1, 0), (0, depth), *order),
@@ -422,13 +423,13 @@ class _UnrolledCells(Matcher):
 
     def find(self) -> Iterator[tuple[Cell, Layer]]:
         """Yield the cells, with the layer of all that have the same weights."""
-        found: dict[str, list[Cell]] = {}
+        found: dict[int, list[Cell]] = {}
         for step in self.steps:
-            for kind in _CLASSES if step.kind == "call" else ():
+            for kind in _CLASSES if step.kind == "call" and step.outputs else ():
                 bound = next(self.match(kind.output, step.outputs[0], {}), None)
                 cell = None if bound is None else self._cell(kind, bound)
                 if cell is not None:
-                    found.setdefault(self._weights(cell)[0].name, []).append(cell)  # type: ignore[union-attr]
+                    found.setdefault(id(self._weights(cell)[0]), []).append(cell)
         for cells in found.values():
             outputs = [cell.names[cell.output] for cell in cells]
             numbers = {self.number(cell.names.get("number of bias", 0.0)) for cell in cells}

@@ -27,15 +27,19 @@ def batch_mat_mul_source(node: Node, a: Any, b: Any) -> Any:
     return f"{left} @ {right}"
 
 
-def _binary(name: str) -> Callable[..., Any]:
+def _chosen(name: str, test: str) -> Callable[..., Any]:
+    """Return the source of a choice; of equal operands the first one has the whole gradient."""
+
     def source(node: Node, x: Any, y: Any) -> Any:
-        return f"torch.{name}({x}, {y})" if is_plain(node) else None
+        if not is_plain(node) or not node.dtype(0).is_floating:
+            return f"torch.{name}({x}, {y})" if is_plain(node) else None
+        return f"torch.where({x} {test} {y}, {y}, {x})"
 
     return source
 
 
-for _op, _function in (("Maximum", "maximum"), ("Minimum", "minimum")):
-    source_of(_op)(_binary(_function))
+for _op, _function, _test in (("Maximum", "maximum", "<"), ("Minimum", "minimum", ">")):
+    source_of(_op)(_chosen(_function, _test))
 
 
 @source_of("FloorDiv")
