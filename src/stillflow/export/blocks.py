@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stillflow.export.body import Names
+
 _LEAST = 4  # statements of a class
 _Path = tuple[str, ...]
 
@@ -92,6 +94,9 @@ class BlockFinder:
         for place, each in enumerate(self.statements):
             for name in each.taken:
                 self.holders.setdefault(name, []).append(place)
+        for place, each in enumerate(self.statements):  # sizes that no layer needs
+            if each.made and each.lines[0].lstrip().startswith("size"):
+                each.lines = each.lines if self.holders[each.made[0]] != [place] else []
         self.makers = Counter(name for each in self.statements for name in each.made)
 
     def find(self) -> tuple[list[str], list[Block]]:
@@ -242,7 +247,7 @@ class BlockFinder:
         wish = "".join(_common([tuple(end) for end in ends]))
         wish = wish if wish in ends else wish.rstrip("_0123456789")
         words = re.findall(r"[A-Za-z]+|\d+", wish.lstrip("_0123456789") or "block")
-        name = self.unique("".join(word.capitalize() for word in words))
+        name = self.unique("".join(word[0].upper() + word[1:] for word in words))
         for each, names in zip(scopes, orders, strict=True):
             targets = ", ".join(names[order] for order in results)
             values = ", ".join(names[order] for order in given)
@@ -256,9 +261,9 @@ class BlockFinder:
         text = re.sub(rf"\bself\.{re.escape(first.key)}\.", "self.", "\n".join(lines))
         text = text.replace(f"# {'/'.join(first.path)}/", "# ")
         arguments = {orders[0][order]: orders[0][order] for order in given}
+        local = Names(first.names)
         for outer in sorted((each for each in arguments if "." in each), key=len, reverse=True):
-            taken = {*first.names, *arguments.values()}
-            arguments[outer] = _unused(outer.rpartition(".")[2], taken)
+            arguments[outer] = local(outer.rpartition(".")[2])
             text = re.sub(rf"\b{re.escape(outer)}\b", arguments[outer], text)
         inside = {key.removeprefix(f"{first.key}."): make for key, make in first.inside.items()}
         shown = ["/".join(scope.path) for scope in scopes]
@@ -286,9 +291,3 @@ def _common(paths: Sequence[_Path]) -> _Path:
     """Return the beginning that all paths share."""
     different = (n for n, parts in enumerate(zip(*paths, strict=False)) if len({*parts}) > 1)
     return paths[0][: next(different, min(map(len, paths)))]
-
-
-def _unused(wish: str, taken: set[str]) -> str:
-    while wish in taken:
-        wish += "_"
-    return wish

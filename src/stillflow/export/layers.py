@@ -209,17 +209,18 @@ class LayerFinder:
 
     def _dense(self, step: Step) -> None:
         assert step.op is not None
-        left, right = step.op._inputs
-        weight = self.parameter(right)
+        weight = self.parameter(step.op._inputs[1])
         if weight is None or not weight.trainable or step.op.attrs["transpose_a"]:
             return
         if step.op.attrs["transpose_b"] or weight.value.dtype.is_complex:
             return
         inputs, outputs = weight.value.shape
-        last, bias = self._bias(step, outputs)
+        left, *around = self._operand(step, (inputs, outputs))
+        last, bias = self._bias(around[-1], outputs)
         key = self.key_for([weight] if bias is None else [weight, bias])
         if key is None:
             return
+        self.found.inside.update(id(each) for each in (*around, step) if each is not last)
         options = [str(inputs), str(outputs), *([] if bias is not None else ["bias=False"])]
         layer = Layer(
             key,
@@ -228,6 +229,31 @@ class LayerFinder:
         )
         layer.weights = _weights(weight, (1, 0), bias)
         self._add(step, last, layer)
+
+    def _operand(self, step: Step, ends: tuple[int, int]) -> tuple[Any, ...]:
+        """Return the operand of a product, and its step.
+
+        Of `tf.tensordot` without the Reshapes, which are steps as well.
+        """
+        assert step.op is not None
+        tensor = step.op._inputs[0]
+        before, after = self.producer.get(self.name(tensor)), self.consumers.get(step.outputs[0])
+        first, last = before and before.op, after and after.op
+        if not (first and last and before and after and first.type == last.type == "Reshape"):
+            return tensor, step
+        whole = first._inputs[0]
+        given, made = (self.program.dims(t) or () for t in (whole, last._outputs[0]))
+        same = given[:-1] == made[:-1] and given[:-1].count(None) < 2
+        sizes = last._inputs[1].op._inputs[:1]  # those of the operand, and then the last one
+        for each in sizes and sizes[0].op._inputs[:1]:
+            axes = self.tracer.facts.value(sizes[0].op._inputs[1])
+            ahead = axes is not None and axes.tolist() == list(range(len(given) - 1))
+            shape = each.op._inputs and self.name(each.op._inputs[0])
+            same = same or (each.op.type == "Shape" and shape == self.name(whole) and ahead)
+        once = self.uses[self.name(tensor)] == 1 == self.uses[step.outputs[0]]
+        if not same or not once or (*given[-1:], *made[-1:]) != ends or before.guard != after.guard:
+            return tensor, step
+        return whole, before, after
 
     def _embedding(self, step: Step) -> None:
         assert step.op is not None

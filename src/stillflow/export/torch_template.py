@@ -33,7 +33,7 @@ class Scope(nn.Module):
 
 BLOCK = '''\
 class {name}(nn.Module):
-    """The scopes {scopes}."""
+    """The {scopes}."""
 
     def __init__(self):
         super().__init__(){members}

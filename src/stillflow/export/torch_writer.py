@@ -193,10 +193,9 @@ class ModelWriter:
         return "\n\n\n".join([*parts, *classes, model, torch_template.LOADING])
 
     def _class(self, block: Block) -> str:
-        more = f" and {len(block.scopes) - 2} more" if len(block.scopes) > 2 else ""
         return torch_template.BLOCK.format(
             name=block.name,
-            scopes=f"{block.scopes[0]}, {block.scopes[1]}{more}",
+            scopes=f"{len(block.scopes)} scopes from {block.scopes[0]} to {block.scopes[-1]}",
             members="\n".join(["", *self._members(block.members)]),
             arguments=", ".join(["self", *block.arguments]),
             lines="\n".join(block.lines),
