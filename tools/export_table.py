@@ -50,7 +50,7 @@ class Operations:
         self.not_torch = listed("not_exported.tsv")
         goldens = listed("exported_in_goldens.tsv")
         self.torch = (sampled - self.not_torch.keys()) | goldens.keys() | (STRUCTURE & set(cards))
-        for name in ("exported_updates.txt", "exported_calls.txt"):
+        for name in ("exported_updates.txt", "exported_calls.txt", "exported_objects.txt"):
             self.torch |= listed(name).keys()
         ruled = RULES.keys() | FORMS.keys()
         without = (ruled - sampled) | COMPLEX | STRUCTURE  # in the graphs of the tests
@@ -104,12 +104,11 @@ def summary(ops: Operations) -> str:
     return "\n".join([
         f"{len(ops.torch)} operations go out as source over PyTorch, {len(ops.onnx)} as ONNX;",
         "[a table](exported_operations.md) names them. Each is compared with the session: on the",
-        "samples of its card, on its inputs in a golden program, or in the graphs of the tests. Of",
-        "the operations with samples these do not go out as source:",
+        "samples of its card, on its inputs in a golden program, or in the graphs of the tests.",
+        *(["Of the operations with samples these do not go out as source:", "",
+           *_rows(ops.not_torch)] if ops.not_torch else []),
         "",
-        *_rows(ops.not_torch),
-        "",
-        "All that do not, by their kinds:",
+        "Operations that do not go out as source, by their kinds:",
         "",
         "| kind | operations |",
         "|---|---|",

@@ -20,6 +20,7 @@ PROVIDERS.update({
     "data.dataset.unbatch": "stillflow.data.batching",
     "data.dataset.zip_datasets": "stillflow.data.combining",
     "distribute.context.make_default_mode": "stillflow.distribute.default",
+    "export.functions.object_sources": "stillflow_contrib.torch_sources.every",
     "export.functions.plain_functions": "stillflow_contrib.torch_sources.every",
     "export.layers.recurrent_layers": "stillflow_contrib.torch_sources.recurrent",
     "export.onnx_export.model_of": "stillflow_contrib.onnx_models",

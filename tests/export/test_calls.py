@@ -2,76 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.export.calls import Cases, floats
 
 import stillflow as tf
-from stillflow.export.capture import Program
-from stillflow.export.torch_export import capture_of, load_module
-from stillflow.export.torch_writer import to_source
-from stillflow.export.verification import compare, sample_inputs
 
-LISTED = Path(__file__).with_name("exported_calls.txt")
 pytestmark = pytest.mark.filterwarnings("ignore")
 raw: Any = tf.raw_ops
-Case = Callable[[Callable[..., Any]], Any]
-CASES: dict[str, Case] = {}
-OLD: dict[str, int] = {}  # versions of the graphs of cases that old TensorFlow wrote
+case = Cases("exported_calls.txt")
 _POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
-
-
-def floats(*shape: int) -> np.ndarray:
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
-
-
-def case(*names: str, version: int = 0) -> Callable[[Case], Case]:
-    """Register a graph that has these operations."""
-
-    def register(build: Case) -> Case:
-        CASES[" ".join(names)] = build
-        OLD[" ".join(names)] = version
-        return build
-
-    return register
-
-
-def operations(program: Program) -> set[str]:
-    """Return the types of the operations that a program runs."""
-    found = {op.type for step in program.steps for op in (step.op, *step.joined) if op is not None}
-    return found | {tensor.op.type for tensor in program.tracer.values}
-
-
-@pytest.mark.parametrize("names", CASES)
-def test_operations_go_out(names: str) -> None:
-    given: dict[str, Any] = {}
-
-    def fed(value: Any) -> Any:
-        array = np.asarray(value)
-        x = tf.placeholder(tf.as_dtype(array.dtype), array.shape, f"x{len(given)}")
-        given[x.name] = array
-        return x
-
-    with tf.Graph().as_default() as graph, tf.Session() as session:
-        graph._producer = OLD[names] or graph._producer
-        made = CASES[names](fed)
-        outputs = list(made) if isinstance(made, (list, tuple)) else [made]
-        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
-        inputs = [graph.get_tensor_by_name(name) for name in given]
-        program = capture_of(session, inputs, outputs, given)
-        assert set(names.split()) <= operations(program)
-        model = load_module(to_source(program))
-        comparison = compare(session, program, sample_inputs(program, given), model)
-    assert not comparison.problems, comparison.message
-    assert comparison.equal or comparison.draws, comparison.message
-
-
-def test_the_list_names_these_operations() -> None:
-    named = LISTED.read_text(encoding="utf-8").split()
-    assert named == sorted({name for names in CASES for name in names.split()})
 
 
 # ---- layers
@@ -439,3 +381,230 @@ def references(fed: Any) -> Any:
     variables = [tf.get_variable(f"v{i}", initializer=floats(i + 1, 2)[:1]) for i in range(2)]
     chosen = raw.RefSelect(index=fed(np.int32(1)), inputs=[v._ref() for v in variables])
     return [tf.identity(chosen), raw.RefIdentity(input=variables[0]._ref()) * 2.0]
+
+
+# ---- gradients of containers and networks
+
+
+def _versions_of_gradients(version: str, fed: Any) -> Any:
+    rows, first = fed(floats(3, 2)), tf.constant(0.0)
+
+    def op(name: str, **given: Any) -> Any:
+        return getattr(raw, f"TensorArray{name}{version}")(**given)
+
+    made = op("", size=3, dtype=tf.float32, tensor_array_name="forward", clear_after_read=False)
+    handle = getattr(made, "handle", made)
+    flow = op("Scatter", handle=handle, indices=[0, 1, 2], value=rows, flow_in=first)
+    with tf.control_dependencies([flow]):
+        gradient = op("Grad", handle=handle, source="gradients", flow_in=first)
+    back = getattr(gradient, "grad_handle", gradient)
+    added = first
+    for place, row in ((2, 0), (0, 1), (2, 1)):
+        added = op("Write", handle=back, index=place, value=rows[row], flow_in=added)
+    added = op("Scatter", handle=back, indices=[0], value=rows[:1], flow_in=added)
+    whole = op("Gather", handle=back, indices=[0, 1, 2], dtype=tf.float32, flow_in=added)
+    with tf.control_dependencies([whole]):
+        closed = [op("Close", handle=back), op("Close", handle=handle)]
+    return [whole, *closed]
+
+
+@case("TensorArrayGrad", "TensorArrayClose", version=7)
+def gradients_of_the_first_version(fed: Any) -> Any:
+    return _versions_of_gradients("", fed)
+
+
+@case("TensorArrayGradV2", "TensorArrayCloseV2", version=7)
+def gradients_of_the_second_version(fed: Any) -> Any:
+    return _versions_of_gradients("V2", fed)
+
+
+@case("TensorArrayGradV3", "TensorArrayCloseV3")
+def gradients_of_the_third_version(fed: Any) -> Any:
+    return _versions_of_gradients("V3", fed)
+
+
+@case("TensorArrayGradWithShape")
+def gradients_of_larger_elements(fed: Any) -> Any:
+    rows, first = fed(floats(3, 2)), tf.constant(0.0)
+    handle = raw.TensorArrayV3(size=2, dtype=tf.float32, tensor_array_name="small").handle
+    flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=rows[0], flow_in=first)
+    made = raw.TensorArrayGradWithShape(
+        handle=handle, flow_in=flow, shape_to_prepend=[3], source="gradients"
+    )
+    added = raw.TensorArrayWriteV3(
+        handle=made.grad_handle, index=0, value=rows, flow_in=made.flow_out
+    )
+    return [
+        raw.TensorArrayReadV3(handle=made.grad_handle, index=place, dtype=tf.float32, flow_in=added)
+        for place in range(1)
+    ]
+
+
+@case("TensorArrayGradV3", "StackV2")
+def training_of_a_loop(fed: Any) -> Any:
+    x, w = fed(floats(2, 5, 3)), tf.get_variable("w", initializer=floats(3, 3))
+    cell = tf.nn.rnn_cell.BasicRNNCell(3)
+    outputs, _ = tf.nn.dynamic_rnn(
+        cell, tf.tensordot(x, w, 1), fed(np.array([5, 3])), tf.zeros([2, 3])
+    )
+    loss = tf.reduce_sum(tf.square(outputs))
+    return [loss, *tf.gradients(loss, [x, *tf.trainable_variables()])]
+
+
+@case("CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3", "CudnnRNNParamsSize")
+def gradients_of_networks_of_cudnn(fed: Any) -> Any:
+    sizes = {"num_layers": 1, "num_units": 3, "input_size": 4}
+    size = raw.CudnnRNNParamsSize(
+        num_layers=fed(np.int32(1)), num_units=3, input_size=4, T=tf.float32, S=tf.int32
+    )
+    given = {"input": fed(floats(5, 2, 4)), "params": fed(floats(108))}
+    given.update({name: fed(floats(1, 2, 3) + 1) for name in ("input_h", "input_c")})
+    lengths, found = {"sequence_lengths": fed(np.int32([5, 3]))}, [size]
+    for version, more in (("", {}), ("V2", {}), ("V3", lengths)):
+        made = getattr(raw, f"CudnnRNN{version}")(**given, **more)
+        loss = tf.reduce_sum(tf.square(made.output)) + tf.reduce_sum(made.output_c)
+        found += tf.gradients(loss, list(given.values()))
+    assert sizes
+    return found
+
+
+@case("StackV2", "StackPushV2", "StackCloseV2")
+def closed_stacks(fed: Any) -> Any:
+    handle = raw.StackV2(max_size=4, elem_type=tf.float32)
+    pushed = raw.StackPushV2(handle=handle, elem=fed(floats(3)))
+    with tf.control_dependencies([pushed]):
+        return [pushed * 2.0, raw.StackCloseV2(handle=handle)]
+
+
+@case("Stack", "StackPush", "StackClose", version=7)
+def closed_stacks_of_the_first_version(fed: Any) -> Any:
+    handle = raw.Stack(elem_type=tf.float32)
+    pushed = raw.StackPush(handle=handle, elem=fed(floats(3)))
+    with tf.control_dependencies([pushed]):
+        return [pushed * 2.0, raw.StackClose(handle=handle)]
+
+
+@case("TensorListElementShape", "TensorListPushBackBatch")
+def batches_of_lists(fed: Any) -> Any:
+    rows, kind = fed(floats(2, 3)), {"element_dtype": tf.float32}
+    lists = [raw.EmptyTensorList(element_shape=[3], max_num_elements=5, **kind) for _ in range(2)]
+    pushed = raw.TensorListPushBackBatch(input_handles=tf.stack(lists), tensor=rows)
+    shape = raw.TensorListElementShape(input_handle=lists[0], shape_type=tf.int64)
+    return [shape * 2, *[
+        raw.TensorListStack(input_handle=pushed[place], element_shape=[3], **kind)
+        for place in range(2)
+    ]]  # fmt: skip
+
+
+@case("OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone")
+def optional_values(fed: Any) -> Any:
+    some = raw.OptionalFromValue(components=[fed(floats(3)), fed(np.array([b"a"], object))])
+    got = raw.OptionalGetValue(
+        optional=some, output_types=[tf.float32, tf.string], output_shapes=[[3], [1]]
+    )
+    return [*got, *[raw.OptionalHasValue(optional=each) for each in (some, raw.OptionalNone())]]
+
+
+@case("RaggedTensorToVariant", "RaggedTensorFromVariant")
+def ragged_tensors_as_variants(fed: Any) -> Any:
+    splits, values = [fed(np.array([0, 2, 3])), fed(np.array([0, 1, 3, 5]))], fed(floats(5))
+    found = []
+    for batched in (False, True):
+        made = raw.RaggedTensorToVariant(
+            rt_nested_splits=splits, rt_dense_values=values, batched_input=batched
+        )
+        back = raw.RaggedTensorFromVariant(
+            encoded_ragged=made,
+            input_ragged_rank=1 if batched else 2,
+            output_ragged_rank=2,
+            Tvalues=tf.float32,
+            Tsplits=tf.int64,
+        )
+        found += [*back.output_nested_splits, back.output_dense_values]
+    return found
+
+
+# ---- checks and prints
+
+
+@case("Assert", "Print", "PrintV2", "ControlTrigger")
+def checks_and_prints(fed: Any) -> Any:
+    x = fed(floats(3))
+    check = raw.Assert(condition=tf.reduce_all(x < 9), data=[x], summarize=2)
+    with tf.control_dependencies([check]):
+        shown = raw.Print(input=x, data=[x, "text"], message="x is ", first_n=1, summarize=2)
+    said = raw.PrintV2(input=tf.as_string(shown[0]), output_stream="stdout")
+    with tf.control_dependencies([said]):
+        return [shown * 2.0, raw.ControlTrigger()]
+
+
+@case("Timestamp")
+def timestamps(fed: Any) -> Any:
+    return [tf.floor(raw.Timestamp() * 1e-7), fed(floats(1)) * 2]
+
+
+@case("DebugIdentity", "DebugNanCount", "DebugNumericSummary", "DebugGradientRefIdentity")
+def debuggers(fed: Any) -> Any:
+    x = fed(np.float32([1, np.nan, -np.inf]))
+    variable = tf.get_variable("v", initializer=floats(2))
+    given = {"input": x, "tensor_name": "a:0", "debug_urls": []}
+    return [
+        raw.DebugIdentity(**given), raw.DebugNanCount(**given), raw.DebugNumericSummary(**given),
+        raw.DebugGradientRefIdentity(input=variable._ref()) * 2.0,
+    ]  # fmt: skip
+
+
+@case("FixedUnigramCandidateSampler")
+def sampler_of_given_frequencies(fed: Any) -> Any:
+    return list(raw.FixedUnigramCandidateSampler(
+        true_classes=fed(np.array([[0, 2], [1, 1]])), num_true=2, num_sampled=3, unique=True,
+        range_max=4, unigrams=[1.0, 2.0, 3.0, 4.0], seed=1, seed2=2,
+    ))  # fmt: skip
+
+
+# ---- messages
+
+
+@case("AudioSummary", version=7)
+def old_summaries_of_sounds(fed: Any) -> Any:
+    return raw.AudioSummary(tag="sound", tensor=fed(floats(2, 8) / 9), sample_rate=8000.0)
+
+
+@case("DeserializeSparse", "SerializeSparse")
+def sparse_tensors_as_strings(fed: Any) -> Any:
+    parts = {
+        "sparse_indices": fed(np.array([[0, 1], [2, 0]])), "sparse_values": fed(floats(2)),
+        "sparse_shape": fed(np.array([3, 2])),
+    }  # fmt: skip
+    made = raw.SerializeSparse(**parts)
+    both = raw.DeserializeSparse(serialized_sparse=tf.stack([made, made]), dtype=tf.float32)
+    return [made, *both]
+
+
+@case("ParseSequenceExample")
+def examples_of_sequences(fed: Any) -> Any:
+    examples = []
+    for count in (2, 3):
+        example = tf.train.SequenceExample()
+        example.context.feature["size"].int64_list.value.append(count)
+        for step in range(count):
+            listed = example.feature_lists.feature_list
+            listed["x"].feature.add().float_list.value.extend([step, 0.5])
+            listed["tags"].feature.add().bytes_list.value.extend([b"t"] * step)
+        examples.append(example.SerializeToString())
+    context, lists, lengths = tf.io.parse_sequence_example(
+        fed(np.array(examples, object)),
+        {"size": tf.FixedLenFeature([], tf.int64)},
+        {"x": tf.FixedLenSequenceFeature([2], tf.float32), "tags": tf.VarLenFeature(tf.string)},
+    )
+    tags = lists["tags"]
+    return [context["size"], lists["x"], lengths["x"], tags.indices, tags.values, tags.dense_shape]
+
+
+@pytest.mark.parametrize("names", case.cases)
+def test_operations_go_out(names: str) -> None:
+    case.check(names)
+
+
+def test_the_list_names_these_operations() -> None:
+    case.check_list()

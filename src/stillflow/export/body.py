@@ -219,7 +219,7 @@ class Body:
                 self._output(step, name, each)
             return
         if not step.outputs or step.outputs == ["_"]:
-            if changes(op) or answer is not None:  # others only check
+            if changes(op) or op.card.effect != "pure" or answer is not None:
                 self.line(self._text_of(step, answer), op.name, step.guard)
             return
         if isinstance(answer, Span):

@@ -12,6 +12,7 @@ import torch
 
 from stillflow.export.problems import ExportError, Problem, explained
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.functions.inlining import inline
 from stillflow.runtime.ir.facts import Facts, PlanNode
@@ -207,8 +208,8 @@ def changes(op: Operation) -> bool:
 
 
 def _is_pivot(op: Operation) -> bool:
-    """Return True for the operations by which branches and loops say that they run."""
-    return op.card.flow is not None and op.type != "NoOp"
+    """Return True for the operations by which branches and loops say that they run, or push."""
+    return op.card.handle == "stack" or (op.card.flow is not None and op.type != "NoOp")
 
 
 def placeholders(outputs: Sequence[Tensor], targets: Sequence[Operation] = ()) -> list[Tensor]:
@@ -256,9 +257,12 @@ _BLOCKED = {
 }  # fmt: skip
 _OBJECTS = {
     "queue": "a queue", "iterator": "an iterator", "dataset": "a dataset", "reader": "a reader",
-    "barrier": "a barrier", "staging area": "a staging area", "mutex": "a mutex",
-    "accumulator": "an accumulator", "summary writer": "a summary writer",
-    "optional": "an optional", "rendezvous": "a transfer",
+    "summary writer": "a summary writer", "rendezvous": "a transfer",
+}  # fmt: skip
+# Objects of Python in a module, and none of ONNX.
+_OF_PYTHON = {
+    "barrier": "a barrier", "mutex": "a mutex", "accumulator": "an accumulator",
+    "optional": "an optional",
 }  # fmt: skip
 
 
@@ -272,16 +276,27 @@ def _require_exportable(
             continue
         card = op.card
         kind = card.handle or card.gives
-        if card.effect in _BLOCKED:
+        if card.effect in _BLOCKED and not (updates and _goes_out(op)):
             problems.append(Problem(op, _BLOCKED[card.effect]))
         elif kind in _OBJECTS:
             problems.append(Problem(op, f"works on {_OBJECTS[kind]}"))
+        elif updates:
+            continue
+        elif kind in _OF_PYTHON:
+            problems.append(Problem(op, f"works on {_OF_PYTHON[kind]}"))
         elif not op._outputs and card.effect == "state" and not _is_known(op):
             problems.append(Problem(op, "changes an object"))
-        elif changes(op) and not updates:
+        elif changes(op):
             problems.append(Problem(op, "changes a variable"))
     if problems:
         raise explained(problems, inputs)
+
+
+def _goes_out(op: Operation) -> bool:
+    """Return True for an operation that has a source, or whose attributes rule its effect out."""
+    card = op.card
+    is_harmless = card.harmless is not None and card.harmless(Node(op))
+    return is_harmless or card.torch_source_part is not None
 
 
 def _is_known(op: Operation) -> bool:

@@ -21,7 +21,7 @@ import struct
 import sys
 import threading
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
 from types import MappingProxyType
 from typing import Any, Generic, get_origin
 
@@ -36,13 +36,16 @@ from stillflow.export.resolving import Resolver
 from stillflow.export.simplify import simplified
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import LazyModule
-from stillflow.ops.lookup.tables import Table
 
 # Functions of sources instead of fast ones of the runtime; its provider knows further sources.
 plain_functions: Hook[Mapping[Any, Any]] = Hook("export.functions.plain_functions")
+# Expressions of objects that are not Stillflow's, by their types.
+object_sources: Hook[Mapping[type, Callable[[Any, Any], str]]] = Hook(
+    "export.functions.object_sources"
+)
 _OPERATIONS = re.compile(r"stillflow(_contrib)?\.ops\.")
 _INSTANCE = """\
-def _instance(kind, **attributes):
+def _instance(kind, /, **attributes):
     made = kind.__new__(kind)
     for name, value in attributes.items():
         object.__setattr__(made, name, value)
@@ -55,7 +58,7 @@ class _Type:
         self.__dict__.update(facts, base_dtype=self)'''
 _FACTS = (
     "name", "size", "np_dtype", "torch_name", "is_integer", "is_floating", "is_complex", "is_bool",
-    "is_quantized", "is_unsigned",
+    "is_quantized", "is_unsigned", "as_datatype_enum", "as_numpy_dtype",
 )  # fmt: skip
 _ERRORS = "stillflow.errors"
 # Objects of libraries: what to import, and how they are made.
@@ -107,6 +110,8 @@ class FunctionWriter:
         text = literals.number_text(value)
         if text is not None:
             return text
+        if isinstance(value, (KeysView, ValuesView, ItemsView)):
+            value = tuple(value)
         if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
             return str(value)
         if isinstance(value, torch.device):
@@ -126,10 +131,12 @@ class FunctionWriter:
     def _numpy(self, value: Any) -> str:
         self.need("import numpy as np")
         if isinstance(value, np.dtype):
+            if value.name == "bfloat16":  # of a library that registers it
+                return "np.dtype('V2')"
             shown = value.descr if value.names else value.name if value.isnative else value.str
             return f"np.dtype({shown!r})"
         if isinstance(value, np.ndarray):
-            if value.size > literals.MOST_ITEMS and value.dtype != object:
+            if value.dtype != object and (value.size > literals.MOST_ITEMS or value.dtype.names):
                 return self._packed(value)
             return literals.array_text(value)
         return f"np.{type(value).__name__}({literals.nested_text(value.item())})"
@@ -145,7 +152,7 @@ class FunctionWriter:
             parts = [self.expression(p) for p in (value.start, value.stop, value.step)]
             return f"{type(value).__name__}({', '.join(parts)})"
         if isinstance(value, dict) and not value:
-            return self._shared(value, "{}")
+            return self.shared(value, "{}")
         if isinstance(value, dict):
             return literals.mapping_text(value, self.expression)
         items = [self.expression(item) for item in value]
@@ -160,6 +167,9 @@ class FunctionWriter:
             return f"{_exception(type(value).__name__)}({value.message!r})"
         if type(value) in plain_functions.value:
             return f"{self.expression(plain_functions.value[type(value)])}()"
+        for base in type(value).__mro__:
+            if base in object_sources.value:
+                return object_sources.value[base](self, value)
         found = literals.library_name(value, self.need)
         if found is not None:
             return found
@@ -190,16 +200,11 @@ class FunctionWriter:
             return f"{self.name_of(type(value))}({', '.join(parts)})"
         if isinstance(value, DType):
             return self._type(value.base_dtype)
-        if isinstance(value, Table):
-            entries = value.all_entries() if value.size() else ([], [])
-            keys, values = (np.asarray(each).tolist() for each in entries)
-            keys = map(tuple, keys) if value.key_shape else keys
-            return self._shared(value, self.expression(dict(zip(keys, values, strict=True))))
         for kind, (module, text) in _OBJECTS.items():
             if type(value) is kind:
                 self.need(f"import {module}")
                 text = text.format(value)
-                return self._shared(value, text) if module in _CHANGING else text
+                return self.shared(value, text) if module in _CHANGING else text
         if isinstance(value, (type, types.FunctionType)) or hasattr(value, "__wrapped__"):
             return self.name_of(value)
         return self._instance(value)
@@ -209,7 +214,9 @@ class FunctionWriter:
         name = f"_{dtype.name}"
         if name not in self.definitions:
             self.definitions.setdefault("_Type", _TYPE)
-            facts = {each: getattr(dtype, each, None) for each in _FACTS}
+            has_numbers = dtype.np_dtype is not None and dtype.name != "bfloat16"
+            names = _FACTS if has_numbers else _FACTS[:-1]
+            facts = {each: getattr(dtype, each, None) for each in names}
             parts = [f"{each}={self.expression(fact)}" for each, fact in facts.items()]
             self.definitions[name] = f"{name} = _Type({', '.join(parts)})"
         return name
@@ -223,16 +230,21 @@ class FunctionWriter:
         self.definitions.setdefault("_instance", _INSTANCE)
         state = {name: getattr(value, name) for name in slots} | getattr(value, "__dict__", {})
         parts = [f"{key}={self.expression(item)}" for key, item in state.items()]
-        return self._shared(value, f"_instance({', '.join([self.name_of(kind), *parts])})")
+        return self.shared(value, f"_instance({', '.join([self.name_of(kind), *parts])})")
 
-    def _shared(self, value: Any, text: str) -> str:
+    def shared(self, value: Any, text: str) -> str:
         """Return the name of an object that functions may change: all of them use the same."""
-        if id(value) not in self._names:
-            self._alive.append(value)
-            wish = literals.identifier(type(value).__name__.lower().strip("_"))
-            name = self._names[id(value)] = self._name_for(f"_the_{wish.strip('_')}")
-            self.definitions[name] = f"{name} = {text}"
-        return self._names[id(value)]
+        self._alive.append(value)
+        wish = f"the_{type(value).__name__.lower().strip('_')}"
+        return self.define(id(value), wish, lambda name: f"{name} = {text}")
+
+    def define(self, key: Any, wish: str, write: Callable[[str], str]) -> str:
+        """Return the name of a definition; `write` gives its text from the name, once a key."""
+        if key not in self._names:
+            name = self._name_for(f"_{literals.identifier(wish).strip('_')}")
+            self._names[key] = name
+            self.definitions[name] = write(name)
+        return self._names[key]
 
     # ---- functions and classes
 
@@ -247,8 +259,10 @@ class FunctionWriter:
           UnwritableError: if it has no source, or uses what has none.
         """
         value = undecorated(value)
-        if callable(value):
-            value = plain_functions.value.get(value, value)
+        if callable(value) and value in plain_functions.value:
+            value = plain_functions.value[value]
+            if isinstance(value, type):
+                return self.expression(value)
         cached = hasattr(value, "__wrapped__") and hasattr(value, "cache_info")
         inner = value.__wrapped__ if cached else value
         if isinstance(inner, type):
@@ -316,7 +330,7 @@ class FunctionWriter:
         if base.__name__ == "NamedTuple":
             self.need("from typing import Any, NamedTuple")
             return "NamedTuple"
-        return self.expression(base)
+        return self.expression(getattr(base, "__origin__", base))
 
     def _function(self, function: types.FunctionType, name: str, bound: Mapping[str, Any]) -> str:
         node = copy.deepcopy(source_of(function))
@@ -333,6 +347,10 @@ class FunctionWriter:
         local = _locals_of(function.__code__) - inside.keys() - bound.keys()
         self._defaults(node.args, function)
         _leave_out(node.args, bound)
+        assigned = {each.id for each in ast.walk(node)
+                    if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}  # fmt: skip
+        for each in sorted(assigned & bound.keys()):  # known at the call, and not after it
+            node.body.insert(0, ast.parse(f"{each} = {self.expression(bound[each])}").body[0])
         node = Resolver(self, names, local).visit(node)
         if isinstance(node, ast.Lambda):
             arguments, body = node.args, [ast.Return(node.body)]

@@ -22,13 +22,14 @@ import torch
 _TORCH = (
     ("torch", "torch"), ("torch.nn.functional", "F"), ("torch.Tensor", "torch.Tensor"),
     ("torch.special", "torch.special"), ("torch.linalg", "torch.linalg"),
-    ("torch.fft", "torch.fft"), ("torch._VF", "torch._VF"),
+    ("torch.fft", "torch.fft"), ("torch.autograd", "torch.autograd"), ("torch._VF", "torch._VF"),
 )  # fmt: skip
 _LIBRARIES = (
-    "operator", "math", "functools", "itertools", "re", "struct", "collections", "bisect", "heapq",
-    "base64", "binascii", "zlib", "string", "codecs", "dataclasses", "contextlib", "sys", "typing",
-    "random", "datetime", "json", "io", "warnings", "copy", "textwrap", "unicodedata", "cmath",
-    "hashlib", "decimal", "enum", "secrets", "threading", "PIL.Image", "simplejpeg",
+    "operator", "math", "functools", "itertools", "re", "struct", "collections", "collections.abc",
+    "bisect", "heapq", "base64", "binascii", "zlib", "string", "codecs", "dataclasses", "time",
+    "contextlib", "sys", "typing", "random", "datetime", "json", "io", "warnings", "copy", "cmath",
+    "textwrap", "unicodedata", "hashlib", "decimal", "enum", "secrets", "threading", "PIL.Image",
+    "simplejpeg",
 )  # fmt: skip
 IMAGE_LIBRARIES = ("PIL.Image", "simplejpeg")
 _MOST_PACKED = 1 << 16  # of those that are written as compressed bytes
@@ -126,7 +127,7 @@ def library_name(value: Any, need: Callable[[str], None]) -> str | None:
     shown = getattr(value, "__name__", "")
     if getattr(builtins, shown, None) is value:
         return str(shown)
-    if isinstance(value, type) and (value.__module__ == "torch"):
+    if isinstance(value, type) and getattr(torch, shown, None) is value:
         return f"torch.{shown}"
     shown = getattr(value, "__qualname__", shown)
     home = (getattr(value, "__module__", None) or "").lstrip("_")
@@ -205,7 +206,8 @@ def packed_text(value: np.ndarray) -> str:
     if value.size > _MOST_PACKED:
         raise UnwritableError(f"an array of {value.size} elements")
     text = base64.b85encode(zlib.compress(np.ascontiguousarray(value).tobytes())).decode()
-    array = f"np.frombuffer(zlib.decompress(base64.b85decode({text!r})), {value.dtype.str!r})"
+    kind = value.dtype.descr if value.dtype.names else value.dtype.str
+    array = f"np.frombuffer(zlib.decompress(base64.b85decode({text!r})), {kind!r})"
     return f"{array}.reshape({value.shape}).copy()"
 
 

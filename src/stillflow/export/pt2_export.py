@@ -50,8 +50,8 @@ def to_pt2(
       ExportError: if an operation cannot be exported, or outputs differ.
     """
     program = capture_of(session, inputs, outputs, samples, dynamic or {})
-    if program.changes:
-        raise ExportError("a program of torch.export cannot change variables")
+    if program.changes or program.targets:
+        raise ExportError("a program of torch.export cannot change variables, or objects")
     fed = sample_inputs(program, samples)
     exported = to_program(load_module(to_source(program)), fed, dynamic or {})
     comparison = None

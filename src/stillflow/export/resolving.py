@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 import types
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,7 @@ class Resolver(ast.NodeTransformer):
 
     def _known_attribute(self, node: ast.Attribute) -> Any:
         base = self.known(node.value)
-        if base is UNKNOWN:
+        if base is UNKNOWN or (base is sys and node.attr in ("stdout", "stderr")):
             return UNKNOWN
         plain = isinstance(base, (types.ModuleType, LazyModule, type, *_OURS))
         if plain or hasattr(base, "_fields") or isinstance(base, (dict, bytes)):

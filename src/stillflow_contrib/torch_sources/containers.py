@@ -1,4 +1,4 @@
-"""Stacks as lists of Python, and variables of one step."""
+"""Stacks as lists of Python, variables of one step, mutexes, optional values."""
 
 from __future__ import annotations
 
@@ -43,3 +43,23 @@ def _made(shape: Any, dtype: Any) -> Any:
 @source_of("DestroyTemporaryVariable")
 def destroy_temporary_variable_source(node: Node, variable: Any) -> str:
     return f"{variable}.read().clone()"
+
+
+@source_of("MutexLock")
+def mutex_lock_source(node: Node, mutex: Any) -> Call:
+    return node.call(_locked, mutex)
+
+
+def _locked(mutex: Any) -> Any:
+    mutex.acquire()
+    return mutex
+
+
+@source_of("ConsumeMutexLock")
+def consume_mutex_lock_source(node: Node, lock: Any) -> str:
+    return f"{lock}.release()"
+
+
+@source_of("StackClose", "StackCloseV2")
+def stack_close_source(node: Node, stack: Any) -> str:
+    return f"{stack}.clear()"

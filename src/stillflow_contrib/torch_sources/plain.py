@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
-from stillflow.graph import dtypes
 from stillflow.ops.nn import native_kernels as layer_loops
+from stillflow.ops.queues.attempts import Attempts
 from stillflow.ops.random import device_philox, distributions, philox, sharding, threads
 from stillflow.ops.random import native_kernels as random_loops
 from stillflow.ops.strings import unicode_text
 from stillflow.ops.training import native_kernels as training_loops
 from stillflow.ops.variables.buffer import Buffer
+from stillflow.platform import native_level, tf_logging
 from stillflow.util import texts
 
 _MASK = 0xFFFFFFFF
@@ -90,6 +93,43 @@ class Variable:
         return self.tensor.detach()
 
 
+class OneAtATime:
+    """Attempts that succeed at once or never: no thread but this one puts and takes."""
+
+    lock = contextlib.nullcontext()
+    putting: Any = ()
+    taking: Any = ()
+
+    def submit(self, attempt: Any, pending: Any, waits: Any) -> None:
+        """Execute an attempt; RuntimeError if it would have to wait."""
+        if not attempt.run():
+            raise RuntimeError(f"{attempt.kind} would wait for ever")
+        if attempt.error is not None:
+            raise attempt.error
+
+    def add_line(self) -> None:
+        """Return no line, as none waits."""
+
+    def remove_line(self, line: Any) -> None:
+        """Remove no line."""
+
+    def cancel_putting(self) -> None:
+        """Fail no attempt, as none waits."""
+
+    def _flush(self) -> None:
+        """Execute no attempt, as none waits."""
+
+
+def submit(attempts: Any, attempt: Any, pending: Any, waits: Any) -> None:
+    """Execute an attempt."""
+    attempts.submit(attempt, pending, waits)
+
+
+def warn(message: str, *parts: Any) -> None:
+    """Warn as a logger does."""
+    warnings.warn(message % parts, stacklevel=2)
+
+
 def nothing(*_: Any, **__: Any) -> None:
     """Return the result of a loop in C that was not built."""
     return None  # noqa: RET501 a source's callers see that it is all there is
@@ -100,14 +140,14 @@ def false(*_: Any, **__: Any) -> bool:
     return False
 
 
-def as_dtype(value: Any) -> Any:
-    """Return a type, which is one already."""
-    return value
+def true(*_: Any) -> bool:
+    """Tell that a message is wanted."""
+    return True
 
 
-def cpp_name(dtype: Any) -> str:
-    """Return the name of a type in messages of errors."""
-    return str(dtype.name)
+def no_text(*_: Any) -> str:
+    """Return no words before a message."""
+    return ""
 
 
 def address_of(array: Any) -> int:
@@ -121,13 +161,14 @@ def one() -> int:
 
 
 PLAIN: dict[Any, Any] = {
+    Attempts: OneAtATime,
+    Attempts.submit: submit,
     Buffer: Variable,
+    DecodeError: ValueError,
     philox.fill_blocks: fill_blocks,
     philox.gather_blocks: gather_blocks,
     threads.in_pieces: in_pieces,
     unicode_text.script_table: _script_table(),
-    dtypes.as_dtype: as_dtype,
-    dtypes.cpp_name: cpp_name,
     device_philox.kernel: nothing,
     distributions.is_accelerator: false,
     layer_loops.max_pool_gradient: nothing,
@@ -135,5 +176,8 @@ PLAIN: dict[Any, Any] = {
     random_loops.drawn: nothing,
     sharding.host_threads: one,
     texts.address_of: address_of,
+    native_level.prefix: no_text,
+    native_level.wanted: true,
+    tf_logging.warning: warn,
     training_loops.run: false,
 }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from stillflow.export.literals import UnwritableError
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Call, Node, Numbers
 from stillflow.ops.torch_sources.parts import Text, source_of, torch_name
@@ -49,6 +52,26 @@ def _stacked(items: Any, shape: Any, dtype: Any) -> Any:
     return torch.stack([
         torch.zeros(shape, dtype=dtype) if item is None else item for item in items
     ]) if items else torch.empty((0, *shape), dtype=dtype)  # fmt: skip
+
+
+@source_of("TensorListPushBackBatch")
+def push_batch_source(node: Node, lists: Any, value: Any) -> Call:
+    return node.call(_pushed, lists, value)
+
+
+def _pushed(lists: Any, value: Any) -> Any:
+    made = np.empty(lists.size, object)
+    for place, items in enumerate(lists.reshape(-1)):
+        made[place] = [*items, value.flatten(0, lists.ndim - 1)[place]]
+    return made.reshape(lists.shape)
+
+
+@source_of("TensorListElementShape")
+def element_shape_source(node: Node, items: Any) -> str:
+    dims = node.inputs[0]._handle_dims
+    if dims is None or None in dims:
+        raise UnwritableError("a list whose elements have no known shape")
+    return f"torch.tensor({list(dims)}, dtype={torch_name(node.shape_type)}, device=self.device)"
 
 
 @source_of("TensorListGetItem")

@@ -44,7 +44,8 @@ _BOUNDS = """lower_bound: float = -inf
 
 
 def _debug_card(name: str, output: str, more: str = "") -> Card:
-    return op(_DEBUG.format(name, output, more), effect="writes files", differentiable=False)
+    return op(_DEBUG.format(name, output, more), effect="writes files", differentiable=False,
+              harmless=lambda node: not node.debug_urls)  # fmt: skip
 
 
 copy_op = op(_COPY.format("Copy"), differentiable=False)

@@ -86,9 +86,7 @@ def _sampling_kernel(make: Callable[[Node], Sampler]) -> Callable[[Node], Any]:
 _OUTPUTS = "(sampled_candidates: int64, true_expected_count: float, sampled_expected_count: float)"
 
 
-def _sampling_op(
-    name: str, attrs: str, make: Callable[[Node], Sampler], effect: str | None = None
-) -> Card:
+def _sampling_op(name: str, attrs: str, make: Callable[[Node], Sampler], **effect: Any) -> Card:
     text = f"""
         {name}(true_classes: int64) -> {_OUTPUTS}
         num_true: int >= 1
@@ -99,7 +97,7 @@ def _sampling_op(
         seed2: int = 0
         flags: stateful
     """
-    card = op(text, effect=effect, devices="host")
+    card = op(text, devices="host", **effect)
     card.shape(_candidate_shape)
     card.kernel(_sampling_kernel(make))
     return card
@@ -170,6 +168,7 @@ fixed_unigram_candidate_sampler_op = _sampling_op(
         unigrams: list(float) = []""",
     _fixed_sampler,
     effect="reads files",
+    harmless=lambda node: not node.vocab_file,
 )
 
 

@@ -166,9 +166,9 @@ class PlanNode(Node):
             state.reshaped = True
             self.facts.resources.declared_shapes.leave()
 
-    def waits(self) -> Waits:
-        """Return a kernel's wait, which the session's end and time limits interrupt."""
-        return Waits(self.facts.resources.interrupt)
+    def waits(self) -> Any:
+        """Return a kernel's wait, which the session's end and limits interrupt; None in exports."""
+        return None if self.exporting else Waits(self.facts.resources.interrupt)
 
     @property
     def only_begins(self) -> bool:

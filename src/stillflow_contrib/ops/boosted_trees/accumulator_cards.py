@@ -27,7 +27,7 @@ from stillflow.ops.boosted_trees.resources import (
 )
 from stillflow.ops.io.stored import to_stored
 from stillflow_contrib.ops.boosted_trees.quantile_messages import (
-    message,
+    MESSAGES,
     message_of,
     parsed,
     serialized,
@@ -200,7 +200,7 @@ def quantile_accumulator_add_summaries_kernel(node: Node) -> Kernel:
                 if slot.state.stamp == stamp:
                     text = string(summary, "summaries")
                     problem = "Unable to parse quantile summary."
-                    found = parsed("QuantileSummaryState", text, problem)
+                    found = parsed(MESSAGES["QuantileSummaryState"], text, problem)
                     slot.state.stream.push(summary_in(found))
 
     return add
@@ -266,7 +266,7 @@ def quantile_accumulator_serialize_kernel(node: Node) -> Kernel:
             accumulator = slot.state
             # TensorFlow writes the summary that rises through the levels, too; it is empty.
             levels = [*accumulator.stream.levels, EMPTY]
-            state = message("QuantileStreamState", summaries=[message_of(each) for each in levels])
+            state = MESSAGES["QuantileStreamState"](summaries=[message_of(each) for each in levels])
             buckets = accumulator.buckets if accumulator.is_ready else []
             return [
                 torch.tensor(accumulator.stamp), serialized(state),
@@ -281,7 +281,7 @@ def quantile_accumulator_deserialize_kernel(node: Node) -> Kernel:
     def read(slot: Any, stamp: Any, state: Any, is_ready: Any, buckets: Any) -> None:
         text = state.reshape(-1)[0]
         problem = "Unabnle to parse quantile stream state."  # so written in TensorFlow
-        summaries = parsed("QuantileStreamState", text, problem).summaries
+        summaries = parsed(MESSAGES["QuantileStreamState"], text, problem).summaries
         if not summaries:
             raise refused("The state of a quantile stream has one summary at least")
         with slot.lock:

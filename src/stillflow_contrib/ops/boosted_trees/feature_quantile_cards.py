@@ -18,7 +18,12 @@ from stillflow.ops.boosted_trees.quantiles import Stream, Summary, distinct
 from stillflow.ops.boosted_trees.resources import refused, tensor
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.samples import Bad, Sample, Samples
-from stillflow_contrib.ops.boosted_trees.quantile_messages import message_of, parsed, serialized
+from stillflow_contrib.ops.boosted_trees.quantile_messages import (
+    MESSAGES,
+    message_of,
+    parsed,
+    serialized,
+)
 
 make_quantile_summaries_op = op(
     """
@@ -85,8 +90,7 @@ def _check_features(node: Node) -> None:
 class _Features:
     """Inputs of the operations on dense and sparse features: values, and their weights."""
 
-    def __init__(self, node: Node, given: Sequence[Any]) -> None:
-        dense, sparse = node.num_dense_features, node.num_sparse_features
+    def __init__(self, dense: int, sparse: int, given: Sequence[Any]) -> None:
         arrays = [to_stored(each) for each in given]
         self.weights = arrays[-1].ravel()
         self.dense = [each.ravel() for each in arrays[:dense]]
@@ -137,7 +141,7 @@ def make_quantile_summaries_kernel(node: Node) -> Kernel:
     error, dense, sparse = node.epsilon, node.num_dense_features, node.num_sparse_features
 
     def make(*given: Any) -> Array | list[Array]:
-        features = _Features(node, given)
+        features = _Features(dense, sparse, given)
         examples = len(features.weights)
         if any(shape[0] != examples for shape in features.shapes):
             raise refused("Sparse column shape doesn't match the batch size.")
@@ -161,16 +165,16 @@ def quantile_buckets_shape(node: Node) -> OutputDims:
 
 @quantile_buckets_op.kernel
 def quantile_buckets_kernel(node: Node) -> Kernel:
-    configs = []
+    configs, counts = [], (node.num_dense_features, node.num_sparse_features)
     for kind in ("dense", "sparse"):
         texts = getattr(node, f"{kind}_config")
         if len(texts) != getattr(node, f"num_{kind}_features"):
             raise refused(f"Mismatch in number of {kind} quantile configs.")
         problem = "Malformed QuantileConfig passed in."
-        configs.append([parsed("QuantileConfig", text, problem) for text in texts])
+        configs.append([parsed(MESSAGES["QuantileConfig"], text, problem) for text in texts])
 
     def buckets(*given: Any) -> Any:
-        features = _Features(node, given)
+        features = _Features(*counts, given)
         examples, found = len(features.weights), []
         for kind, summary in enumerate((features.dense_summary, features.sparse_summary)):
             for index, config in enumerate(configs[kind]):

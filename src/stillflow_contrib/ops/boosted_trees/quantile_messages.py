@@ -11,21 +11,16 @@ from stillflow import protos
 from stillflow.ops.boosted_trees.quantiles import EMPTY, Summary, summary_of
 from stillflow.ops.boosted_trees.resources import refused
 
-_MESSAGES = "tensorflow/contrib/boosted_trees/proto/quantiles.proto"
-
-
-def message(name: str, **fields: Any) -> Any:
-    """Return a message of quantiles."""
-    return protos.file(_MESSAGES)[name](**fields)
+MESSAGES = protos.file("tensorflow/contrib/boosted_trees/proto/quantiles.proto")
 
 
 def message_of(summary: Summary) -> Any:
     """Return a QuantileSummaryState of a summary."""
     entries = [
-        message("QuantileEntry", value=value, weight=weight, min_rank=low, max_rank=high)
+        MESSAGES["QuantileEntry"](value=value, weight=weight, min_rank=low, max_rank=high)
         for value, weight, low, high in summary.rows().tolist()
     ]
-    return message("QuantileSummaryState", entries=entries)
+    return MESSAGES["QuantileSummaryState"](entries=entries)
 
 
 def summary_in(message: Any) -> Summary:
@@ -34,10 +29,10 @@ def summary_in(message: Any) -> Summary:
     return summary_of(np.array(rows, np.float32)) if rows else EMPTY
 
 
-def parsed(name: str, text: bytes, refusal: str) -> Any:
-    """Parse a message of type `name`, or raise InvalidArgumentError with the text `refusal`."""
+def parsed(kind: Any, text: bytes, refusal: str) -> Any:
+    """Parse a message of a class, or raise InvalidArgumentError with the text `refusal`."""
     try:
-        return protos.file(_MESSAGES)[name].FromString(text)
+        return kind.FromString(text)
     except DecodeError:
         raise refused(refusal) from None
 

@@ -44,7 +44,7 @@ class DenseGini(Growth):
         return of_leaves, of_tests
 
     def _begin_finishing(self) -> None:
-        self._finish = _name("SplitFinishStrategyType", self.parameters.finish_type.type)
+        self._finish = _name(MESSAGES["SplitFinishStrategyType"], self.parameters.finish_type.type)
         if self._finish == "SPLIT_FINISH_BASIC":
             return
         settings = self.parameters
@@ -60,7 +60,7 @@ class DenseGini(Growth):
         self._dominate = self._dominating()
 
     def _begin_pruning(self) -> None:
-        self._prune = _name("SplitPruningStrategyType", self.parameters.pruning_type.type)
+        self._prune = _name(MESSAGES["SplitPruningStrategyType"], self.parameters.pruning_type.type)
         if self._prune == "SPLIT_PRUNE_NONE":
             return
         every = self.parameters.pruning_type.prune_every_samples
@@ -372,8 +372,8 @@ class SparseGini(DenseGini):
         return counts
 
 
-def _name(enum: str, number: int) -> str:
+def _name(enum: Any, number: int) -> str:
     """Return the name of an enum's value; InvalidArgumentError if there is none."""
-    if number not in MESSAGES[enum].values():
-        raise refused(f"{number} is no {enum}")
-    return str(MESSAGES[enum].Name(number))
+    if number not in enum.values():
+        raise refused(f"{number} is none of {enum.keys()}")
+    return str(enum.Name(number))

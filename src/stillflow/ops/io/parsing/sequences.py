@@ -96,15 +96,13 @@ def parse_sequence_example_shape(node: Node) -> OutputDims:
 class _Wanted:
     """Requested features of sequence examples."""
 
-    def __init__(self, node: Node, keys: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, kinds: Sequence[Any], keys: Sequence[Sequence[Any]]) -> None:
         self.context_sparse, self.context_dense = features_of(
-            keys[0], node.context_sparse_types, keys[1], node.Tcontext_dense,
-            dense_shapes(node, "context_dense_shapes"),
-        )  # fmt: skip
+            keys[0], kinds[0], keys[1], kinds[1], kinds[2]
+        )
         self.list_sparse, self.list_dense = features_of(
-            keys[2], node.feature_list_sparse_types, keys[3], node.feature_list_dense_types,
-            dense_shapes(node, "feature_list_dense_shapes"),
-        )  # fmt: skip
+            keys[2], kinds[3], keys[3], kinds[4], kinds[5]
+        )
         self._pick_context = picker(
             [f.key for f in self.context_sparse] + [f.key for f in self.context_dense]
         )
@@ -129,6 +127,15 @@ class _Wanted:
         for place in absent:
             context[len(self.context_sparse) + place] = None
         return context, found
+
+
+def _types_and_shapes(node: Node) -> tuple[Any, ...]:
+    """Return types of sparse features, types and shapes of dense ones; of the context, of lists."""
+    return (
+        node.context_sparse_types, node.Tcontext_dense, dense_shapes(node, "context_dense_shapes"),
+        node.feature_list_sparse_types, node.feature_list_dense_types,
+        dense_shapes(node, "feature_list_dense_shapes"),
+    )  # fmt: skip
 
 
 def _decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: columns.Where) -> wire.Decoded:
@@ -214,13 +221,13 @@ def _list_values(feature: Dense, raws: list[bytes], name: str) -> wire.Decoded:
 def parse_single_sequence_example_kernel(node: Node) -> Kernel:
     counts = [node.op.attrs[f"N{kind}"] for kind in _KEYS]
     bare = len(node.outputs) == 1
-    kinds = np.repeat(range(4), counts).tolist()
+    kinds, facts = np.repeat(range(4), counts).tolist(), _types_and_shapes(node)
 
     def wanted(keys: Sequence[Any]) -> _Wanted:
         groups: list[list[Any]] = [[], [], [], []]
         for kind, key in zip(kinds, keys, strict=True):
             groups[kind].append(key.item())
-        return _Wanted(node, groups)
+        return _Wanted(facts, groups)
 
     known = [node.value(2 + i) for i in range(len(kinds))]
     ready = wanted(known) if all(key is not None for key in known) else None
@@ -274,7 +281,7 @@ def _transposed(triples: list[tuple[Any, Any, Any]]) -> list[Any]:
 
 @parse_sequence_example_op.kernel
 def parse_sequence_example_kernel(node: Node) -> Kernel:
-    made = _Wanted(node, [node.op.attrs[f"{kind}_keys"] for kind in _KEYS])
+    made = _Wanted(_types_and_shapes(node), [node.op.attrs[f"{kind}_keys"] for kind in _KEYS])
     optional = _texts(node.feature_list_dense_missing_assumed_empty)
     bare = len(node.outputs) == 1
 
