@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ from stillflow.ops.data.pipeline import (
     scalar,
 )
 from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.ops.kernels import copied
+from stillflow.ops.queues.elements import Stacked
 from stillflow.ops.random.philox import Philox
 
 tensor_dataset_op = dataset_op(
@@ -93,6 +95,9 @@ def tensor_dataset_kernel(node: Node) -> Kernel:
     return run
 
 
+_SEVERAL = 4  # elements: as many are taken as a part of the tensors
+
+
 class Slices(Walk):
     """The elements of tensors along their first dimension."""
 
@@ -108,6 +113,15 @@ class Slices(Walk):
         element = next(self._elements)
         self.position += 1
         return element
+
+    def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        if count < _SEVERAL:
+            return super().take(count)
+        taken = slice(self.position, self.position + count)
+        elements = Stacked([copied(value[taken]) for value in self.components])
+        self.position += len(elements)
+        self._elements = slices_of(self.components, self.position)
+        return elements, None
 
     def restore(self, state: State) -> None:
         super().restore(state)

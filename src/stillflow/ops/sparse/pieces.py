@@ -55,7 +55,7 @@ def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, A
 
 def stacked_indices(pieces: Sequence[Any]) -> torch.Tensor:
     """Return the indices of sparse tensors stacked along a new first dimension."""
-    counts = torch.tensor([indices.shape[0] for indices in pieces])
+    counts = torch.tensor([indices.size(0) for indices in pieces])
     places = torch.arange(len(pieces)).repeat_interleave(counts)
     return torch.cat([places[:, None], torch.cat(list(pieces))], 1)
 

@@ -97,9 +97,9 @@ def serialize_many_sparse_kernel(node: Any) -> Kernel:
     def serialize(indices: Any, values: Any, shape: Any) -> np.ndarray:
         check_parts(indices, values, shape)
         pieces = list(cut(indices, values, shape.tolist()))
-        result = np.empty((len(pieces), 3), object)
+        result, inner = np.empty((len(pieces), 3), object), shape[1:]
         for row, piece in zip(result, pieces, strict=True):
-            _fill(row, pack, dtype, (*piece, shape[1:]))
+            _fill(row, pack, dtype, (*piece, inner))
         return result
 
     return serialize
@@ -155,7 +155,8 @@ def _deserialize_kernel(node: Any) -> Callable[..., Any]:
                 _check_row(place, row, len(shapes[0]), dtype)
         if not batch:
             return tuple(rows[0])
-        size = torch.stack(shapes).amax(0) if len(shapes[0]) else shapes[0]
+        is_same = len({*map(id, shapes)}) == 1 or not len(shapes[0])  # as those of one tensor
+        size = shapes[0] if is_same else torch.stack(shapes).amax(0)
         found = stacked_indices(indices)
         if len(batch) > 1:
             places = np.unravel_index(found[:, 0].numpy(), batch)
@@ -166,7 +167,7 @@ def _deserialize_kernel(node: Any) -> Callable[..., Any]:
 
 
 def _run_time_type(dtype: Any) -> Any:
-    return object if dtype.torch_name is None else getattr(torch, dtype.torch_name)
+    return np.dtype(object) if dtype.torch_name is None else getattr(torch, dtype.torch_name)
 
 
 def _are_alike(
@@ -175,10 +176,10 @@ def _are_alike(
     """Return True if all rows pass `_check_row`: one look at each part, as batches have many."""
     rank = shapes[0].shape
     return (
-        all(part.ndim == 2 for part in indices)
-        and all(part.ndim == 1 and part.dtype == wanted for part in values)
+        {part.ndim for part in indices} == {2}
+        and {(part.ndim, part.dtype) for part in values} == {(1, wanted)}
         and len(rank) == 1
-        and all(part.shape == rank for part in shapes)
+        and {part.shape for part in {id(shape): shape for shape in shapes}.values()} == {rank}
     )
 
 
