@@ -99,7 +99,7 @@ _SHORT = {
     "are_in_top": "- piipiip",
     "choose_boxes": "i pppiidddpp",
     "count_hits": "i piipi",
-    "know_strings": "- piiipp",
+    "know_strings": "- piiippp",
     "find_texts": "i pipp",
     "make_strings": "- ppip",
     "join_texts": "- ppiipip",
@@ -150,6 +150,9 @@ _SHORT = {
     "draw_few": "- iiiiiipi",
     "sample_classes": "i piiiiipippp",
     "run_elements": "- pip",
+    "find_step": "i pp",
+    "run_steps": "i ppipippipi",
+    "copy_results": "- ppip",
     "encode_entries": "- ppiipppp",
 }
 _FUNCTIONS = {

@@ -13,16 +13,17 @@ static struct {
     const void *type; /* of byte strings */
     int64_t type_at, size_at, text_at;
     Make make;
-    Drop drop;
+    Drop keep, drop;
 } python;
 
 /* Tells where objects have the address of their type, a byte string its size and its bytes, and
-   which functions make a byte string and give an object back. */
+   which functions make a byte string, keep an object and give it back. */
 PUBLIC void know_strings(const void *type, int64_t type_at, int64_t size_at, int64_t text_at,
-                         void *make, void *drop) {
+                         void *make, void *keep, void *drop) {
     python.type = type;
     python.type_at = type_at, python.size_at = size_at, python.text_at = text_at;
     python.make = (Make)make;
+    python.keep = (Drop)keep;
     python.drop = (Drop)drop;
 }
 
@@ -50,6 +51,12 @@ static inline int put_object(void **place, void *object) {
     *place = object;
     if (old != NULL) python.drop(old);
     return 1;
+}
+
+/* Puts an object that is elsewhere, too, in the place of another. */
+void keep_object(void *object, void **place) {
+    if (object != NULL) python.keep(object);
+    put_object(place, object);
 }
 
 int put_string(void **place, const uint8_t *text, int64_t size) {

@@ -139,7 +139,7 @@ class Numbering:
         found = _known_library().number_texts(
             *texts.pointers, *slots, address_of(self.numbers), address_of(firsts)
         )
-        self.firsts, self._known = firsts[:found], (*texts.pointers[:2], *slots)
+        self.firsts, self.known = firsts[:found], (*texts.pointers[:2], *slots)
 
     def places(self, texts: Texts) -> np.ndarray:
         """Return the index of each string's first occurrence, int64 [n].
@@ -147,7 +147,7 @@ class Numbering:
         -1 for repeated strings.
         """
         result = np.empty(len(texts), np.int64)
-        _known_library().find_numbers(*self._known, *texts.pointers, address_of(result))
+        _known_library().find_numbers(*self.known, *texts.pointers, address_of(result))
         return result
 
 
@@ -195,8 +195,9 @@ def _tell(loops: SimpleNamespace) -> bool:
     layout = _layout()
     if layout is None:
         return False
-    make, drop = ctypes.pythonapi.PyBytes_FromStringAndSize, ctypes.pythonapi.Py_DecRef
-    functions = (ctypes.cast(function, ctypes.c_void_p) for function in (make, drop))
+    api = ctypes.pythonapi
+    makers = (api.PyBytes_FromStringAndSize, api.Py_IncRef, api.Py_DecRef)
+    functions = (ctypes.cast(function, ctypes.c_void_p) for function in makers)
     loops.know_strings(id(bytes), *layout, *functions)
     sample = np.array([b"", b"a", bytes(range(256))], object)
     found = _found(loops, sample)

@@ -7,6 +7,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.runtime.devices.devices import gpu_count
+from stillflow.runtime.ir.steps import ops_of
 from stillflow.runtime.plan import emit, trace
 
 pytestmark = pytest.mark.usefixtures("graph", "either_way")
@@ -38,7 +39,7 @@ def ran(monkeypatch):
     function = emit.Emitter.function
 
     def record(self, *args):
-        types.extend(step.op.type for step in self.steps if step.op is not None)
+        types.extend(op.type for step in self.steps for op in ops_of(step))
         return function(self, *args)
 
     monkeypatch.setattr(emit.Emitter, "function", record)

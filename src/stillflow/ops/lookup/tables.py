@@ -11,7 +11,8 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import DType
-from stillflow.util.texts import Numbering, any_texts_of, texts_of
+from stillflow.ops.small_steps import KINDS
+from stillflow.util.texts import Numbering, address_of, any_texts_of, texts_of
 
 Shape = tuple[int, ...]
 
@@ -184,16 +185,29 @@ class StaticTable(Table):
         self._asked += keys.size
         if self._asked < len(self._entries) // _ENOUGH or (texts := texts_of(keys)) is None:
             return None
+        numbering, values = self._in_numbers()
+        places = numbering.places(texts)
+        found = values[places]
+        found[places < 0] = default
+        return found.reshape(keys.shape)
+
+    def _in_numbers(self) -> tuple[Numbering, np.ndarray]:
         with self._lock:
             if self._numbered is None:
                 known, numbers = any_texts_of(list(self._entries)), list(self._entries.values())
                 made = _array_of([*numbers, 0], self.value_dtype, (len(numbers) + 1,))
                 self._numbered = Numbering(known), made
-        numbering, values = self._numbered
-        places = numbering.places(texts)
-        found = values[places]
-        found[places < 0] = default
-        return found.reshape(keys.shape)
+        return self._numbered
+
+    def native_values(self) -> np.ndarray | None:
+        """Return the `Table` of native/small_sparse.h, if this one has strings and numbers."""
+        kind = KINDS.get(self.value_dtype.name)
+        if kind is None or self.value_dtype.name == "string" or not self._filled:
+            return None
+        if self.key_dtype.name != "string" or self.key_shape or self.value_shape:
+            return None
+        numbering, values = self._in_numbers()
+        return np.array([*numbering.known, address_of(values), kind], np.int64)
 
     def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
         """All keys and values.

@@ -11,6 +11,8 @@ from functools import cache
 from typing import Any
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.kernels import index_tensor
+from stillflow.ops.small_steps import named
 from stillflow.ops.sparse import native_kernels
 
 Kernel = Callable[..., Any]
@@ -22,7 +24,10 @@ _PLAIN = 2**31 - 1  # elements of a sparse tensor whose sizes no cast changes
 
 def elements_unlike(ignored: int, plain: Kernel) -> Kernel:
     """Return the kernel of `x[x != ignored]` and where these stand."""
-    return lambda values: native_kernels.elements_unlike(values, ignored) or plain(values)
+    return named(
+        lambda values: native_kernels.elements_unlike(values, ignored) or plain(values),
+        "elements_unlike", ignored,
+    )  # fmt: skip
 
 
 def prepared_ids(rows: int | None, default: int, plain: Kernel) -> Kernel:
@@ -38,12 +43,15 @@ def prepared_ids(rows: int | None, default: int, plain: Kernel) -> Kernel:
             found = native_kernels.lookups(indices, ids, count, default)
         return found or plain(indices, ids, size)
 
-    return prepare
+    return named(prepare, "prepared_ids", default)
 
 
 def sums_of_rows(plain: Kernel) -> Kernel:
     """Return the kernel of the sums of rows, some of them repeated, and of their numbers."""
-    return lambda rows, values: native_kernels.add_up(rows, values) or plain(rows, values)
+    return named(
+        lambda rows, values: native_kernels.add_up(rows, values) or plain(rows, values),
+        "sums_of_rows",
+    )
 
 
 def rows_looked_up(mode: str, is_handle: bool, plain: Kernel) -> Kernel:
@@ -55,7 +63,7 @@ def rows_looked_up(mode: str, is_handle: bool, plain: Kernel) -> Kernel:
         found = native_kernels.reduce_picked(rows, places, segments, mode, count, flags, names)
         return plain(table, names, places, segments, flags)[0] if found is None else found
 
-    return look_up
+    return named(look_up, "rows_looked_up", native_kernels.MODES[mode])
 
 
 def spread_gradients(mode: str, plain: Kernel) -> Kernel:
@@ -71,7 +79,7 @@ def spread_gradients(mode: str, plain: Kernel) -> Kernel:
             return found
         return plain(flags, like, grad, places, segments, size)[0]
 
-    return spread
+    return named(spread, "gradients_spread", native_kernels.MODES[mode])
 
 
 # ---- simplified operations
@@ -84,7 +92,7 @@ def as_many_rows(reshape: Kernel) -> Kernel:
         count = int(size[0])
         return x if x.shape[0] == count else reshape(x, torch.tensor([count, *x.shape[1:]]))
 
-    return unless_so_many
+    return named(unless_so_many, "as_many_rows")
 
 
 def as_long_as(rest: tuple[int, ...], reshape: Kernel) -> Kernel:
@@ -94,7 +102,7 @@ def as_long_as(rest: tuple[int, ...], reshape: Kernel) -> Kernel:
         count = vector.shape[0]
         return x if x.shape[0] == count else reshape(x, torch.tensor([count, *rest]))
 
-    return unless_there
+    return named(unless_there, "as_long_as")
 
 
 def same_matrix(kind: torch.dtype, takes_width: bool, reshape: Kernel) -> Kernel:
@@ -110,7 +118,7 @@ def same_matrix(kind: torch.dtype, takes_width: bool, reshape: Kernel) -> Kernel
         end = size[1:] if takes_width else torch.tensor([-1])
         return reshape(indices, size, torch.cat([size[:1].to(kind).long(), end]))
 
-    return unless_odd
+    return named(unless_odd, "same_matrix")
 
 
 def rows_in_order(segment_sum: Kernel) -> Kernel:
@@ -122,16 +130,25 @@ def rows_in_order(segment_sum: Kernel) -> Kernel:
             return rows
         return segment_sum(rows, torch.arange(count), torch.tensor(count))
 
-    return unless_wrong
+    return named(unless_wrong, "rows_in_order")
 
 
-def is_within(x: Any, least: int, most: int) -> torch.Tensor:
-    """Return a bool scalar: whether all integers are in a range."""
-    found = native_kernels.are_within(x, least, most)
-    if found is None:
-        # As Python's numbers: torch would take the bounds for numbers of 32 bits.
-        found = not x.numel() or (int(x.amin()) >= least and int(x.amax()) <= most)
-    return _truths()[bool(found)].clone()  # a computation takes twice as long
+def length(dtype: Any) -> Kernel:
+    """Return the kernel of the number of rows, a scalar of a type."""
+    return named(lambda rows: index_tensor(rows.shape[0], dtype), "length")
+
+
+def within(least: int, most: int) -> Kernel:
+    """Return the kernel of a bool scalar: whether all integers are in a range."""
+
+    def is_within(x: Any) -> torch.Tensor:
+        found = native_kernels.are_within(x, least, most)
+        if found is None:
+            # As Python's numbers: torch would take the bounds for numbers of 32 bits.
+            found = not x.numel() or (int(x.amin()) >= least and int(x.amax()) <= most)
+        return _truths()[bool(found)].clone()  # a computation takes twice as long
+
+    return named(is_within, "within", least, most)
 
 
 @cache

@@ -15,7 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops import native_calls
 from stillflow.ops.native_calls import int64s
 
-_MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
+MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
 _FEW = 1 << 14  # numbers that are copied in less time than it takes to go another way
 _LARGEST_SUM = 1 << 18  # numbers: beyond that several threads are faster
 _MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
@@ -151,7 +151,7 @@ def reduce_picked(
     result = torch.empty((segments, *inner))
     wrong = library.reduce_picked(
         table.data_ptr(), table.shape[0], prod(inner), indices.data_ptr(), indices.itemsize, *named,
-        ids.data_ptr(), ids.itemsize, ids.shape[0], _MODES[mode],
+        ids.data_ptr(), ids.itemsize, ids.shape[0], MODES[mode],
         None if left_out is None else left_out.data_ptr(), result.data_ptr(), segments)
     return None if wrong else result
 
@@ -173,7 +173,7 @@ def spread_picked(
     result = torch.empty((rows, *inner))
     wrong = library.spread_picked(
         grad.data_ptr(), stride, grad.shape[0], prod(inner), indices.data_ptr(), indices.itemsize,
-        ids.data_ptr(), ids.itemsize, ids.shape[0], _MODES[mode],
+        ids.data_ptr(), ids.itemsize, ids.shape[0], MODES[mode],
         None if left_out is None else left_out.data_ptr(), result.data_ptr(), rows)
     return None if wrong else result
 

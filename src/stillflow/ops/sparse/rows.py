@@ -164,6 +164,8 @@ class RowsUnless:
       choose: the kernel of Select, which does the same.
     """
 
+    small_step = ("rows_unless",)
+
     def __init__(self, choose: Callable[..., Any]) -> None:
         self._choose = choose
 

@@ -136,9 +136,9 @@ def in_order(
             assert step.function is not None
             taken = [values[each] if isinstance(each, Name) else each for each in step.arguments]
             try:
-                made = step.function(*taken)
+                made = step.function(*taken, **step.keywords)
             except Exception as error:
-                raise_from(as_op_error(error, step.op), error)
+                raise_from(as_op_error(error, step.op, taken), error)
             values.update(zip(step.outputs, [made] if len(step.outputs) == 1 else made))
         return [values[name] for name in outputs]
 

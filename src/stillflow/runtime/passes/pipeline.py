@@ -15,7 +15,13 @@ from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Step
 from stillflow.runtime.ir.verify import WANTED, verify
 from stillflow.runtime.ir.verify_memory import verify_edges
-from stillflow.runtime.passes import elements, matrix_products, packed_weights, written_out
+from stillflow.runtime.passes import (
+    elements,
+    matrix_products,
+    packed_weights,
+    small_steps,
+    written_out,
+)
 from stillflow.runtime.passes.accuracies import fuse_accuracies
 from stillflow.runtime.passes.activations import fuse_activations
 from stillflow.runtime.passes.checkpoint_restores import fuse_restores
@@ -78,6 +84,7 @@ PASSES = (
     Pass("resize integers", resize_integers),
     Pass("choose matrix products", matrix_products.choose_products),
     Pass("compile clusters", fuse_clusters, traced=False),
+    Pass("fuse small steps", small_steps.fuse_small_steps, traced=False),
     Pass("fuse elements", elements.fuse_elements, loops=True),
     Pass("overlap with another thread", overlap, traced=False),
 )

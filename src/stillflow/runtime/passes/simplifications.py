@@ -17,7 +17,6 @@ import torch
 
 from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.kernels import index_tensor
 from stillflow.ops.sparse import lookups
 from stillflow.ops.sparse.rows import RowsUnless
 from stillflow.runtime.ir.facts import Facts
@@ -249,8 +248,7 @@ def _size(shortcuts: Shortcuts, op: Operation, _kernel: Kernel) -> Shortcut | No
     _, indices, *axis = gather._inputs
     if any(shortcuts.number(each) != 0 for each in axis) or shortcuts.rank(indices) != 1:
         return None
-    dtype = op._outputs[0].dtype
-    return Shortcut(Call(lambda indices: index_tensor(indices.shape[0], dtype), (indices,), {}))
+    return Shortcut(Call(lookups.length(op._outputs[0].dtype), (indices,), {}))
 
 
 _GATHERS = ("Gather", "GatherV2", "ResourceGather")
@@ -325,7 +323,7 @@ def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None
     if shortcuts.name(x) is None or not shortcuts.rank(x):
         return None
 
-    return Shortcut(Call(lambda x: lookups.is_within(x, *rule(bound)), (x,), {}))
+    return Shortcut(Call(lookups.within(*rule(bound)), (x,), {}))
 
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
