@@ -118,6 +118,23 @@ def test_a_training_step_is_the_same_step_by_step(resources: bool) -> None:
             np.testing.assert_allclose(state[key], wanted, rtol=1e-4, atol=1e-6)
 
 
+def test_a_training_step_of_a_loop_is_the_same_step_by_step() -> None:
+    rng = np.random.default_rng(2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, lengths = tf.placeholder(tf.float32, [None, 5, 3], "x"), tf.placeholder(tf.int32, [None])
+        cell = tf.nn.rnn_cell.LSTMCell(4, initializer=tf.glorot_uniform_initializer(seed=1))
+        outputs, state = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+        loss = tf.reduce_mean(tf.square(outputs - 0.5)) + tf.reduce_mean(tf.square(state.h))
+        step = tf.train.AdamOptimizer(0.05).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        batches = [(rng.normal(size=(3, 5, 3)).astype("f"), np.int32([5, 2, 4])) for _ in range(4)]
+        samples = dict(zip((x.name, lengths.name), batches[0], strict=True))
+        model = to_torch(session, [x, lengths], [loss, step], samples=samples)
+        for batch in batches:
+            wanted, _ = session.run([loss, step], dict(zip((x, lengths), batch, strict=True)))
+            assert model(*map(torch.from_numpy, batch)).item() == pytest.approx(wanted, rel=1e-4)
+
+
 def test_a_value_read_before_an_update_stays() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
