@@ -13,6 +13,7 @@ import torch
 import stillflow as tf
 from stillflow import errors
 from stillflow.export import ExportError, onnx_export, to_onnx, to_torch
+from stillflow.ops.recurrent.cudnn_layout import Layout
 
 onnx, onnxruntime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -429,3 +430,38 @@ def test_what_has_no_form_is_named_with_a_cut(tmp_path: Path) -> None:
 
     with pytest.raises(ExportError, match=r"\(Cast\) has no form in ONNX: of complex numbers"):
         exported(build, tmp_path, {"x:0": floats(3)})
+
+
+@pytest.mark.parametrize("mode", ["lstm", "gru", "rnn_relu", "rnn_tanh"])
+@pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
+def test_networks_of_cudnn_are_nodes_of_their_layers(
+    mode: str, direction: str, tmp_path: Path
+) -> None:
+    parts = 4 if direction == "bidirectional" else 2
+    layout = Layout(mode, 2, 3, 4, parts // 2)
+
+    def build() -> list[Any]:
+        x, lengths = (
+            tf.placeholder(tf.float32, [None, 5, 4], "x"),
+            tf.placeholder(tf.int32, [None], "n"),
+        )
+        state = tf.zeros([tf.shape(x)[0], parts, 3]) + 0.5
+        state.set_shape([None, parts, 3])
+        params = tf.get_variable("params", initializer=floats(layout.size))
+        given = {"params": params, "rnn_mode": mode, "direction": direction, "is_training": False}
+        made = tf.raw_ops.CudnnRNNV3(
+            input=x,
+            input_h=state,
+            input_c=state,
+            sequence_lengths=lengths,
+            time_major=False,
+            **given,
+        )
+        turned = [tf.transpose(each, [1, 0, 2]) for each in (x, state)]
+        turned[1].set_shape([parts, None, 3])
+        old = tf.raw_ops.CudnnRNN(input=turned[0], input_h=turned[1], input_c=turned[1], **given)
+        return [*made[:3], *old[:3]]
+
+    feeds = {"x:0": floats(2, 5, 4), "n:0": np.int32([5, 3])}
+    model = exported(build, tmp_path, feeds, dynamic={"x:0": {0: "batch"}, "n:0": {0: "batch"}})
+    assert kinds(model.graph) & {"LSTM", "GRU", "RNN"}
