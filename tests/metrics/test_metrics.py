@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.graph.eager_mode import eager_mode
 
 
 def evaluate(metric):
@@ -108,3 +109,18 @@ def test_predictions_outside_of_0_to_1_are_refused_when_run():
 def test_arguments_are_refused_in_the_words_of_tensorflow(make, message):
     with pytest.raises(ValueError, match=message):
         make(tf.ones([2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mean", "mean"),
+        ("true_positives", "true_positives"),
+        ("recall_at_thresholds", "recall_at_thresholds"),
+        ("precision_at_k", "sparse_precision_at_k"),
+        ("sparse_average_precision_at_k", "sparse_average_precision_at_k"),
+    ],
+)
+def test_eager_execution_refuses_metrics_by_name_before_it_looks_at_their_arguments(name, said):
+    with eager_mode(), pytest.raises(RuntimeError, match=f"^tf.metrics.{said} is not supported"):
+        getattr(tf.metrics, name)(object(), object(), object())

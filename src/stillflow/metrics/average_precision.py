@@ -18,7 +18,7 @@ from stillflow.metrics.class_sets import (
     forget_unknown_classes,
     repeat,
 )
-from stillflow.metrics.variables import Pair, metric_variable, value_and_update
+from stillflow.metrics.variables import Pair, graph_only, metric_variable, value_and_update
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.shape import expand_dims, shape, size
 from stillflow.ops.arrays.top_k import top_k
@@ -32,6 +32,7 @@ from stillflow.variables.state_ops import assign_add
 
 
 @export("metrics.average_precision_at_k")
+@graph_only
 def average_precision_at_k(
     labels: Any,
     predictions: Any,
@@ -71,6 +72,7 @@ def average_precision_at_k(
 
 
 @export("metrics.sparse_average_precision_at_k")
+@graph_only
 @deprecated(None, "Use average_precision_at_k instead")
 def sparse_average_precision_at_k(
     labels: Any,

@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.metrics.variables import Pair, collect, mean_of, metric_variable
+from stillflow.metrics.variables import Pair, collect, graph_only, mean_of, metric_variable
 from stillflow.ops.arrays.fill import ones, ones_like
 from stillflow.ops.arrays.scatter_variables import scatter_add
 from stillflow.ops.arrays.select import where
@@ -51,6 +51,7 @@ def streaming_confusion_matrix(
 
 
 @export("metrics.mean_iou")
+@graph_only
 def mean_iou(
     labels: Any,
     predictions: Any,
@@ -94,6 +95,7 @@ def _mean_iou(total: Any) -> Tensor:
 
 
 @export("metrics.mean_per_class_accuracy")
+@graph_only
 def mean_per_class_accuracy(
     labels: Any,
     predictions: Any,

@@ -10,7 +10,14 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align_bool
-from stillflow.metrics.variables import Pair, collect, metric_variable, read, value_and_update
+from stillflow.metrics.variables import (
+    Pair,
+    collect,
+    graph_only,
+    metric_variable,
+    read,
+    value_and_update,
+)
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import rank
 from stillflow.ops.debugging.ranks import assert_rank_in
@@ -85,7 +92,7 @@ def _counter(which: str, said: str) -> Callable[..., Pair]:
     Raises:
       ValueError: if the shapes do not fit.
     """
-    return counter
+    return graph_only(counter)
 
 
 true_positives = export("metrics.true_positives")(
@@ -108,6 +115,7 @@ def _ratio(count: Any, others: Any, name: str | None) -> Tensor:
 
 
 @export("metrics.precision")
+@graph_only
 def precision(
     labels: Any,
     predictions: Any,
@@ -141,6 +149,7 @@ def precision(
 
 
 @export("metrics.recall")
+@graph_only
 def recall(
     labels: Any,
     predictions: Any,

@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
 from stillflow.metrics.thresholds import EPSILON, even_thresholds, from_counts
-from stillflow.metrics.variables import Pair
+from stillflow.metrics.variables import Pair, graph_only
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.select import where
 from stillflow.ops.math.binary import maximum, minimum, multiply
@@ -39,6 +39,7 @@ _HEIGHTS: dict[str, Callable[..., Any]] = {
 
 
 @export("metrics.auc")
+@graph_only
 def auc(
     labels: Any,
     predictions: Any,

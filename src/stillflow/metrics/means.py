@@ -8,7 +8,14 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.metrics.alignment import align, float_weights
-from stillflow.metrics.variables import Pair, collect, mean_of, metric_variable, value_and_update
+from stillflow.metrics.variables import (
+    Pair,
+    collect,
+    graph_only,
+    mean_of,
+    metric_variable,
+    value_and_update,
+)
 from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import size
@@ -25,6 +32,7 @@ from stillflow.variables.variable_scope import variable_scope
 
 
 @export("metrics.mean")
+@graph_only
 def mean(
     values: Any,
     weights: Any = None,
@@ -62,6 +70,7 @@ def mean(
 
 
 @export("metrics.mean_tensor")
+@graph_only
 def mean_tensor(
     values: Any,
     weights: Any = None,
@@ -102,6 +111,7 @@ def mean_tensor(
 
 
 @export("metrics.percentage_below")
+@graph_only
 def percentage_below(
     values: Any,
     threshold: Any,
@@ -136,6 +146,7 @@ def percentage_below(
 
 
 @export("metrics.accuracy")
+@graph_only
 def accuracy(
     labels: Any,
     predictions: Any,
@@ -174,6 +185,7 @@ def accuracy(
 
 
 @export("metrics.mean_absolute_error")
+@graph_only
 def mean_absolute_error(
     labels: Any,
     predictions: Any,
@@ -205,6 +217,7 @@ def mean_absolute_error(
 
 
 @export("metrics.mean_squared_error")
+@graph_only
 def mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -236,6 +249,7 @@ def mean_squared_error(
 
 
 @export("metrics.root_mean_squared_error")
+@graph_only
 def root_mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -268,6 +282,7 @@ def root_mean_squared_error(
 
 
 @export("metrics.mean_relative_error")
+@graph_only
 def mean_relative_error(
     labels: Any,
     predictions: Any,
@@ -305,6 +320,7 @@ def mean_relative_error(
 
 
 @export("metrics.mean_cosine_distance")
+@graph_only
 def mean_cosine_distance(
     labels: Any,
     predictions: Any,

@@ -10,7 +10,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.metrics.class_sets import at_k_name, expand_labels, streaming_count_in_sets
-from stillflow.metrics.variables import Pair, value_and_update
+from stillflow.metrics.variables import Pair, graph_only, value_and_update
 from stillflow.ops.arrays.top_k import top_k
 from stillflow.ops.math.binary import add
 from stillflow.ops.math.cast import cast
@@ -108,6 +108,7 @@ def recall_at_top_k(
 
 
 @export("metrics.recall_at_k")
+@graph_only
 def recall_at_k(
     labels: Any,
     predictions: Any,
@@ -144,6 +145,7 @@ def recall_at_k(
 
 
 @export("metrics.precision_at_top_k")
+@graph_only
 def precision_at_top_k(
     labels: Any,
     predictions_idx: Any,
@@ -187,6 +189,7 @@ def precision_at_top_k(
 
 
 @export("metrics.precision_at_k")
+@graph_only
 def precision_at_k(
     labels: Any,
     predictions: Any,
@@ -223,6 +226,7 @@ def precision_at_k(
 
 
 @export("metrics.sparse_precision_at_k")
+@graph_only
 @deprecated(None, "Use precision_at_k instead")
 def sparse_precision_at_k(
     labels: Any,

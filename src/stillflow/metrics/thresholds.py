@@ -9,7 +9,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
-from stillflow.metrics.variables import Pair, collect, read, value_and_update
+from stillflow.metrics.variables import Pair, collect, graph_only, read, value_and_update
 from stillflow.ops.math.argmax import argmax, argmin
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
@@ -75,7 +75,7 @@ def _counter(which: str, count: str, said: str) -> Callable[..., Pair]:
       ValueError: if the shapes do not fit.
       InvalidArgumentError: when run, for predictions that are not from 0 to 1.
     """
-    return counter
+    return graph_only(counter)
 
 
 true_positives_at_thresholds = export("metrics.true_positives_at_thresholds")(
@@ -132,7 +132,7 @@ def _share(which: str, others: str, said: str) -> Callable[..., Pair]:
       ValueError: if the shapes do not fit.
       InvalidArgumentError: when run, for predictions that are not from 0 to 1.
     """
-    return share
+    return graph_only(share)
 
 
 precision_at_thresholds = export("metrics.precision_at_thresholds")(
@@ -144,6 +144,7 @@ recall_at_thresholds = export("metrics.recall_at_thresholds")(
 
 
 @export("metrics.sensitivity_at_specificity")
+@graph_only
 def sensitivity_at_specificity(
     labels: Any,
     predictions: Any,
@@ -188,6 +189,7 @@ def sensitivity_at_specificity(
 
 
 @export("metrics.specificity_at_sensitivity")
+@graph_only
 def specificity_at_sensitivity(
     labels: Any,
     predictions: Any,

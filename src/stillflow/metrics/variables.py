@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,21 +19,32 @@ from stillflow.variables.base import VariableAggregation, VariableSynchronizatio
 from stillflow.variables.creation import create_variable
 
 Pair = tuple[Tensor, Tensor]
-# Metrics that TensorFlow also makes in eager execution.
-_EAGER = (
-    "confusion_matrix_at_thresholds", "recall_at_top_k", "streaming_average_precision"
-)  # fmt: skip
+# The names by which errors speak of metrics that were renamed.
+_OLD_NAMES = {
+    "average_precision_at_k": "sparse_average_precision_at_k",
+    "precision_at_k": "sparse_precision_at_k",
+}
+
+
+def graph_only(metric: Callable[..., Pair]) -> Callable[..., Pair]:
+    """Return the metric, which raises RuntimeError by its name in eager execution."""
+
+    @functools.wraps(metric)
+    def refused_when_eager(*args: Any, **kwargs: Any) -> Pair:
+        if runs_at_once():
+            name = _OLD_NAMES.get(metric.__name__, metric.__name__)
+            raise RuntimeError(
+                f"tf.metrics.{name} is not supported when eager execution is enabled."
+            )
+        return metric(*args, **kwargs)
+
+    return refused_when_eager
 
 
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Any:
-    """Return a variable of zeros among the local and the metric variables.
-
-    RuntimeError in eager execution, if a metric makes it.
-    """
-    if runs_at_once() and (metric := _metric()):
-        raise RuntimeError(f"tf.metrics.{metric} is not supported when eager execution is enabled.")
+    """Return a variable of zeros among the local and the metric variables."""
     return create_variable(
         initial_value=lambda: zeros(shape, dtype),
         trainable=False,
@@ -43,18 +54,6 @@ def metric_variable(
         aggregation=VariableAggregation.SUM,
         name=name,
     )
-
-
-def _metric() -> str | None:
-    """Return the name of the metric that is being made; None outside of metrics."""
-    frame, found = sys._getframe(2), None
-    while frame is not None and frame.f_globals["__name__"].startswith("stillflow.metrics."):
-        found = frame.f_code.co_name
-        if found in ("counter", "share"):  # which one, says the function around it
-            found = frame.f_locals["which"]
-            found += "_at_thresholds" if "thresholds" in frame.f_locals else ""
-        frame = frame.f_back  # type: ignore[assignment]
-    return None if found in _EAGER else found
 
 
 def collect(collections: Any, value: Any) -> Any:
