@@ -5,7 +5,8 @@
 
 The implementations take turns, in every round; a ratio is taken within a round, and the table shows
 the median with the lowest and the highest. Ranks of a Horovod program are compared with PyTorch's
-gloo alone, and with one rank. This file also is the program of all tasks, so it runs on Python 3.7.
+gloo alone, with one rank, and with ranks that have nothing to do with each other. This file is also
+the program of all tasks, so it runs on Python 3.7.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,9 +40,11 @@ PATIENCE = 300.0
 # ---- Tasks of TensorFlow and Stillflow --------------------------------------------------------
 
 
-def tell(**found: float) -> None:
+def tell(meanwhile: Callable[[], Any] | None = None, **found: float) -> None:
     """Print the results of a worker; the parent ends all of them, once each has printed."""
     print(json.dumps(found), flush=True)
+    while meanwhile:
+        meanwhile()
     sys.stdin.read()  # TensorFlow's workers look for a chief's session every 30 s
     os._exit(0)  # closing a session may wait for the threads of queues
 
@@ -88,13 +93,18 @@ def synchronous(tf: Any, server: Any, spec: Any, index: int) -> None:
     with replica(tf, spec, index):
         loss, batch = perceptron(tf)
         step = tf.train.get_or_create_global_step()
-        adam = tf.train.AdamOptimizer()
-        optimizer = tf.train.SyncReplicasOptimizer(adam, spec.num_tasks("worker"))
+    adam = tf.train.AdamOptimizer()
+    optimizer = tf.train.SyncReplicasOptimizer(adam, spec.num_tasks("worker"))
+    with tf.device(
+        f"/job:worker/task:{index}"
+    ):  # a local step of its own, or both workers may wait
         train = optimizer.minimize(loss, global_step=step)
     hooks = [optimizer.make_session_run_hook(index == 0)]
     with tf.train.MonitoredTrainingSession(server.target, index == 0, hooks=hooks) as session:
+        print(STEADY, flush=True)
+        sys.stdin.readline()  # a worker of TensorFlow may come 30 s after the chief
         rate = steps_per_second(lambda: session.run(train, batch), 200, 30)
-        tell(rate=rate, steps=200)
+        tell(lambda: session.run(train, batch), rate=rate)  # the other one needs its gradients
 
 
 def large(tf: Any, server: Any, spec: Any, index: int) -> None:
@@ -237,18 +247,24 @@ RANKS = {"gloo": gloo, "allreduce": allreduce, "resnet": resnet}
 
 def be_rank(program: str) -> None:
     """Be a rank, on a processor of its own; the first one prints."""
-    rank = int(os.environ["RANK"])
+    rank = int(os.environ["RANK"]) + int(os.environ.get("FIRST_PROCESSOR", "0"))
     processors = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {processors[rank % len(processors)]})
     found = RANKS[program]()
-    if rank == 0:
+    if os.environ["RANK"] == "0":
         print("RESULT " + json.dumps(found), flush=True)
 
 
-def ranks(program: str, count: int) -> float:
-    """Return the result of some ranks."""
+def alone(program: str, count: int) -> float:
+    """Return the sum of the results of programs of one rank that run at the same time."""
+    with ThreadPoolExecutor(count) as pool:
+        return sum(pool.map(lambda processor: ranks(program, 1, processor), range(count)))
+
+
+def ranks(program: str, count: int, processor: int = 0) -> float:
+    """Return the result of some ranks, on processors from the given one on."""
     command = [sys.executable, "-m", "stillflow", "launch", "-np", str(count)]
-    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    settings = {**os.environ, "OMP_NUM_THREADS": "1", "FIRST_PROCESSOR": str(processor)}
     output = subprocess.run(
         [*command, str(ROOT / "benchmarks" / "clusters.py"), "rank", program],
         cwd=ROOT, env=settings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -350,9 +366,11 @@ def compare(case: str, rounds: int) -> None:
         row(text, ratios, [f"{median(v):.3g}" for v in (theirs, ours)])
 
 
-def compare_ranks(name: str, before: tuple[str, int], after: tuple[str, int], rounds: int) -> None:
+def compare_ranks(
+    name: str, before: Callable[[], float], after: Callable[[], float], rounds: int
+) -> None:
     """Print the row of two programs of ranks: the second's rate as a multiple of the first's."""
-    pairs = [(ranks(*before), ranks(*after)) for _ in range(rounds)]
+    pairs = [(before(), after()) for _ in range(rounds)]
     values = [f"{median(list(each)):.3g}" for each in zip(*pairs)]
     row(name, [after / before for before, after in pairs], values)
 
@@ -368,11 +386,14 @@ def main(argv: list[str]) -> int:
     for case in chosen:
         if case in CASES:
             compare(case, options.rounds)
-    two = "2 ranks"
-    if "allreduce" in chosen:
-        compare_ranks(f"sums/s of 100 MB, {two}", ("gloo", 2), ("allreduce", 2), options.rounds)
-    if "resnet" in chosen:
-        compare_ranks(f"ResNet-20, examples/s, {two}", ("resnet", 1), ("resnet", 2), options.rounds)
+    rows = {
+        "allreduce": ("sums/s of 100 MB, 2 ranks; gloo alone", partial(ranks, "gloo", 2)),
+        "resnet": ("ResNet-20, examples/s, 2 ranks; one rank", partial(ranks, "resnet", 1)),
+        "resnet ": ("the same; 2 ranks that work alone", partial(alone, "resnet", 2)),
+    }
+    for case, (text, before) in rows.items():
+        if case.strip() in chosen:
+            compare_ranks(text, before, partial(ranks, case.strip(), 2), options.rounds)
     return 0
 
 

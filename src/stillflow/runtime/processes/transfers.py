@@ -12,6 +12,40 @@ import torch
 
 # Reductions by their numbers in Horovod's operations, and more of TensorFlow's.
 AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT = range(6)
+_PIECE = 1 << 22  # elements of large tensors that are moved at once
+# Results of such sizes in bytes are kept, so many together; see `_Memory`.
+_LARGE, _KEPT = 1 << 20, 1 << 28
+# Counts the owners of memory: two while one tensor of Python's has it.
+_owners_of = getattr(torch._C, "_storage_Use_Count", None)
+
+
+class _Memory:
+    """Memory of large results, which is used again once nobody has it.
+
+    New pages of 100 MB take as long as the sum of two ranks.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[torch.Tensor] = []  # used last at the end
+
+    def empty(self, count: int, like: torch.Tensor) -> torch.Tensor:
+        """Return a vector of unknown values, of the dtype and device of `like`."""
+        for at, kept in enumerate(self._kept):
+            if len(kept) == count and kept.dtype == like.dtype and _is_free(kept):
+                self._kept.append(self._kept.pop(at))
+                return kept.view(-1)
+        made = like.new_empty(count)
+        if like.device.type != "cpu" or made.nbytes < _LARGE or _owners_of is None:
+            return made
+        self._kept.append(made)
+        while sum(each.nbytes for each in self._kept) > _KEPT:
+            del self._kept[0]
+        return made.view(-1)
+
+
+def _is_free(kept: torch.Tensor) -> bool:
+    assert _owners_of is not None
+    return bool(_owners_of(kept.untyped_storage()._cdata) <= 2)
 
 
 class Transfers:
@@ -26,6 +60,7 @@ class Transfers:
 
     def __init__(self, group: Any, rank: int, size: int, on_cuda: bool) -> None:
         self._group, self._rank, self._size, self._on_cuda = group, rank, size, on_cuda
+        self._memory = _Memory()
 
     def run(self, kind: str, tensors: list[torch.Tensor], detail: Any, facts: Any) -> list[Any]:
         """Return the results of a batch of operations with the same detail."""
@@ -49,21 +84,29 @@ class Transfers:
             return [_scaled(self._adasum(_scaled(t.clone(), before)), after) for t in tensors]
         if reduction == AVERAGE:
             after /= self._size
-        if len(tensors) == 1:
-            bucket = tensors[0].clone(memory_format=torch.contiguous_format)
+        flat = [tensor.reshape(-1) for tensor in tensors]
+        bucket = self._memory.empty(sum(map(len, flat)), flat[0])
+        if len(flat) == 1:
+            # A piece is reduced while the next one is copied, and read while it is in a cache.
+            works = []
+            for piece, part in zip(bucket.split(_PIECE), flat[0].split(_PIECE), strict=True):
+                works += self._begin_sum(_scaled(piece.copy_(part), before), reduction)
         else:
-            bucket = torch.cat([tensor.reshape(-1) for tensor in tensors])
-        bucket = _scaled(bucket, before)
-        if self._size > 1:
-            import torch.distributed as dist
-
-            ops = {MIN: dist.ReduceOp.MIN, MAX: dist.ReduceOp.MAX, PRODUCT: dist.ReduceOp.PRODUCT}
-            dist.all_reduce(bucket, ops.get(reduction, dist.ReduceOp.SUM), group=self._group)
-        bucket = _scaled(bucket, after)
-        if len(tensors) == 1:
-            return [bucket]
-        parts = bucket.split([tensor.numel() for tensor in tensors])
+            works = self._begin_sum(_scaled(torch.cat(flat, out=bucket), before), reduction)
+        for work in works:
+            work.wait()
+        parts = _scaled(bucket, after).split([len(each) for each in flat])
         return [part.view(t.shape) for part, t in zip(parts, tensors, strict=True)]
+
+    def _begin_sum(self, tensor: torch.Tensor, reduction: int) -> list[Any]:
+        """Begin to reduce a tensor over the ranks, in its place; return what to wait for."""
+        if self._size == 1:
+            return []
+        import torch.distributed as dist
+
+        ops = {MIN: dist.ReduceOp.MIN, MAX: dist.ReduceOp.MAX, PRODUCT: dist.ReduceOp.PRODUCT}
+        op = ops.get(reduction, dist.ReduceOp.SUM)
+        return [dist.all_reduce(tensor, op, group=self._group, async_op=True)]
 
     def _adasum(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the adaptive sum: of two gradients less of what they have in common."""
@@ -127,12 +170,12 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
-    """Return a tensor that may be overwritten, times a factor."""
+    """Multiply a tensor by a factor, in its place, and return it."""
     if factor == 1.0:
         return tensor
     if tensor.is_floating_point():
         return tensor.mul_(factor)
-    return tensor.double().mul_(factor).to(tensor.dtype)
+    return tensor.copy_(tensor.double().mul_(factor))
 
 
 def _adaptive_sum(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
