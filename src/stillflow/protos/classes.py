@@ -70,7 +70,8 @@ def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:
     else:
         members["__doc__"] = f"Protocol buffer message `{descriptor.full_name}`."
     made: type[Message] = GeneratedProtocolMessageType(name, (Message,), members)
-    if any(field.cpp_type in _INTEGERS for field in descriptor.fields):
+    of_programs = not descriptor.file.package.startswith("stillflow.")
+    if of_programs and any(field.cpp_type in _INTEGERS for field in descriptor.fields):
         _take_truth_values(made)
     return made
 

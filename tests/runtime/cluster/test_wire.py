@@ -162,3 +162,20 @@ def test_a_client_of_another_version_is_told():
     with socket.create_connection(("localhost", port), 60) as connection:
         connection.sendall(b"SFc0" + struct.pack("<I", 4) + b"what")
         assert connection.recv(4, socket.MSG_WAITALL) == b"SFc1"
+
+
+def test_messages_that_wait_for_more_arrive_in_order_with_what_they_had(ends):
+    near, far = ends[0], Wire(ends[1])
+    small, large = np.arange(3.0), np.arange(20_000.0)
+    near.send([pack(small, dtypes.float64)], 1, more=True, run={"session": "s"})
+    small[:] = 0.0  # as a variable that is updated
+    near.send([], 2, more=True, run={"session": "s"})
+    near.send([pack(large, dtypes.float64)], 3, run={"session": "s"})
+    near.send([pack(small, dtypes.float64)], 4, more=True, run={"session": "s"})
+    near.flush()
+    found = [far.receive() for _ in range(4)]
+    assert [message.id for message, _ in found] == [1, 2, 3, 4]
+    expected = [[np.arange(3.0)], [], [large], [small]]
+    for (_, arrays), values in zip(found, expected, strict=True):
+        for array, value in zip(arrays, values, strict=True):
+            np.testing.assert_array_equal(array, value)

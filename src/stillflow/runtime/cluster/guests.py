@@ -177,7 +177,7 @@ class Guest:
         self.handle, self.task, self.devices = handle, task, devices
         self.resources = resources
         self.states_of: Any = handle
-        self.steps = TaskSteps(self._send)
+        self.steps = TaskSteps(self._send, peers.flush)
         self._peers = peers
         self._parts: dict[int, GuestPart] = {}
         self._numbers = itertools.count(1)
@@ -264,8 +264,8 @@ class Guest:
         if there is not None:
             there.put(key, value)
 
-    def _send(self, step: int, device: str, key: str, dtype: DType, value: Any) -> None:
-        name = self._peers.send(self.handle, step, device, key, dtype, value)
+    def _send(self, step: int, device: str, key: str, dtype: DType, value: Any, more: bool) -> None:
+        name = self._peers.send(self.handle, step, device, key, dtype, value, more)
         if metrics.shown is not None:
             metrics.shown.sent(value)
         if name is not None:

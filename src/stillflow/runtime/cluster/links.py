@@ -118,8 +118,8 @@ class Link:
             self._end(str(error))
         return answer
 
-    def tell(self, tensors: Sequence[Packed] = (), **content: Any) -> None:
-        """Send a message that needs no answer.
+    def tell(self, tensors: Sequence[Packed] = (), more: bool = False, **content: Any) -> None:
+        """Send a message that needs no answer; with `more`, it may wait for the next one.
 
         Raises:
           tf.errors.UnavailableError: if the task is not reachable any more.
@@ -127,7 +127,15 @@ class Link:
         try:
             if self._broken is not None:
                 raise Broken(self._broken)
-            self._wire.send(tensors, **content)
+            self._wire.send(tensors, more=more, **content)
+        except Broken as error:
+            self._end(str(error))
+            raise _unavailable(str(error)) from None
+
+    def flush(self) -> None:
+        """Send the messages that wait for more; UnavailableError as by `tell`."""
+        try:
+            self._wire.flush()
         except Broken as error:
             self._end(str(error))
             raise _unavailable(str(error)) from None

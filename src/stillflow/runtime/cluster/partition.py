@@ -2,7 +2,8 @@
 
 A tensor for another task gets a `_Send` behind its operation and a `_Recv` in its place there; so
 does a control input, as an empty tensor. The value of a reference is sent when its first reader
-there would read it, after the updates that this one follows. A feed becomes a placeholder.
+there would read it, after the updates that this one follows. A feed becomes a placeholder; each
+task that takes a constant has it itself.
 Everything keeps the order of one list in which the whole run could be done: each part in that order
 never waits for a tensor that cannot come (the first operation not yet done, of all parts, can
 always be done).
@@ -15,10 +16,12 @@ from typing import Any, TypeGuard
 
 from stillflow.graph.graphdef import fill_library, fill_node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.constants import const_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.send_recv import FEED, RECV, SEND
 from stillflow.runtime.cluster import control_loops
 from stillflow.runtime.cluster.control_loops import ControlLoops, SpansTasks
+from stillflow.runtime.cluster.joined_sends import is_small, join_sends
 from stillflow.runtime.cluster.loop_reads import LoopReads
 from stillflow.runtime.cluster.loop_tasks import device_of_loops
 from stillflow.runtime.cluster.loose_shapes import with_loose_shapes
@@ -253,6 +256,8 @@ class Partition:
                 maker = source.op if isinstance(source, Tensor) else source
                 if source in self._fed or task_of(self._devices[maker]) == task_of(device):
                     continue
+                if _is_copied(source):
+                    continue
                 frame = None if loops is None else loops.take(op, task_of(device))
                 if self._is_new(source, device, frame, found) and _is_reference(source):
                     self._first_reads.setdefault(op, []).append(source)
@@ -290,6 +295,8 @@ class Partition:
                 yield self._placeholder(part, tensor)
             elif task_of(self._devices[tensor.op]) == part.task:
                 yield tensor._as_node_def_input()
+            elif _is_copied(tensor):
+                yield self._copy(part, tensor.op, self._devices[op], received)
             else:
                 yield self._receive(part, tensor, received)
         for control in self._controls(op):
@@ -305,6 +312,19 @@ class Partition:
             node = part.graph.node.add(name=name, op=FEED, device=f"{part.task}/cpu:0")
             node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
             node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+        return name
+
+    def _copy(
+        self, part: Part, constant: Operation, device: str, received: dict[tuple[str, str], str]
+    ) -> str:
+        """Return the name of a constant of another task in a part."""
+        name = received.get((part.task, constant.name))
+        if name is None:
+            name = received[part.task, constant.name] = f"{constant.name}/_copied"
+            node = part.graph.node.add()
+            fill_node(node, constant)
+            node.name, node.device = name, device
+            node.attr.pop("_class", None)
         return name
 
     def _receive(self, part: Part, source: Source, received: dict[tuple[str, str], str]) -> str:
@@ -354,6 +374,8 @@ class Partition:
         node.input.extend(f"^{each.name}" for each in after)
         node.attr["T"].type = dtype
         self._address(node, key, op, there)
+        if self._loops is None and is_small(source):
+            node.attr["_more"].b = True  # `join_sends` says whether there is more
         part.targets.append(node.name)
 
     def _address(self, node: Any, key: str, maker: Operation, there: str) -> None:
@@ -364,6 +386,7 @@ class Partition:
 
     def _finish(self, part: Part) -> None:
         """Set the results of a part, and add the functions that it calls."""
+        join_sends(part.graph)
         part.fetches = [
             tensor for tensor in self._fetched
             if tensor not in self._fed and task_of(self._devices[tensor.op]) == part.task
@@ -382,6 +405,13 @@ def _crossed(source: Source) -> tuple[Operation, str, int]:
     if isinstance(source, Tensor):
         return source.op, source.name, source.dtype.base_dtype.as_datatype_enum
     return source, f"^{source.name}", 1
+
+
+def _is_copied(source: Source) -> bool:
+    """Return True for a constant, which each task has itself."""
+    if not isinstance(source, Tensor):
+        return False
+    return source.op.card is const_op and not source.op._control_inputs
 
 
 def _is_reference(source: Source) -> TypeGuard[Tensor]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +13,7 @@ from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
 from stillflow.ops.send_recv import SEND, arrival_name, rendezvous_key
 from stillflow.runtime.cluster import tensor_coding
-from stillflow.runtime.cluster.links import IsTensorFlow, ask_when_there, link_to
+from stillflow.runtime.cluster.links import IsTensorFlow, Link, ask_when_there, link_to
 from stillflow.runtime.cluster.packed import pack
 from stillflow.runtime.cluster.rendezvous import Pull, Rendezvous
 from stillflow.runtime.plan.crossings import DEAD
@@ -34,6 +37,7 @@ class Peers:
         self._own, self._addresses, self._rendezvous = own, addresses, rendezvous
         self._all_ask = asks
         self._ask: dict[Task, bool] = {own: False}
+        self._held: deque[Link] = deque()
 
     def meet(self, op: Any) -> Pull | None:
         """Find out how a `_Send` or `_Recv` reaches the other task; return its value to ask for."""
@@ -68,9 +72,9 @@ class Peers:
         return address
 
     def send(
-        self, session: str, step: int, device: str, key: str, dtype: DType, value: Any
+        self, session: str, step: int, device: str, key: str, dtype: DType, value: Any, more: bool
     ) -> str | None:
-        """Send a value, or keep it until it is asked for.
+        """Send a value, with `more` only before `flush` or the next one; or keep it until asked.
 
         Returns:
           The value's name, if the receiver is this task itself.
@@ -86,8 +90,17 @@ class Peers:
             return None
         arrival = {"session": session, "step": step, "key": name, "dead": value is DEAD}
         tensors = [] if value is DEAD else [pack(value, dtype)]
-        link_to(self._address(task)).tell(tensors, arrival=arrival)
+        link = link_to(self._address(task))
+        link.tell(tensors, more, arrival=arrival)
+        if more:
+            self._held.append(link)
         return None
+
+    def flush(self) -> None:
+        """Send what waits for more; UnavailableError if a task is not reachable any more."""
+        while self._held:
+            with contextlib.suppress(IndexError):  # another step was faster
+                self._held.popleft().flush()
 
     def end(self, step: int) -> None:
         """Forget the values of a step that has failed."""
@@ -95,6 +108,7 @@ class Peers:
             self._rendezvous.end(step)
 
 
+@functools.cache
 def _task_of(device: str) -> Task:
     spec = DeviceSpecV2.from_string(device)
     return spec.job or "", spec.task or 0

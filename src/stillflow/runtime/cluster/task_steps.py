@@ -14,7 +14,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.runtime.cluster import metrics
 from stillflow.runtime.interrupts import Interrupt, Waits, interrupted_by
 
-Send = Callable[[int, str, str, DType, Any], None]
+Send = Callable[[int, str, str, DType, Any, bool], None]
 
 # Finished steps; tensors that arrive for them are discarded. Older ones are forgotten.
 _REMEMBERED = 4096
@@ -25,31 +25,33 @@ class TaskStep(Interrupt):
 
     Args:
       number: which step, the same in all tasks.
-      send: takes the step's number, the device a value is for, its key, type and the value.
+      send: takes the step's number, the device a value is for, its key, type and the value, and
+        whether it may wait for the next one.
+      flush: sends what waits.
 
     Attributes:
       ask: asks another task for the value of a key, where tasks have to be asked.
     """
 
-    __slots__ = ("_arrived", "_box", "_expected", "_number", "_send", "ask")
+    __slots__ = ("_arrived", "_box", "_expected", "_number", "_send", "ask", "flush")
 
-    def __init__(self, number: int, send: Send) -> None:
+    def __init__(self, number: int, send: Send, flush: Callable[[], None]) -> None:
         super().__init__()
-        self._number, self._send = number, send
+        self._number, self._send, self.flush = number, send, flush
         self._box = threading.Lock()
         self._arrived: dict[str, Any] = {}
         self._expected: dict[str, threading.Lock] = {}
         self.ask: Callable[[str], None] | None = None
 
-    def send(self, device: str, key: str, dtype: DType, value: Any) -> None:
-        """Send a value to the task of a device.
+    def send(self, device: str, key: str, dtype: DType, more: bool, value: Any) -> None:
+        """Send a value to the task of a device; with `more`, before this step waits or ends.
 
         Raises:
           tf.errors.OpError: the error that ended the step; UnavailableError if the task is not
             reachable any more.
         """
         self.check()
-        self._send(self._number, device, key, dtype, value)
+        self._send(self._number, device, key, dtype, value, more)
 
     def put(self, key: str, value: Any) -> None:
         """Store a value that arrived."""
@@ -78,6 +80,7 @@ class TaskStep(Interrupt):
             done = threading.Lock()
             done.acquire()
             self._expected.update(dict.fromkeys(keys, done))
+        self.flush()
         waits.wait(done, lambda error: self._release(done))
         with self._box:
             for key in keys:
@@ -100,11 +103,11 @@ class TaskSteps:
     """The steps of a session in one task.
 
     Args:
-      send: as for `TaskStep`.
+      send, flush: as for `TaskStep`.
     """
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, send: Send, flush: Callable[[], None]) -> None:
+        self._send, self._flush = send, flush
         self._lock = threading.Lock()
         self._open: dict[int, TaskStep] = {}
         self._over: OrderedDict[int, None] = OrderedDict()
@@ -116,7 +119,7 @@ class TaskSteps:
                 return None
             step = self._open.get(number)
             if step is None:
-                step = self._open[number] = TaskStep(number, self._send)
+                step = self._open[number] = TaskStep(number, self._send, self._flush)
             return step
 
     def end(self, number: int) -> None:
@@ -147,5 +150,6 @@ class TaskSteps:
             with interrupted_by(step):
                 step.check()
                 yield step
+                self._flush()
         finally:
             self.end(number)

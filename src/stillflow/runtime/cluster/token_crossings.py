@@ -49,7 +49,7 @@ def _send(machine: Any, op: Operation, tag: Any, inputs: list[Any], dead: bool) 
     value = crossings.DEAD if dead else dataflow.argument(op, 0, inputs[0])
     device, key = op.attrs["recv_device"].decode(), rendezvous_key(op.attrs, place_of(tag))
     step: Any = current_interrupt()
-    step.send(device, key, op._inputs[0].dtype, value)
+    step.send(device, key, op._inputs[0].dtype, False, value)
     machine.tell(op, False, tag)
 
 

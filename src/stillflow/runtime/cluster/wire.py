@@ -38,6 +38,7 @@ _PIECE = 1 << 20
 _SETTINGS = 4  # the frame that a server of HTTP/2 begins with, behind its length
 # The most that one system call takes.
 _AT_ONCE = 64
+_AHEAD = 1 << 14  # so many bytes are read with a message's head: small ones come whole
 
 Packed = tuple[Any, Any]
 
@@ -66,14 +67,19 @@ class Wire:
         _keep_alive(connection)
         self._socket = connection
         self._sending = threading.Lock()
+        self._held: list[Any] = []
+        self._ahead = memoryview(b"")
         self._message = protos.file("stillflow/cluster.proto")["Message"]
 
-    def send(self, tensors: Sequence[Packed] = (), number: int = 0, **content: Any) -> None:
+    def send(
+        self, tensors: Sequence[Packed] = (), number: int = 0, more: bool = False, **content: Any
+    ) -> None:
         """Send a message.
 
         Args:
           tensors: its tensors, as `pack` gives it.
           number: tells a request by, and the answer to it.
+          more: whether it may wait for the next one, or for `flush`.
           **content: its one field, by name.
 
         Raises:
@@ -81,10 +87,24 @@ class Wire:
         """
         message = self._message(id=number, tensors=[head for head, _ in tensors], **content)
         text = message.SerializeToString()
-        buffers = [_HEAD.pack(_MAGIC, len(text)), text, *(data for _, data in tensors if data)]
+        head = _HEAD.pack(_MAGIC, len(text)) + text
+        if more:  # the tensors' memory may change until then
+            data = b"".join((head, *(data for _, data in tensors)))
+            with self._sending:
+                self._held.append(data)
+        else:
+            self._send([head, *(data for _, data in tensors if data)])
+
+    def flush(self) -> None:
+        """Send what waits for another message; `Broken` as by `send`."""
+        if self._held:
+            self._send([])
+
+    def _send(self, buffers: list[Any]) -> None:
         with self._sending:
+            held, self._held = self._held, []
             try:
-                _send_all(self._socket, buffers)
+                _send_all(self._socket, held + buffers)
             except OSError as error:
                 self.close()
                 raise Broken(error.strerror or str(error)) from None
@@ -123,15 +143,21 @@ class Wire:
 
     def _read(self, count: int) -> bytes:
         """Read a bounded number of bytes; memory grows with the received data."""
-        data = bytearray()
-        while len(data) < count:
-            piece = self._socket.recv(min(count - len(data), _PIECE))
-            if not piece:
-                raise Broken("Socket closed")
-            data += piece
-        return bytes(data)
+        if count > len(self._ahead):
+            data = bytearray(self._ahead)
+            while len(data) < count:
+                piece = self._socket.recv(min(max(count - len(data), _AHEAD), _PIECE))
+                if not piece:
+                    raise Broken("Socket closed")
+                data += piece
+            self._ahead = memoryview(data)
+        found, self._ahead = self._ahead[:count], self._ahead[count:]
+        return bytes(found)
 
     def _fill(self, target: memoryview) -> None:
+        there = min(len(target), len(self._ahead))
+        target[:there] = self._ahead[:there]
+        target, self._ahead = target[there:], self._ahead[there:]
         while target:
             count = self._socket.recv_into(target)
             if not count:

@@ -50,7 +50,7 @@ def send(tracer: Tracer, op: Operation) -> None:
     """Add the step that sends a value to another task, or word that there is none."""
     guard = tracer.guard_of(op)
     device, key = op.attrs["recv_device"].decode(), rendezvous_key(op.attrs)
-    there = partial(_send, device, key, op._inputs[0].dtype)
+    there = partial(_send, device, key, op._inputs[0].dtype, "_more" in op.attrs)
     tracer._op_guards[op] = ()
     if guard is None:
         tracer.steps.append(Step("call", op, [], [], (), there, [DEAD]))
@@ -65,9 +65,9 @@ def send(tracer: Tracer, op: Operation) -> None:
     tracer.steps.append(Step("call", op, [], [value.name], guard, there, [Name(value.name)]))
 
 
-def _send(device: str, key: str, dtype: DType, value: Any) -> None:
+def _send(device: str, key: str, dtype: DType, more: bool, value: Any) -> None:
     step: Any = current_interrupt()
-    step.send(device, key, dtype, value)
+    step.send(device, key, dtype, more, value)
 
 
 def _take(key: str, waits: Waits, fits: Callable[[Any], Any]) -> torch.Tensor | Array:
