@@ -131,7 +131,9 @@ def _got(array: Any, indices: Any) -> Any:
 
 
 def _gather(array: Any, indices: Any) -> Any:
-    return torch.stack([array[place] for place in indices])
+    zeros = next((torch.zeros_like(item) for item in array if item is not None), None)
+    items = [array[place] for place in indices]
+    return torch.stack([zeros if item is None else item for item in items])
 
 
 @source_of(*_versions("Scatter"))
