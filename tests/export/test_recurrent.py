@@ -90,11 +90,58 @@ def unrolled_plain() -> list[Any]:
     return outputs
 
 
+def dropped(keep: float | None = None) -> list[Any]:
+    """Return what a network with dropout gives; all stays where the share is fed."""
+    share = tf.placeholder(tf.float32, [], "keep") if keep is None else keep
+    wrap = CELLS.DropoutWrapper
+    first = wrap(CELLS.LSTMCell(4), output_keep_prob=share, input_keep_prob=share)
+    n = tf.placeholder(tf.int32, [None], "n")
+    cells = [first, wrap(CELLS.BasicRNNCell(4), output_keep_prob=share)]
+    return dynamic(CELLS.MultiRNNCell(cells), sequence_length=n)
+
+
+def residual() -> list[Any]:
+    cells = [CELLS.ResidualWrapper(CELLS.LSTMCell(3)) for _ in range(2)]
+    return dynamic(CELLS.MultiRNNCell(cells), sequence_length=tf.placeholder(tf.int32, [None], "n"))
+
+
+def fused_cell() -> list[Any]:
+    n = tf.placeholder(tf.int32, [None], "n")
+    return dynamic(tf.contrib.rnn.LSTMBlockCell(4, forget_bias=0.3), sequence_length=n)
+
+
+def fused_unrolled() -> list[Any]:
+    cell = tf.contrib.rnn.LSTMBlockCell(4, forget_bias=0.3)
+    outputs, state = tf.nn.static_rnn(cell, tf.unstack(series(), axis=1), dtype=tf.float32)
+    return [*outputs, *state]
+
+
+def keras(**options: Any) -> list[Any]:
+    layer = tf.keras.layers.LSTM(
+        4, recurrent_activation="sigmoid", return_sequences=True, return_state=True, **options
+    )
+    return list(layer(series()))
+
+
+def keras_at_once() -> list[Any]:
+    return keras(implementation=2, go_backwards=True)
+
+
+def keras_without_bias() -> list[Any]:
+    return keras(use_bias=False)
+
+
+def keras_unrolled() -> list[Any]:
+    return keras(unroll=True)
+
+
 KINDS: dict[Callable[[], list[Any]], list[str]] = {
     two_layers: ["LSTM", "LSTM"], both_ways: ["LSTM", "LSTM"], lengths: ["LSTM"],
     lengths_of_two: ["RNN", "RNN"], one_matrix: ["LSTM"], started_by_the_caller: ["LSTM"],
     double: ["LSTM"], resources: ["LSTM"], unrolled: ["LSTMCell"],
-    unrolled_plain: ["RNNCell", "RNNCell"],
+    unrolled_plain: ["RNNCell", "RNNCell"], dropped: ["LSTM", "RNN"], residual: ["LSTM", "LSTM"],
+    fused_cell: ["LSTM"], fused_unrolled: ["LSTMCell"], keras: ["LSTM"], keras_at_once: ["LSTM"],
+    keras_without_bias: ["LSTM"], keras_unrolled: ["LSTMCell"],
 }  # fmt: skip
 
 
@@ -105,6 +152,8 @@ def sample_of(tensor: Any) -> np.ndarray:
     """Return values for a placeholder; the lengths begin and end anywhere."""
     if tensor.op.name == "n":
         return LENGTHS
+    if tensor.op.name == "keep":
+        return np.array(1, np.float32)
     shape = (4, 5, 3) if tensor.shape.ndims == 3 else (4, 4)
     return np.random.default_rng(len(tensor.op.name)).normal(size=shape)
 
@@ -151,7 +200,9 @@ def restored(state: dict[str, Any], layers: dict[str, Any]) -> dict[str, np.ndar
             for name, parts in found.items()}  # fmt: skip
 
 
-@pytest.mark.parametrize("build", [two_layers, unrolled, lengths_of_two], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "build", [two_layers, unrolled, lengths_of_two, fused_cell, keras], ids=lambda f: f.__name__
+)
 def test_variables_follow_from_the_weights(build: Any) -> None:
     model = exported(build)
     namespace: dict[str, Any] = {}
@@ -163,8 +214,11 @@ def test_variables_follow_from_the_weights(build: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "build", [two_layers, both_ways, one_matrix, lengths_of_two, unrolled], ids=lambda f: f.__name__
-)
+    "build",
+    [two_layers, both_ways, one_matrix, lengths_of_two, unrolled, dropped, residual, fused_cell,
+     fused_unrolled, keras, keras_without_bias, keras_unrolled],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
 def test_training_gives_the_same_losses(build: Any) -> None:
     rate, steps = 0.1, 20
     with tf.Graph().as_default() as graph, tf.Session() as session:
@@ -189,7 +243,20 @@ def test_training_gives_the_same_losses(build: Any) -> None:
     assert expected[-1] < 0.9 * expected[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4)
     constants = {k: v for k, v in model.named_parameters() if not v.requires_grad}
-    assert constants and all(key.rpartition(".")[2].startswith("bias_hh") for key in constants)
+    assert all(key.rpartition(".")[2].startswith("bias_hh") for key in constants)
+
+
+def test_dropout_draws_at_each_step() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        outputs = dropped(0.5)
+        session.run(tf.global_variables_initializer())
+        inputs = [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
+        model = to_torch(session, inputs, outputs[:1], verify=False)
+    assert layers_of(model) == KINDS[dropped]
+    found = model(torch.full((500,), 5), torch.randn(500, 5, 3))
+    kept = (found != 0).float()
+    torch.testing.assert_close(kept.mean((0, 2))[1:], torch.full((4,), 0.5), atol=0.05, rtol=0)
+    assert (kept[:, 1:] != kept[:, :-1]).any()
 
 
 @pytest.mark.parametrize(("rows", "time"), [(4, 0), (0, 5), (1, 1)])
@@ -230,8 +297,8 @@ def peepholes() -> list[Any]:
     return dynamic(CELLS.LSTMCell(4, use_peepholes=True))
 
 
-def residual() -> list[Any]:
-    return dynamic(CELLS.ResidualWrapper(CELLS.LSTMCell(3)))
+def hard_sigmoid() -> list[Any]:
+    return [tf.keras.layers.LSTM(4)(series())]
 
 
 def memories() -> list[Any]:
@@ -272,7 +339,7 @@ def shorter() -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "build", [gated, peepholes, residual, memories, shared, shorter], ids=lambda f: f.__name__
+    "build", [gated, peepholes, hard_sigmoid, memories, shared, shorter], ids=lambda f: f.__name__
 )
 def test_other_loops_stay_loops(build: Any) -> None:
     model = exported(build)

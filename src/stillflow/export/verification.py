@@ -157,8 +157,8 @@ def compare(
     if not fetched:
         given = ()
     results = given if isinstance(given, (tuple, list)) else (given,)
-    for (name, wanted), value in zip(comparison.outputs.items(), results, strict=True):
-        _compare_one(comparison, name, wanted, as_array(value))
+    for name, value in zip((tensor.name for tensor in fetched), results, strict=True):
+        _compare_one(comparison, name, comparison.outputs[name], as_array(value))
     _compare_variables(comparison, run, before)
     return comparison
 

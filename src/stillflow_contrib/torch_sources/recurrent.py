@@ -14,56 +14,35 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from stillflow.export.capture import Parameter
-from stillflow.export.layers import Layer, LayerFinder, dtype_of, recurrent_layers
+from stillflow.export.layers import Layer, LayerFinder, recurrent_layers
 from stillflow.export.torch_loops import starts_of
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.patterns import Bound, Matcher, Term
-from stillflow.ops.recurrent.cell_patterns import Cell, LstmCell, TanhCell
-from stillflow.runtime.ir.steps import Step, Value, taken_by
+from stillflow.ops.recurrent.cell_patterns import Cell
+from stillflow.runtime.ir.steps import Name, Step, Value, taken_by
 from stillflow.runtime.loops.code import LoopCode, Shapes
 from stillflow.runtime.loops.counters import keep_scalars
 from stillflow.runtime.loops.recurrences import LoopBody, Recurrence
 from stillflow.runtime.loops.vectorization import Turning
 from stillflow.runtime.passes.dead_steps import live_steps
+from stillflow_contrib.torch_sources.recurrent_cells import (
+    CLASSES,
+    DROPOUT,
+    layer_of,
+    run_dropout,
+    run_layer,
+    run_lengths,
+    run_mask,
+)
 
 if TYPE_CHECKING:
     from stillflow.export.body import Body
 
-# Cells, with the layer's class and the order of its gates: TensorFlow's LSTM has i, j, f, o.
-_CLASSES: dict[type[Cell], tuple[str, tuple[int, ...]]] = {
-    LstmCell: ("LSTM", (0, 2, 1, 3)), TanhCell: ("RNN", (0,)),
-}  # fmt: skip
 _PASSING = ("enter", "switch", "identity")
-
-
-def run_layer(layer: Any, series: Any, *state: Any) -> tuple[Any, ...]:
-    """Return a recurrent layer's outputs for a series [time, batch, depth], and its last states."""
-    if not series.numel():
-        return (series.new_zeros(len(series), *state[0].shape), *state)
-    given = [each.unsqueeze(0) for each in state]
-    outputs, last = layer(series, tuple(given) if len(given) > 1 else given[0])
-    return (outputs, *[each[0] for each in (last if len(given) > 1 else [last])])
-
-
-def run_lengths(layer: Any, series: Any, lengths: Any, *state: Any) -> tuple[Any, ...]:
-    """Return a recurrent layer's outputs and last states; beyond a row's length outputs are 0.
-
-    The states of a row are those at its end.
-    """
-    if not series.numel():
-        return run_layer(layer, series, *state)
-    rows = torch.nn.utils.rnn.pack_padded_sequence(
-        series, lengths.clamp(1, len(series)).cpu(), enforce_sorted=False
-    )
-    given = [each.unsqueeze(0) for each in state]
-    rows, last = layer(rows, tuple(given) if len(given) > 1 else given[0])
-    outputs, _ = torch.nn.utils.rnn.pad_packed_sequence(rows, total_length=len(series))
-    begun = lengths.gt(0).unsqueeze(1)
-    pairs = zip(last if len(given) > 1 else [last], state)
-    return (torch.where(begun, outputs, 0.0), *[torch.where(begun, a[0], b) for a, b in pairs])
+# Operations that compute the same for all steps of a series, although they do not batch.
+_SERIAL = ("Shape", "RandomUniform", "LSTMBlockCell")
 
 
 class _Cells(Recurrence):
@@ -71,61 +50,56 @@ class _Cells(Recurrence):
 
     def _prepare(self, code: LoopCode, pure: list[Step], shapes: Shapes) -> None:
         body = LoopBody(self, code, pure, shapes)
-        runs: list[Any] = [unit.run for unit in body.cells()]
-        found: list[Cell] = [run.__self__ for run in runs]
-        self.around = [step for step in pure if body.is_free(step)]
-        states = [name for cell in found for name in _states(cell)]
+        self.makers = body.makers
+        runs: list[Any] = [unit.run for unit in body.cells([*CLASSES])]
+        self.cells: list[Cell] = [run.__self__ for run in runs]
+        states = [name for cell in self.cells for name in _states(cell)]
         if sorted(states) != sorted(self.states) or self.pushes or self.pops or self.grads:
             raise Turning
-        self.cells: list[Cell] = []
-        known = {step.outputs[0] for step in self.reads}
-        while found:
-            cell = next((each for each in found if each.names["x"] in known), None)
-            if cell is None or type(cell) not in _CLASSES or cell.wanted - {cell.output}:
-                raise Turning
-            found.remove(cell)
-            self.cells.append(cell)
-            known.add(cell.names[cell.output])
+        dropouts = [
+            bound for step in pure for bound in self._dropouts(body, step.outputs[0])
+        ]  # fmt: skip
+        self.around = [step for step in pure if body.is_free(step)]
+        self.parts: list[Cell | Bound | Step] = []  # in order
+        self.known = {step.outputs[0] for step in self.reads}
+        left: list[Cell | Bound | Step] = [*self.cells, *dropouts, *self.around]
+        while ready := [part for part in left if self._makes(part)]:
+            self.parts += ready
+            left = [part for part in left if not any(part is each for each in ready)]
+        self.around = [part for part in left if isinstance(part, Step)]
+        if len(left) > len(self.around) or any(c.wanted - {c.output} for c in self.cells):
+            raise Turning
+
+    def _dropouts(self, body: LoopBody, name: str) -> Iterator[Bound]:
+        for bound in body.match(DROPOUT, name, {}):
+            rate, scale = (body.number(bound.get(key)) for key in ("rate", "scale"))
+            same = scale is None or rate is None or abs(scale * (1 - rate) - 1) < 1e-5
+            named = "keep" in bound or rate is not None
+            if named and same and body._claim(bound, (DROPOUT,), ()) is not None:
+                yield {**bound, "keep": bound.get("keep", 1 - (rate or 0))}
+                return
+
+    def _makes(self, part: Cell | Bound | Step) -> bool:
+        """Return True for a part that computes from series; its result is one of them."""
+        if isinstance(part, Step):
+            is_sum = part.op is not None and part.op.type in ("Add", "AddV2")
+            if not is_sum or not self.known.issuperset(part.arguments):
+                return False
+            self.known.update(part.outputs)
+            return True
+        names = part.names if isinstance(part, Cell) else part
+        if names["x"] not in self.known:
+            return False
+        self.known.add(names[part.output if isinstance(part, Cell) else DROPOUT])
+        return True
+
+    def computes(self, step: Step) -> bool:
+        """Return True for a step that may be one of a series."""
+        op = step.op if step.kind == "call" else None
+        return super().computes(step) or (op is not None and op.type in _SERIAL)
 
     def _counting(self, code: LoopCode) -> Callable[..., Any]:
         return code.compile  # it does not run
-
-
-def layer_of(
-    finder: LayerFinder, cell: Cell, weights: list[Parameter | None], bias: float, suffix: str
-) -> Layer | None:
-    """Return the layer of a cell; None if its weights are used elsewhere, too.
-
-    Args:
-      finder: of the program's layers.
-      cell: the cell.
-      weights: its kernel and bias.
-      bias: the number that is added to the gates f; it is a constant of the layer's second bias.
-      suffix: of the names of its tensors.
-    """
-    kernel, vector = weights
-    if kernel is None or vector is None or not (kernel.trainable and vector.trainable):
-        return None
-    name, gates = _CLASSES[type(cell)]
-    width = kernel.value.shape[1] // len(gates)
-    depth, key = kernel.value.shape[0] - width, finder.key_for([kernel, vector])
-    if key is None:
-        return None
-    kind = "" if suffix else "Cell"
-    options = ", ".join([str(depth), str(width), *dtype_of(kernel)])
-    layer = Layer(key, f"nn.{name}{kind}({options})", lambda _: f"self.{key}")
-    order = (gates,) if len(gates) > 1 else ()
-    layer.weights = {
-        f"weight_ih{suffix}": (kernel, (1, 0), (0, depth), *order),
-        f"weight_hh{suffix}": (kernel, (1, 0), (depth, depth + width), *order),
-        f"bias_ih{suffix}": (vector, None, None, *order) if order else (vector, None),
-    }
-    constant = torch.zeros_like(vector.value)
-    if order:
-        constant[width : 2 * width] = bias
-    layer.constants = {f"bias_hh{suffix}": constant}
-    finder.keys.add(key)
-    return layer
 
 
 def _with_numbers(code: LoopCode) -> tuple[LoopCode, dict[str, str]]:
@@ -141,10 +115,12 @@ def _with_numbers(code: LoopCode) -> tuple[LoopCode, dict[str, str]]:
         step.outputs[0]: step.inputs[0]
         for part in ("before", "once") for step in code.parts[part] if step.kind == "read"
     }  # fmt: skip
+    firsts = {handle: name for name, handle in reversed(reads.items())}
+    names = {name: firsts[handle] for name, handle in reads.items()}
     tracer.parameters = {**tracer.parameters, **{name: Value(name) for name in reads}}
     found.parts = {
         part: [
-            _plain(s, tracer.constants) for s in steps
+            _plain(s, tracer.constants, names) for s in steps
             if s.kind != "read" or s.outputs[0] not in reads
         ]
         for part, steps in code.parts.items()
@@ -153,14 +129,17 @@ def _with_numbers(code: LoopCode) -> tuple[LoopCode, dict[str, str]]:
     return found, reads
 
 
-def _plain(step: Step, constants: dict[str, Any]) -> Step:
-    """Return a copy of a step; a Split with the arguments that patterns know."""
-    arguments = list(step.arguments)
+def _plain(step: Step, constants: dict[str, Any], names: dict[str, str]) -> Step:
+    """Return a copy of a step with other names; a Split with the arguments that patterns know."""
+    arguments = [Name(names.get(a, a)) if isinstance(a, Name) else a for a in step.arguments]
     if step.op is not None and step.op.type == "Split" and len(arguments) == 2:
         axis = constants.get(arguments[0])
         if axis is not None:
             arguments = [arguments[1], step.op.attrs["num_split"], int(axis)]
-    return dataclasses.replace(step, arguments=arguments, keywords=dict(step.keywords))
+    inputs = [names.get(name, name) for name in step.inputs]
+    return dataclasses.replace(
+        step, arguments=arguments, inputs=inputs, keywords=dict(step.keywords)
+    )
 
 
 def _source(tensor: Tensor) -> Tensor:
@@ -173,6 +152,14 @@ def _source(tensor: Tensor) -> Tensor:
 def _states(cell: Cell) -> list[str]:
     """Return the names of a cell's states; of the one matrix that may hold them all."""
     return [cell.names[key] for key in (["state"] if "state" in cell.names else cell.states)]
+
+
+def _forget(cell: Cell, constants: dict[str, Any], makers: dict[str, Step]) -> float:
+    """Return the number that a cell adds to the gate that forgets."""
+    if "number of bias" in cell.names:
+        return float(constants[cell.names["number of bias"]])
+    op = makers[cell.names[cell.output]].op
+    return 0.0 if op is None else float(op.attrs.get("forget_bias", 0))
 
 
 class _NoSeriesError(Exception):
@@ -331,7 +318,7 @@ class Series:
         name = str(self.cells._origin(step.arguments[2]))
         ends = self.lengths is not None
         output = self.masked.get(name, "") if ends else name
-        _require(output in [cell.names[cell.output] for cell in self.cells.cells])
+        _require(output in self.cells.known)
         handle = _source(step.op._inputs[0])
         _require(_source(step.op._inputs[1]).op in self.counters, handle.op.type == "TensorArrayV3")
         _require(self._is_count(handle.op._inputs[0]))
@@ -366,37 +353,74 @@ class Series:
         return next((p for n, p in program.parameters.items() if outer.get(n) is known), None)
 
     def _layer(self, cell: Cell) -> Layer:
-        weights = [self._parameter(cell.names[key]) for key in ("weights", "bias")]
-        _require(*(p is not None and self.finder.held[p.name] == 1 for p in weights))
-        number = self.cells.constants.get(cell.names.get("number of bias", ""))
-        layer = layer_of(self.finder, cell, weights, 0 if number is None else float(number), "_l0")
+        forget = _forget(cell, self.cells.constants, self.cells.makers)
+        layer = layer_of(self.finder, cell, self._own, forget, "_l0")
         if layer is None:
             raise _NoSeriesError
         return layer
+
+    def _own(self, name: str) -> Parameter | None:
+        """Return the parameter that a value in the loop is, if nothing else takes it."""
+        found = self._parameter(name)
+        return found if found is not None and self.finder.held[found.name] == 1 else None
+
+    def _value(self, body: Body, name: Any) -> str:
+        """Return the expression of a value that is the same in all steps."""
+        tracer = self.code.tracer
+        if not isinstance(name, str):
+            return repr(name)
+        if name in tracer.parameters:
+            return body.expression(tracer.parameters[name].name)
+        return body.model.constant(tracer.constants[name], None)
 
     def write(self, body: Body) -> None:
         """Write the calls of the layers."""
         name_of = self.finder.name
         known = {self.read.outputs[0]: body.expression(name_of(self.series))}
-        lengths = [] if self.lengths is None else [body.expression(name_of(self.lengths))]
         states: dict[str, str] = {}
-        for cell, layer in zip(self.cells.cells, self.layers, strict=True):
-            body.model.layer(layer)
-            given = [self._start(body, name) for name in _states(cell)][::-1]
-            if "state" in cell.names:
-                given = [f"*{given[0]}.chunk(2, 1)[::-1]"]
-            short = layer.key.rpartition(".")[2]
-            wishes = (f"{short}_{part}" for part in ("outputs", *cell.states[::-1]))
-            made, *last = map(body.names, wishes)
-            called = body.model.functions.name_of(run_lengths if lengths else run_layer)
-            taken = [layer.call(body), known[cell.names["x"]], *lengths, *given]
-            text = f"{', '.join([made, *last])} = {called}({', '.join(taken)})"
-            body.line(text, self.step.op.name if self.step.op else "", self.step.guard)
-            known[cell.names[cell.output]] = made
-            last = [f"torch.cat([{', '.join(last[::-1])}], 1)"] if "state" in cell.names else last
-            states.update(zip(_states(cell), last[::-1], strict=True))
-        body.local.update((name, known[output]) for name, output in self.outputs.items())
+        pairs = zip(self.cells.cells, self.layers, strict=True)
+        layers = {id(cell): layer for cell, layer in pairs}
+        for part in self.cells.parts:
+            if isinstance(part, Step):
+                name = known[part.outputs[0]] = body.names("series")
+                first, second = (known[str(each)] for each in part.arguments)
+                body.line(f"{name} = {first} + {second}", part.op.name if part.op else "")
+            elif isinstance(part, dict):
+                name = known[part[DROPOUT]] = body.names("dropped")
+                function = body.model.functions.name_of(run_dropout)
+                keep = self._value(body, part["keep"])
+                body.line(f"{name} = {function}({known[part['x']]}, {keep})")
+            else:
+                self._call(body, part, layers[id(part)], known, states)
+        outputs = {cell.names[cell.output] for cell in self.cells.cells}
+        for name, output in self.outputs.items():
+            body.local[name] = known[output]
+            if self.lengths is not None and output not in outputs:
+                body.local[name] = body.names("rows")
+                function = body.model.functions.name_of(run_mask)
+                lengths = body.expression(name_of(self.lengths))
+                body.line(f"{body.local[name]} = {function}({known[output]}, {lengths})")
         body.local.update((name, states[state]) for name, state in self.states.items())
+
+    def _call(
+        self, body: Body, cell: Cell, layer: Layer, known: dict[str, str], states: dict[str, str]
+    ) -> None:
+        """Write the call of a cell's layer; add the names of its outputs and last states."""
+        body.model.layer(layer)
+        given = [self._start(body, name) for name in _states(cell)][::-1]
+        if "state" in cell.names:
+            given = [f"*{given[0]}.chunk(2, 1)[::-1]"]
+        short = layer.key.rpartition(".")[2]
+        wishes = (f"{short}_{part}" for part in ("outputs", *cell.states[::-1]))
+        made, *last = map(body.names, wishes)
+        lengths = () if self.lengths is None else (body.expression(self.finder.name(self.lengths)),)
+        called = body.model.functions.name_of(run_lengths if lengths else run_layer)
+        taken = [layer.call(body), known[cell.names["x"]], *lengths, *given]
+        text = f"{', '.join([made, *last])} = {called}({', '.join(taken)})"
+        body.line(text, self.step.op.name if self.step.op else "", self.step.guard)
+        known[cell.names[cell.output]] = made
+        last = [f"torch.cat([{', '.join(last[::-1])}], 1)"] if "state" in cell.names else last
+        states.update(zip(_states(cell), last[::-1], strict=True))
 
     def _start(self, body: Body, name: str) -> str:
         variable = self.cells.states[name]
@@ -413,7 +437,10 @@ class _UnrolledCells(Matcher):
     def __init__(self, finder: LayerFinder) -> None:
         self.finder, self.claimed = finder, set[int]()
         constants = finder.tracer.constants
-        self.steps = [_plain(step, constants) for step in finder.program.steps]
+        reads = [step for step in finder.program.steps if step.kind == "read"]
+        firsts = {step.inputs[0]: step.outputs[0] for step in reversed(reads)}
+        names = {step.outputs[0]: firsts[step.inputs[0]] for step in reads}
+        self.steps = [_plain(step, constants, names) for step in finder.program.steps]
         self.producers = {name: step for step in self.steps for name in step.outputs}
         super().__init__(self.producers.get, constants)
 
@@ -424,35 +451,48 @@ class _UnrolledCells(Matcher):
     def find(self) -> Iterator[tuple[Cell, Layer]]:
         """Yield the cells, with the layer of all that have the same weights."""
         found: dict[int, list[Cell]] = {}
+        own = self.finder.program.parameters.get
         for step in self.steps:
-            for kind in _CLASSES if step.kind == "call" and step.outputs else ():
-                bound = next(self.match(kind.output, step.outputs[0], {}), None)
+            for kind in CLASSES if step.kind == "call" and step.outputs else ():
+                bound = next(self.match(kind.output, step.outputs[-1], {}), None)
                 cell = None if bound is None else self._cell(kind, bound)
                 if cell is not None:
                     found.setdefault(id(self._weights(cell)[0]), []).append(cell)
         for cells in found.values():
             outputs = [cell.names[cell.output] for cell in cells]
-            numbers = {self.number(cell.names.get("number of bias", 0.0)) for cell in cells}
-            kernel, bias = self._weights(cells[0])
-            times = {self.finder.held[p.name] for p in (kernel, bias) if p is not None}
+            numbers = {_forget(cell, self.constants, self.producers) for cell in cells}
+            names = {name for cell in cells for step in self._steps(cell) for name in step.outputs}
+            taken = {p.name for p in self._weights(cells[0]) if p is not None}
+            elsewhere = [
+                step for step in self.steps
+                if step.kind != "read" and names.isdisjoint(step.outputs)
+                and any(p is not None and p.name in taken for p in map(own, taken_by(step)))
+            ]  # fmt: skip
             chained = any(cell.names["h"] in outputs for cell in cells)
-            if len(numbers) > 1 or times != {len(cells)} or not chained:
+            if len(numbers) > 1 or elsewhere or not chained:
                 continue
-            layer = layer_of(self.finder, cells[0], [kernel, bias], numbers.pop() or 0, "")
+            layer = layer_of(self.finder, cells[0], own, numbers.pop(), "")
             yield from ((cell, layer) for cell in cells if layer is not None)
 
     def _weights(self, cell: Cell) -> list[Parameter | None]:
         parameters = self.finder.program.parameters
-        return [parameters.get(cell.names[key]) for key in ("weights", "bias")]
+        names = [cell.names.get(key, "") for key in ("weights", "weights of state", "bias")]
+        return [parameters.get(name) for name in names if name]
+
+    def _steps(self, cell: Cell) -> list[Step]:
+        """Return the steps that a cell stands for."""
+        names = [name for key, name in cell.names.items() if isinstance(key, Term)]
+        return list({id(step): step for step in map(self.producers.__getitem__, names)}.values())
 
     def _cell(self, kind: type[Cell], bound: Bound) -> Cell | None:
         """Return a cell whose values within nothing else takes."""
-        steps = [self.producers[name] for key, name in bound.items() if isinstance(key, Term)]
-        steps = list({id(step): step for step in steps}.values())
+        steps = self._steps(kind(bound, set()))
+        missing = [each for each in kind.new if each not in bound]  # results of one operation
+        bound.update((each, steps[-1].outputs[each.output]) for each in missing)
         inside = Counter(name for step in steps for name in set(taken_by(step)))
         made = {name for step in steps for name in step.outputs}
         outside = {name for name in made if self.finder.uses[name] > inside[name]}
-        axis = self.number(bound["axis"])
+        axis = self.number(bound.get("axis", 1.0))
         cell = kind(bound, outside)
         given = {bound[key] for key in kind.new}
         same = len({step.guard for step in steps}) == 1

@@ -150,10 +150,10 @@ class LoopBody(Matcher):
 
     # ---- cells
 
-    def cells(self) -> Iterator[_Unit]:
+    def cells(self, kinds: Sequence[type[Cell]] = cell_patterns.CELLS) -> Iterator[_Unit]:
         """Yield the cells."""
-        for kind, step in product(cell_patterns.CELLS, self.pure):
-            for bound in self.match(kind.output, step.outputs[0], {}):
+        for kind, step in product(kinds, self.pure):
+            for bound in self.match(kind.output, step.outputs[-1], {}):
                 found = next(self._with_state(kind, bound), None)
                 if found is None or not self._fits(found):
                     continue

@@ -88,7 +88,7 @@ class Batch:
                 raise Turning
         if any(step.kind == "read" for step in code.parts["once"]):
             raise Turning
-        pure = [copy.copy(s) for p in ("before", "once") for s in code.parts[p] if _computes(s)]
+        pure = [copy.copy(s) for p in ("before", "once") for s in code.parts[p] if self.computes(s)]
         kinds = {
             "read": self.reads, "write": self.writes, "gradient": self.grads,
             "pop": self.pops, "push": self.pushes,
@@ -101,7 +101,7 @@ class Batch:
                 raise Turning
             card = step.op.card
             found = kinds.get(card.access or "", pure) if card.handle in _CONTAINERS else pure
-            if found is pure and not self._adds_flow(step, flows) and not _computes(step):
+            if found is pure and not self._adds_flow(step, flows) and not self.computes(step):
                 raise Turning
             if found is not pure or step.outputs[0] not in self.same:
                 found.append(copy.copy(step))
@@ -203,6 +203,9 @@ class Batch:
         stays = name in self.states or self._origin(Name(value.name)) == name
         return Value(name) if stays else value
 
+    def computes(self, step: Step) -> bool:
+        return step.kind == "call" and step.op is not None and step.op.card.batching == "vmap"
+
     # ---- when it runs
 
     def run(self, *values: Any) -> Any:
@@ -294,10 +297,6 @@ class Batch:
             store.check(step.op.attrs["T"], "is trying to write dtype")
             for place, value in zip(known[step.arguments[1]], values, strict=True):
                 store.write(int(place), value)
-
-
-def _computes(step: Step) -> bool:
-    return step.kind == "call" and step.op is not None and step.op.card.batching == "vmap"
 
 
 def _most_turns(steps: Sequence[Step], shapes: Shapes) -> int:
