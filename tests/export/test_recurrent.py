@@ -135,16 +135,42 @@ def keras_unrolled() -> list[Any]:
     return keras(unroll=True)
 
 
+def fused() -> list[Any]:
+    cell = tf.contrib.rnn.LSTMBlockFusedCell(4, forget_bias=0.3)
+    outputs, state = cell(tf.transpose(series(), [1, 0, 2]), dtype=tf.float32)
+    return [outputs, *state]
+
+
+def cudnn(kind: str = "CudnnLSTM", **options: Any) -> list[Any]:
+    layer = getattr(tf.contrib.cudnn_rnn, kind)(2, 4, **options)
+    outputs, state = layer(tf.transpose(series(), [1, 0, 2]))
+    return [outputs, *state]
+
+
+def cudnn_both_ways() -> list[Any]:
+    return cudnn(direction="bidirectional")
+
+
+def cudnn_gru() -> list[Any]:
+    return cudnn("CudnnGRU")
+
+
+def cudnn_relu() -> list[Any]:
+    return cudnn("CudnnRNNRelu")
+
+
 KINDS: dict[Callable[[], list[Any]], list[str]] = {
     two_layers: ["LSTM", "LSTM"], both_ways: ["LSTM", "LSTM"], lengths: ["LSTM"],
     lengths_of_two: ["RNN", "RNN"], one_matrix: ["LSTM"], started_by_the_caller: ["LSTM"],
     double: ["LSTM"], resources: ["LSTM"], unrolled: ["LSTMCell"],
     unrolled_plain: ["RNNCell", "RNNCell"], dropped: ["LSTM", "RNN"], residual: ["LSTM", "LSTM"],
     fused_cell: ["LSTM"], fused_unrolled: ["LSTMCell"], keras: ["LSTM"], keras_at_once: ["LSTM"],
-    keras_without_bias: ["LSTM"], keras_unrolled: ["LSTMCell"],
+    fused: ["LSTM"], cudnn: ["LSTM"], cudnn_both_ways: ["LSTM"], cudnn_gru: ["GRU"],
+    cudnn_relu: ["RNN"], keras_without_bias: ["LSTM"], keras_unrolled: ["LSTMCell"],
 }  # fmt: skip
 
 
+SOFT = tf.ConfigProto(allow_soft_placement=True)  # networks of cuDNN ask for a GPU
 LAYERS = (torch.nn.RNNBase, torch.nn.RNNCellBase)
 
 
@@ -160,11 +186,13 @@ def sample_of(tensor: Any) -> np.ndarray:
 
 def exported(build: Callable[[], list[Any]], path: Any = None) -> Any:
     """Return the module of a graph's outputs, as compared with the session."""
-    with tf.Graph().as_default() as graph, tf.Session() as session:
+    with tf.Graph().as_default() as graph, tf.Session(config=SOFT) as session:
         tf.set_random_seed(2)
         outputs = build()
+        session.run(tf.global_variables_initializer())
         for number, variable in enumerate(tf.trainable_variables()):  # biases are not zero
-            values = np.random.default_rng(number).normal(size=variable.shape.as_list()) / 2
+            shape = session.run(variable).shape
+            values = np.random.default_rng(number).normal(size=shape) / 2
             session.run(variable.initializer, {variable.initial_value: values})
         inputs = [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
         samples = {tensor.op.name: sample_of(tensor) for tensor in inputs}
@@ -190,8 +218,8 @@ def restored(state: dict[str, Any], layers: dict[str, Any]) -> dict[str, np.ndar
     """Return TensorFlow's variables from the weights of layers."""
     found: dict[str, Any] = {}
     for key, (name, order, *more) in layers.items():
-        rows, gates = [*more, None, None][:2]
-        value = state[key]
+        rows, gates, shape = [*more, None, None, None][:3]
+        value = state[key] if shape is None else state[key].reshape(-1)
         parts = value.chunk(len(gates or [0]))
         value = torch.cat([parts[gate] for gate in np.argsort(gates)]) if gates else value
         value = value if order is None else value.permute(*np.argsort(order))
@@ -201,7 +229,9 @@ def restored(state: dict[str, Any], layers: dict[str, Any]) -> dict[str, np.ndar
 
 
 @pytest.mark.parametrize(
-    "build", [two_layers, unrolled, lengths_of_two, fused_cell, keras], ids=lambda f: f.__name__
+    "build",
+    [two_layers, unrolled, lengths_of_two, fused_cell, keras, cudnn_both_ways],
+    ids=lambda f: f.__name__,
 )
 def test_variables_follow_from_the_weights(build: Any) -> None:
     model = exported(build)
@@ -216,12 +246,12 @@ def test_variables_follow_from_the_weights(build: Any) -> None:
 @pytest.mark.parametrize(
     "build",
     [two_layers, both_ways, one_matrix, lengths_of_two, unrolled, dropped, residual, fused_cell,
-     fused_unrolled, keras, keras_without_bias, keras_unrolled],
+     fused_unrolled, keras, keras_without_bias, keras_unrolled, fused, cudnn, cudnn_gru],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_training_gives_the_same_losses(build: Any) -> None:
     rate, steps = 0.1, 20
-    with tf.Graph().as_default() as graph, tf.Session() as session:
+    with tf.Graph().as_default() as graph, tf.Session(config=SOFT) as session:
         tf.set_random_seed(2)
         parts = [tf.reduce_mean(tf.square(each - 0.4)) for each in build()]
         loss = tf.add_n(parts)
@@ -247,7 +277,7 @@ def test_training_gives_the_same_losses(build: Any) -> None:
 
 
 def test_dropout_draws_at_each_step() -> None:
-    with tf.Graph().as_default() as graph, tf.Session() as session:
+    with tf.Graph().as_default() as graph, tf.Session(config=SOFT) as session:
         outputs = dropped(0.5)
         session.run(tf.global_variables_initializer())
         inputs = [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
@@ -278,7 +308,7 @@ def test_the_folder_needs_pytorch_alone(tmp_path: Path) -> None:
 
 
 def test_programs_of_torch_export_have_the_layers(tmp_path: Path) -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.Session(config=SOFT) as session:
         outputs = two_layers()
         session.run(tf.global_variables_initializer())
         to_pt2(session, ["x:0"], outputs, str(tmp_path / "model.pt2"))
@@ -316,6 +346,13 @@ def memories() -> list[Any]:
     return [found.stack(), state.h]
 
 
+def fused_lengths() -> list[Any]:
+    n = tf.placeholder(tf.int32, [None], "n")
+    x = tf.transpose(series(), [1, 0, 2])
+    cell = tf.contrib.rnn.LSTMBlockFusedCell(4)
+    return [cell(x, dtype=tf.float32, sequence_length=n)[0]]
+
+
 def shared() -> list[Any]:
     cell = CELLS.LSTMCell(3)
     first, _ = tf.nn.dynamic_rnn(cell, series(), dtype=tf.float32)
@@ -345,6 +382,10 @@ def test_other_loops_stay_loops(build: Any) -> None:
     model = exported(build)
     assert layers_of(model) == []
     assert "while True" in model.source
+
+
+def test_an_operation_that_gives_all_memories_stays_one() -> None:
+    assert layers_of(exported(fused_lengths)) == []
 
 
 def test_a_dense_layer_of_two_inputs_is_no_cell() -> None:

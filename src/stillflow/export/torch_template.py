@@ -23,7 +23,7 @@ OUTPUTS = {outputs}'''
 
 LAYERS = """
 # Weights of layers: TensorFlow's variable, and the order in which its axes stand here; of recurrent
-# layers also the rows that they are there, and the gate there that each gate here is.
+# layers also the rows that they are there, the gate there that each gate here is, and their shape.
 LAYERS = {{
 {rows}}}"""
 

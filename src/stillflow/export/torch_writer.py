@@ -226,9 +226,12 @@ class ModelWriter:
         return lines
 
 
-def arranged(value: torch.Tensor, order: Any, rows: Any = None, gates: Any = None) -> torch.Tensor:
+def arranged(
+    value: torch.Tensor, order: Any, rows: Any = None, gates: Any = None, shape: Any = None
+) -> torch.Tensor:
     """Return a variable's value as a layer holds it: rows, with other axes, and gates in order."""
     value = value if rows is None else value[slice(*rows)]
+    value = value if shape is None else value.reshape(shape)
     value = value if order is None else value.permute(order)
     parts = value.chunk(len(gates or [0]))
     return torch.cat([parts[gate] for gate in gates]) if gates else value.contiguous()

@@ -36,6 +36,7 @@ from stillflow_contrib.torch_sources.recurrent_cells import (
     run_lengths,
     run_mask,
 )
+from stillflow_contrib.torch_sources.recurrent_operations import operation_call
 
 if TYPE_CHECKING:
     from stillflow.export.body import Body
@@ -531,7 +532,8 @@ class _CellCall:
 def find_recurrent(finder: LayerFinder) -> None:
     """Find the loops and steps of a program that are recurrent layers."""
     program = finder.program
-    writers: list[Series | _CellCall] = []
+    found = [operation_call(finder, step) for step in program.steps]
+    writers: list[Any] = [call for call in found if call is not None]
     for step in program.steps:
         if step.kind == "loop":
             with contextlib.suppress(Turning, _NoSeriesError):
