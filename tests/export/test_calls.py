@@ -581,6 +581,26 @@ def sparse_tensors_as_strings(fed: Any) -> Any:
     return [made, *both]
 
 
+@case("ParseExample")
+def examples_of_several_features(fed: Any) -> Any:
+    examples = []
+    for place in range(3):
+        example = tf.train.Example()
+        example.features.feature["size"].int64_list.value.append(place)
+        example.features.feature["x"].float_list.value.extend([place, 0.5])
+        if place:
+            example.features.feature["tags"].bytes_list.value.extend([b"t"] * place)
+        examples.append(example.SerializeToString())
+    parsed = tf.io.parse_example(fed(np.array(examples, object)), {
+        "size": tf.FixedLenFeature([], tf.int64), "x": tf.FixedLenFeature([2], tf.float32),
+        "tags": tf.VarLenFeature(tf.string),
+        "more": tf.FixedLenFeature([1], tf.string, default_value="none"),
+    })  # fmt: skip
+    tags = parsed["tags"]
+    dense = [parsed[name] for name in ("size", "x", "more")]
+    return [*dense, tags.indices, tags.values, tags.dense_shape]
+
+
 @case("ParseSequenceExample")
 def examples_of_sequences(fed: Any) -> Any:
     examples = []

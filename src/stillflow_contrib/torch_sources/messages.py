@@ -104,6 +104,11 @@ class Message:
     """A message: fields by name; their values are attributes."""
 
     by_name: Any = {}
+    by_number: Any = {}
+
+    def __init_subclass__(cls) -> None:
+        """Find fields by their numbers, too."""
+        cls.by_number = {field.number: field for field in cls.by_name.values()}
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(_held={}, _parent=None, _is_set=False, _unknown=b"")
@@ -217,13 +222,12 @@ class Message:
 
     def MergeFromString(self, data: Any) -> None:
         """Add the fields in bytes."""
-        numbers = {field.number: field for field in self.by_name.values()}
         data, place, unknown = bytes(data), 0, []
         while place < len(data):
             begin = place
             tag, place = _varint(data, place)
             value, place = _content(data, place, tag)
-            field = numbers.get(tag >> 3)
+            field = self.by_number.get(tag >> 3)
             if field is None or not self._add(field, tag & 7, value):
                 unknown.append(data[begin:place])
         self.__dict__["_unknown"] += b"".join(unknown)
@@ -258,7 +262,8 @@ class Message:
     def SerializeToString(self, deterministic: bool = True) -> bytes:
         """Return the message as bytes: fields by their numbers, maps by their keys."""
         parts = []
-        for field in sorted(self.by_name.values(), key=lambda each: each.number):
+        for number in sorted(self.by_number):
+            field = self.by_number[number]
             if self.HasField(field.name):
                 parts.append(_written(field, self._held[field.name]))
         return b"".join(parts) + self._unknown

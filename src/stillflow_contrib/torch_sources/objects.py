@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import collections
+import operator
 import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -106,6 +107,13 @@ def mutex(writer: FunctionWriter, value: Any) -> str:
     return writer.shared(value, "threading.RLock()")
 
 
+def getter(writer: FunctionWriter, value: Any) -> str:
+    """Return a function that gets items as an expression."""
+    writer.need("import operator")
+    _, keys = value.__reduce__()
+    return f"operator.itemgetter({', '.join(map(writer.expression, keys))})"
+
+
 def queue(writer: FunctionWriter, value: Any) -> str:
     """Return a queue of Python as an expression."""
     writer.need("import collections")
@@ -116,6 +124,7 @@ _FIELD = Summary.DESCRIPTOR.fields[0]
 # By type: functions from the writer and the object to its expression.
 SOURCES: dict[type, Callable[[Any, Any], str]] = {
     collections.deque: queue,
+    operator.itemgetter: getter,
     type(Summary): message_class,
     EnumTypeWrapper: enum,
     FieldDescriptor: field,
