@@ -127,13 +127,19 @@ def gather_source(node: Node, array: Any, indices: Any, flow: Any) -> Call:
 
 
 def _got(array: Any, indices: Any) -> Any:
-    return torch.stack([array.get(place) for place in indices])
+    return _stacked([array.get(place) for place in indices], array)
 
 
 def _gather(array: Any, indices: Any) -> Any:
-    zeros = next((torch.zeros_like(item) for item in array if item is not None), None)
-    items = [array[place] for place in indices]
-    return torch.stack([zeros if item is None else item for item in items])
+    return _stacked([array[place] for place in indices], array)
+
+
+def _stacked(items: Any, array: Any) -> Any:
+    """Return elements as one tensor; those that were never written are zeros."""
+    if any(item is None for item in items):
+        like = next(item for item in array if item is not None)
+        items = [torch.zeros_like(like) if item is None else item for item in items]
+    return torch.stack(items)
 
 
 @source_of(*_versions("Scatter"))

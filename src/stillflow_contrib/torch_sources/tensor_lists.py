@@ -54,6 +54,21 @@ def _stacked(items: Any, shape: Any, dtype: Any) -> Any:
     ]) if items else torch.empty((0, *shape), dtype=dtype)  # fmt: skip
 
 
+@source_of("AddN")
+def add_n_source(node: Node, *lists: Any) -> Call | None:
+    return node.call(_added, *lists) if node.dtype(0).name == "variant" else None
+
+
+def _added(first: Any, *others: Any) -> Any:
+    """Return the sums of lists' elements; those that were never set are zeros."""
+    found = list(first)
+    for items in others:
+        for place, item in enumerate(items):
+            known = found[place]
+            found[place] = item if known is None else known if item is None else known + item
+    return found
+
+
 @source_of("TensorListPushBackBatch")
 def push_batch_source(node: Node, lists: Any, value: Any) -> Call:
     return node.call(_pushed, lists, value)
@@ -69,9 +84,10 @@ def _pushed(lists: Any, value: Any) -> Any:
 @source_of("TensorListElementShape")
 def element_shape_source(node: Node, items: Any) -> str:
     dims = node.inputs[0]._handle_dims
-    if dims is None or None in dims:
-        raise UnwritableError("a list whose elements have no known shape")
-    return f"torch.tensor({list(dims)}, dtype={torch_name(node.shape_type)}, device=self.device)"
+    if dims is None:
+        raise UnwritableError("a list whose elements have no known rank")
+    sizes = [-1 if size is None else size for size in dims]
+    return f"torch.tensor({sizes}, dtype={torch_name(node.shape_type)}, device=self.device)"
 
 
 @source_of("TensorListGetItem")

@@ -159,6 +159,8 @@ def transpose_source(node: Node, x: Any, order: Any) -> str | None:
 
 @source_of("ZerosLike")
 def zeros_like_source(node: Node, x: Any) -> str | None:
+    if node.dtype(0).name == "variant":  # a list of tensors
+        return f"[None if item is None else torch.zeros_like(item) for item in {x}]"
     return f"torch.zeros_like({x})" if is_plain(node) else None
 
 
