@@ -205,6 +205,48 @@ def test_the_folder_needs_pytorch_alone(session: Any, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path / "model", check=True)
 
 
+def test_scopes_with_the_same_weights_are_calls_of_one_instance(session: Any) -> None:
+    def judged(x: Any) -> Any:
+        with tf.variable_scope("judge", reuse=tf.AUTO_REUSE):
+            hidden = tf.nn.softmax(2 * tf.layers.dense(x, 5, tf.nn.tanh, name="a"))
+            return tf.layers.dense(hidden, 1, name="b") + tf.constant([[3.0]])
+
+    real, fake = (tf.placeholder(tf.float32, [None, 4], name) for name in ("real", "fake"))
+    outputs = [judged(real), judged(2 * fake)]
+    loss = tf.reduce_mean(tf.nn.softplus(outputs[0]) + tf.square(outputs[1]))
+    slopes = tf.gradients(loss, tf.trainable_variables())
+    session.run(tf.global_variables_initializer())
+    model = to_torch(session, [real, fake], [loss])
+    assert classes_of(model) == {"Judge": 1}
+    assert model.source.count("self.judge(") == 2
+    assert sorted(model.state_dict()) == [
+        "judge.a.bias", "judge.a.kernel", "judge.b.bias", "judge.b.kernel",
+    ]  # fmt: skip
+    given = [np.random.default_rng(n).normal(size=(6, 4)).astype("f") for n in range(2)]
+    model(*map(torch.from_numpy, given)).backward()
+    wanted = session.run(slopes, dict(zip((real, fake), given, strict=True)))
+    grads = {name: each.grad for name, each in model.named_parameters()}
+    for variable, slope in zip(tf.trainable_variables(), wanted, strict=True):
+        found = grads[variable.op.name.replace("/", ".")]
+        np.testing.assert_allclose(found, slope, rtol=1e-4, atol=1e-6)
+
+
+def test_weights_that_others_take_too_stay_in_place(session: Any) -> None:
+    """The third scope computes something else with the weights of two that are equal."""
+
+    def scored(x: Any, twice: bool = False) -> Any:
+        with tf.variable_scope("score", reuse=tf.AUTO_REUSE):
+            kernel = tf.get_variable("kernel", [4, 4])
+            return tf.nn.softmax(2 * tf.tanh(3 * (x @ kernel))) if not twice else x @ kernel
+
+    x = tf.placeholder(tf.float32, [None, 4], "h")
+    outputs = [scored(x), scored(x + 1), scored(x, True)]
+    session.run(tf.global_variables_initializer())
+    model = to_torch(session, [x], outputs)
+    assert classes_of(model) == {}
+    assert model.comparison.largest < 1e-6
+
+
 # ---- what is no repetition
 
 

@@ -46,8 +46,8 @@ class _Statement:
     tree: ast.stmt
     path: _Path | None  # of the scope of its operation
     made: list[str]
-    taken: set[str] = field(default_factory=set)  # local names, and "self.key" for members
-    shape: str = ""  # its text without names
+    taken: set[str]  # local names, and "self.key" for members
+    shape: str  # its text without names
 
 
 @dataclass
@@ -102,20 +102,27 @@ class BlockFinder:
     def find(self) -> tuple[list[str], list[Block]]:
         """Return the lines of a `forward` that calls blocks; members become those of blocks."""
         groups: dict[Any, list[_Scope]] = {}
-        for scope in self._scopes():
-            if self._spell(scope):
-                groups.setdefault(scope.text, []).append(scope)
+        scopes = list(self._scopes())
+        shared: dict[Any, set[int]] = {}  # weights -> the statements of scopes that take them
+        for scope in scopes:
+            shared.setdefault(self._weights(scope), set()).update(scope.places)
+        for scope in scopes:
+            for places in {frozenset(scope.places), frozenset(shared[self._weights(scope)])}:
+                spelled = _Scope(scope.path, scope.first, scope.last)
+                if self._spell(spelled, places):
+                    key = "" if len(places) == len(scope.places) else spelled.key
+                    groups.setdefault((key, *spelled.text), []).append(spelled)
         blocks: list[Block] = []
         calls: dict[int, tuple[int, list[str]]] = {}  # places -> that behind, and the lines
         used: set[int] = set()
-        for group in sorted(groups.values(), key=_saved, reverse=True):
+        for group in sorted(groups.values(), key=lambda g: (1 - len(g)) * len(g[0].places)):
             free: list[_Scope] = []
             left = set(range(len(self.statements))) - used
             for each in sorted(group, key=lambda scope: -len(scope.path)):
                 if left.issuperset(each.places):
                     left -= {*each.places}
                     free.append(each)
-            if len(free) > 1:
+            if len(free) > 1 and self.members.keys().isdisjoint(each.key for each in free):
                 used = set(range(len(self.statements))) - left
                 blocks.append(self._block(sorted(free, key=lambda scope: scope.first), calls))
         lines: list[str] = []
@@ -140,9 +147,11 @@ class BlockFinder:
             end = (tree.end_lineno or 0) + 1
             paths = [tuple(comments[n].split("/")[:-1]) for n in range(start, end) if n in comments]
             path = _common(paths) if paths else None
-            statement = _Statement(list(lines[start - 2 : end - 2]), tree, path, _stored(tree))
-            statement.shape = " ".join(self._words(tree, _noted(statement.taken)))
-            found.append(statement)
+            words = list(self._words(tree, lambda name: f"@{name}"))
+            taken = {word[1:] for word in words if word[0] == "@"}
+            shape = " ".join("@" if word[0] == "@" else word for word in words)
+            part = list(lines[start - 2 : end - 2])
+            found.append(_Statement(part, tree, path, _stored(tree), taken, shape))
             start = end
         for statement, after in zip(found[-2::-1], found[:0:-1], strict=True):
             if statement.path is None:
@@ -193,14 +202,22 @@ class BlockFinder:
         times = Counter(shapes)
         yield from (s for s, shape in zip(scopes, shapes, strict=True) if times[shape] > 1)
 
-    def _spell(self, scope: _Scope) -> bool:
-        """Set the text of a scope; return False for one that can be no class."""
+    def _weights(self, scope: _Scope) -> Any:
+        taken = {name for place in scope.places for name in self.statements[place].taken}
+        return len(scope.places), *sorted(
+            n for n in taken if n.startswith("self.") and n.count(".") > 1
+        )
+
+    def _spell(self, scope: _Scope, places: frozenset[int]) -> bool:
+        """Set the text of a scope; return False for one that can be no class.
+
+        `places` are the statements that may take its members: its own, or those that share them.
+        """
         part = self.statements[scope.first : scope.last]
         taken = {name for each in part for name in each.taken}
         own = {
             name.removeprefix("self.") for name in taken
-            if name.startswith("self.") and scope.first <= self.holders[name][0]
-            and self.holders[name][-1] < scope.last
+            if name.startswith("self.") and places.issuperset(self.holders[name])
         } - {"device"}  # fmt: skip
         paths = [tuple(key.split(".")[:-1]) for key in own if "." in key]
         scope.key = ".".join(_common(paths)) if paths else ""
@@ -212,7 +229,10 @@ class BlockFinder:
         if any(self.makers[name] != times for name, times in made.items()):
             return False
         # Small constants stand at the top of the model.
-        small = {key for key in own - below if self.members[key].endswith("!")}
+        small = {
+            key for key in own - below if self.members[key].endswith("!")
+            and set(self.holders[f"self.{key}"]) <= {*scope.places}
+        }  # fmt: skip
         scope.inside = {key: self.members[key] for key in sorted({*below, *small})}
 
         def name_of(name: str) -> str:
@@ -254,7 +274,7 @@ class BlockFinder:
             call = f"        {targets} = self.{each.key}({values})  # {'/'.join(each.path)}"
             calls[each.first] = each.last, [call]
             for key in each.inside:
-                del self.members[key]
+                self.members.pop(key, None)
             self.members[each.key] = f"{name}()"
         lines = [line for place in first.places for line in self.statements[place].lines]
         lines.append(f"        return {', '.join(orders[0][order] for order in results)}")
@@ -270,21 +290,9 @@ class BlockFinder:
         return Block(name, shown, inside, list(arguments.values()), text.split("\n"))
 
 
-def _saved(scopes: list[_Scope]) -> int:
-    return (len(scopes) - 1) * len(scopes[0].places)
-
-
 def _stored(tree: ast.AST) -> list[str]:
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     return list(dict.fromkeys(n.id for n in names if isinstance(n.ctx, ast.Store)))
-
-
-def _noted(taken: set[str]) -> Callable[[str], str]:
-    def name_of(name: str) -> str:
-        taken.add(name)
-        return "v"
-
-    return name_of
 
 
 def _common(paths: Sequence[_Path]) -> _Path:

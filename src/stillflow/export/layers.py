@@ -118,10 +118,6 @@ class LayerFinder:
 
     # ---- what steps take
 
-    def _guard(self, tensor: Tensor) -> Any:
-        step = self.producer.get(self.name(tensor))
-        return step and step.guard
-
     def name(self, tensor: Tensor) -> str:
         """Return the name of a tensor's value in the plan."""
         return self.tracer.values[tensor].name
@@ -231,10 +227,7 @@ class LayerFinder:
         self._add(step, last, layer)
 
     def _operand(self, step: Step, ends: tuple[int, int]) -> tuple[Any, ...]:
-        """Return the operand of a product, and its step.
-
-        Of `tf.tensordot` without the Reshapes, which are steps as well.
-        """
+        """Return the operand of a product, and its step; of tensordot those around Reshapes."""
         assert step.op is not None
         tensor = step.op._inputs[0]
         before, after = self.producer.get(self.name(tensor)), self.consumers.get(step.outputs[0])
@@ -284,7 +277,8 @@ class LayerFinder:
             return
         image = step.op._inputs[0]
         other = next((s for s in self.program.steps if self._rests(s, step)), None)
-        if other is None or other.op is None or self._guard(image):
+        before = self.producer.get(self.name(image))
+        if other is None or other.op is None or (before and before.guard):
             return
         scale, offset = (self.parameter(tensor, 2) for tensor in other.op._inputs[1:3])
         mean, variance = (self.parameter(tensor, 1) for tensor in other.op._inputs[3:5])

@@ -126,8 +126,7 @@ def write_package(
 
 def _is_recordable(comparison: Comparison) -> bool:
     arrays = [*comparison.inputs.values(), *comparison.outputs.values()]
-    names = ("bfloat16", "complex64")
-    return all(array.dtype.kind in "fiub" or array.dtype.name in names for array in arrays)
+    return all(a.dtype.kind in "fiub" or a.dtype.name in ("bfloat16", "complex64") for a in arrays)
 
 
 def _stored(name: str, value: Any) -> StoredTensor:

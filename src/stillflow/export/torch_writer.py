@@ -105,14 +105,13 @@ class ModelWriter:
         if id(value) in self.constants:
             return self.constants[id(value)]
         self._alive.append(value)
-        if not isinstance(value, torch.Tensor):
+        if isinstance(value, Table):  # each instance of the model has its own entries
+            self.functions.need("import copy")
+            key = self._buffer_names(f"table_{literals.identifier(_op_name(tensor))}")
+            self.members[key] = f"copy.deepcopy({self.functions.expression(value)})"
+            name = f"self.{key}"
+        elif not isinstance(value, torch.Tensor):
             text = self.functions.expression(value)
-            if isinstance(value, Table):  # each instance of the model has its own entries
-                self.functions.need("import copy")
-                key = self._buffer_names(f"table_{literals.identifier(_op_name(tensor))}")
-                self.members[key] = f"copy.deepcopy({text})"
-                name = self.constants[id(value)] = f"self.{key}"
-                return name
             name = self.module_names(f"_{literals.identifier(_op_name(tensor))}")
             self.functions.definitions[name] = f"{name} = {text}"
         else:
@@ -170,10 +169,8 @@ class ModelWriter:
             else "Tensors keep TensorFlow's layouts",
         )  # fmt: skip
         convolves = any(made.startswith("nn.Conv2d") for made in self.members.values())
-        blocks: list[Block] = []
-        if not self.program.changes:
-            finder = BlockFinder(lines, arguments, self.members, self.module_names)
-            lines, blocks = finder.find()
+        finder = BlockFinder(lines, arguments, self.members, self.module_names)
+        lines, blocks = (lines, []) if self.program.changes else finder.find()
         classes = [self._class(block) for block in blocks]
         members = [*self._members(self.members), *self.fixed]
         members += torch_template.CHANNELS_LAST if convolves and not self.first else []
