@@ -581,6 +581,16 @@ def sparse_tensors_as_strings(fed: Any) -> Any:
     return [made, *both]
 
 
+@case("DecodeCSV")
+def lines_of_fields(fed: Any) -> Any:
+    plain, quoted = [b"1.5,2,a", b",,"], [b'2,3,"b,""c"', b"1e3,-4,"]
+    defaults = [[0.5], np.int64([7]), ["none"]]
+    return [
+        field for lines in (plain, quoted)
+        for field in tf.io.decode_csv(fed(np.array(lines, object)), defaults)
+    ]  # fmt: skip
+
+
 @case("ParseExample")
 def examples_of_several_features(fed: Any) -> Any:
     examples = []

@@ -80,3 +80,15 @@ def test_gradients_of_loops_go_out(build: Callable[[], Graph]) -> None:
         model = to_torch(session, list(given), [loss, *gradients], samples=samples)
     assert model.comparison.largest < 1e-5
     assert all(np.any(value) for value in model.comparison.outputs.values())
+
+
+@pytest.mark.parametrize("wanted", ["loss", "gradient"])
+def test_values_are_pushed_where_they_are_popped(wanted: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        given, loss, sources = scan()
+        (gradient,) = tf.gradients(loss, sources[:1])
+        session.run(tf.global_variables_initializer())
+        samples = {tensor.name: array for tensor, array in given.items()}
+        output = loss if wanted == "loss" else gradient
+        model = to_torch(session, list(given), [output], samples=samples)
+    assert ("_push(" in model.source) == (wanted == "gradient")

@@ -195,10 +195,13 @@ def _needed(
     """Return the operations that tensors depend on; of control inputs those that tell of branches.
 
     Other operations that wait for each other, such as assertions and updates, are part of the
-    function if it has targets.
+    function if it has targets; values are pushed onto stacks if they are popped.
     """
-    waits_for = None if targets else _is_pivot
-    return order(reachable(tensors, targets, fed, waits_for), set(fed))
+    found = reachable(tensors, targets, fed, _is_pivot if not targets else None)
+    if not targets and any(op.card.handle == "stack" for op in found):
+        found = reachable(tensors, targets, fed, lambda op: _is_pivot(op)
+                          or op.card.handle == "stack" or op.type == "ControlTrigger")  # fmt: skip
+    return order(found, set(fed))
 
 
 def changes(op: Operation) -> bool:
@@ -208,8 +211,8 @@ def changes(op: Operation) -> bool:
 
 
 def _is_pivot(op: Operation) -> bool:
-    """Return True for the operations by which branches and loops say that they run, or push."""
-    return op.card.handle == "stack" or (op.card.flow is not None and op.type != "NoOp")
+    """Return True for the operations by which branches and loops say that they run."""
+    return op.card.flow is not None and op.type not in ("NoOp", "ControlTrigger")
 
 
 def placeholders(outputs: Sequence[Tensor], targets: Sequence[Operation] = ()) -> list[Tensor]:

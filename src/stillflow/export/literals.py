@@ -29,7 +29,7 @@ _LIBRARIES = (
     "bisect", "heapq", "base64", "binascii", "zlib", "string", "codecs", "dataclasses", "time",
     "contextlib", "sys", "typing", "random", "datetime", "json", "io", "warnings", "copy", "cmath",
     "textwrap", "unicodedata", "hashlib", "decimal", "enum", "secrets", "threading", "PIL.Image",
-    "simplejpeg",
+    "simplejpeg", "csv",
 )  # fmt: skip
 IMAGE_LIBRARIES = ("PIL.Image", "simplejpeg")
 _MOST_PACKED = 1 << 16  # of those that are written as compressed bytes

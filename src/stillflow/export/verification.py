@@ -191,6 +191,8 @@ def _random_operation(steps: Sequence[Step]) -> str:
         card = None if step.op is None else step.op.card
         if card is None or not card.signature.is_stateful or card.handle or card.gives:
             continue
+        if card.idempotent:  # checks and prints
+            continue
         if step.op is not None and step.kind == "call" and not step.guard:
             return step.op.name
     return ""
