@@ -79,3 +79,21 @@ def test_concrete_functions_name_their_arguments():
     expected = (tf.TensorSpec(None, tf.float32, name="x"), named), {}
     assert add.structured_input_signature == expected
     assert tf.function(lambda _: tf.constant(1.0))(tf.constant(5.0)).numpy() == 1
+
+
+@pytest.mark.filterwarnings("ignore:Converting sparse IndexedSlices")
+def test_gradients_reach_variables_that_are_arguments():
+    @tf.function
+    def inner(x, variable):
+        return x + tf.reduce_sum(variable.sparse_read([1, 3]))
+
+    @tf.function
+    def gradient(variable):
+        def body(i, x):
+            return i + 1, inner(x, variable)
+
+        total = tf.while_loop(lambda i, _: i < 2, body, [0, 0.0])[1]
+        return tf.convert_to_tensor(tf.gradients(total, variable)[0])
+
+    variables = [tf.Variable([1.0, 2.0, 3.0, 4.0]), tf.Variable([5.0, 6.0, 7.0, 8.0])]
+    assert [gradient(each).numpy().tolist() for each in variables] == [[0, 2, 0, 2]] * 2

@@ -1,6 +1,6 @@
 """Minimisations that print their progress; run under SciPy 1.7.3 it prints minimised.txt."""
 
-from scipy.optimize import minimize, rosen, rosen_der
+from scipy.optimize import fmin_l_bfgs_b, minimize, rosen, rosen_der
 
 
 def run(**options):
@@ -14,3 +14,4 @@ run(options={"iprint": 2, "maxiter": 3})
 run(options={"iprint": 0, "maxfun": 3})
 run(options={"disp": False})
 run()
+fmin_l_bfgs_b(rosen, [1.3, 0.7], rosen_der, iprint=1)

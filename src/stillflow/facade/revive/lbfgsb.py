@@ -70,8 +70,9 @@ def _observed(setulb: Callable[..., None]) -> Callable[..., None]:
 def _printing(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def minimize(*args: Any, disp: Any = None, iprint: int = -1, **options: Any) -> Any:
-        every = iprint if disp is None else int(disp) if disp else -1
-        if not isinstance(every, int) or every < 0:
+        given = [each for each in (disp, iprint) if isinstance(each, int)]  # SciPy has a default
+        every = int(given[0]) if given else -1
+        if every < 0 or disp is False:
             return plain(*args, **options)
         progress = _Progress(1 if every >= 99 else every)
         before = _progress.set(progress)

@@ -103,7 +103,7 @@ class TracedGraph(FuncGraph):
 
     def take_as_argument(self, outside: Tensor, placeholder: Tensor) -> None:
         """Make an argument the stand-in of its traced value: nothing is captured for that."""
-        self._captured[outside] = placeholder
+        self._captured[outside], self._sources[placeholder] = placeholder, outside
         self._given.add(outside)
 
     @property
