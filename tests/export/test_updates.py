@@ -12,6 +12,7 @@ import torch
 import stillflow as tf
 from stillflow.export import ExportError, to_onnx, to_pt2, to_torch
 from stillflow.export.naming import keys_of
+from stillflow.export.verification import Comparison, _compare_one
 from stillflow.graph.card import load_all
 
 LISTED = Path(__file__).with_name("exported_updates.txt")
@@ -116,6 +117,30 @@ def test_a_training_step_is_the_same_step_by_step(resources: bool) -> None:
         for name, key in keys_of(variables).items():
             wanted = session.run(variables[name])
             np.testing.assert_allclose(state[key], wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_summaries_of_a_training_step_are_compared_by_their_numbers() -> None:
+    rng = np.random.default_rng(1)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y, loss, step = training()
+        tf.summary.scalar("loss", loss)
+        tf.summary.histogram("x", x * loss)
+        merged = tf.summary.merge_all()
+        session.run(tf.global_variables_initializer())
+        batch = [rng.normal(size=size).astype("f") for size in ((6, 3), 6)]
+        samples = dict(zip((x.name, y.name), batch, strict=True))
+        model = to_torch(session, [x, y], [merged, step], samples=samples)
+    assert model.comparison.differences[merged.name] < 1e-5
+    written = model.comparison.outputs[merged.name]
+    for change, least in (("loss", 0.1), ("tag", float("inf"))):
+        other = tf.Summary.FromString(written.item())
+        if change == "loss":
+            other.value[0].simple_value += 1
+        else:
+            other.value[0].tag = "another"
+        comparison = Comparison({}, {})
+        _compare_one(comparison, "s", written, np.array(other.SerializeToString(), object))
+        assert comparison.largest >= least
 
 
 def test_a_training_step_of_a_loop_is_the_same_step_by_step() -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from google.protobuf.message import DecodeError
 
 from stillflow.export.capture import Program
 from stillflow.export.naming import keys_of
 from stillflow.export.problems import ExportError
 from stillflow.graph.operation import Tensor
 from stillflow.ops.variables.buffer import Buffer
+from stillflow.protos import Summary
 from stillflow.runtime.ir.steps import Step
 
 TOLERANCE = 1e-4  # of the larger of 1 and the largest value
@@ -218,7 +220,26 @@ def _compare_one(comparison: Comparison, name: str, wanted: np.ndarray, found: n
             f"{name} has shape {list(found.shape)} instead of {list(wanted.shape)}"
         )
         return
+    if wanted.dtype == object and wanted.size == 1:
+        ours, theirs = _summary(wanted.item()), _summary(found.item())
+        if ours and theirs and ours[0] == theirs[0]:
+            scale = np.maximum(1, np.abs(ours[1]))
+            wanted, found = ours[1] / scale, theirs[1] / scale
     comparison.differences[name] = difference(wanted, found)
+
+
+def _summary(text: bytes) -> tuple[list[Any], np.ndarray] | None:
+    """Return the tags and numbers of a summary of scalars and histograms; None of other texts."""
+    try:
+        values = Summary.FromString(text).value
+    except DecodeError:
+        return None
+    tags = [(value.tag, value.WhichOneof("value")) for value in values]
+    if not tags or not {kind for _, kind in tags} <= {"simple_value", "histo"}:
+        return None
+    fields = ("min", "max", "num", "sum", "sum_squares")
+    rows = [[v.simple_value, *(getattr(v.histo, name) for name in fields)] for v in values]
+    return tags, np.array(rows)
 
 
 def difference(wanted: np.ndarray, found: np.ndarray) -> float:
