@@ -10,6 +10,7 @@ import pytest
 from tests.export.calls import Cases, floats
 
 import stillflow as tf
+from stillflow.export import ExportError, to_torch
 from stillflow.protos import file
 from stillflow_contrib.tensor_forest import tensor_forest
 
@@ -454,6 +455,15 @@ def growing_forests(fed: Any) -> Any:
         lambda: raw.FertileStatsDeserialize(stats_handle=stats, stats_config="", **settings),
         written,
     )  # fmt: skip
+
+
+def test_what_nothing_fills_is_cut_off() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        area = tf.contrib.staging.StagingArea([tf.float32], [[2]])
+        y = tf.reshape(area.get(), [2]) * 2.0
+        with pytest.raises(ExportError, match=r"\(Unstage\) works on a staging area") as caught:
+            to_torch(session, [], [y])
+    assert "\ncut the graph behind them: --inputs StagingArea_get:0" in str(caught.value)
 
 
 @pytest.mark.parametrize("names", case.cases)

@@ -14,6 +14,7 @@ from stillflow.export.problems import ExportError, Problem, explained
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.queues.staging_cards import cards as staging_cards
 from stillflow.runtime.functions.inlining import inline
 from stillflow.runtime.ir.facts import Facts, PlanNode
 from stillflow.runtime.ir.steps import Guard, Step, Value
@@ -154,7 +155,7 @@ def capture(
         wanted = [now.tensors.get(tensor, tensor) for tensor in wanted]
         feeds = {now.tensors.get(tensor, tensor): dims for tensor, dims in feeds.items()}
         ops = _needed(wanted, feeds, [now.ops.get(op, op) for op in targets])
-    _require_exportable(ops, feeds, inputs, updates=not for_onnx)
+    _require_exportable(ops, feeds, inputs, updates=not for_onnx, runs=bool(targets))
     facts = Facts(resources, feeds)
     has_variables = any("variable" in (op.card.handle, op.card.gives) for op in ops)
     tracer = ExportTracer(facts, has_variables)
@@ -262,15 +263,15 @@ _OBJECTS = {
     "queue": "a queue", "iterator": "an iterator", "dataset": "a dataset", "reader": "a reader",
     "summary writer": "a summary writer", "rendezvous": "a transfer",
 }  # fmt: skip
-# Objects of Python in a module, and none of ONNX.
+# Objects of Python in a module, and none of ONNX. They are filled where operations run.
 _OF_PYTHON = {
     "barrier": "a barrier", "mutex": "a mutex", "accumulator": "an accumulator",
-    "optional": "an optional",
+    "staging area": "a staging area", "optional": "an optional",
 }  # fmt: skip
 
 
 def _require_exportable(
-    ops: Sequence[Operation], fed: Any, inputs: Sequence[Tensor], updates: bool
+    ops: Sequence[Operation], fed: Any, inputs: Sequence[Tensor], updates: bool, runs: bool
 ) -> None:
     """Raise the error of operations that no exported model can have."""
     problems = []
@@ -278,15 +279,15 @@ def _require_exportable(
         if all(tensor in fed for tensor in op._outputs) and op._outputs:
             continue
         card = op.card
-        kind = card.handle or card.gives
+        kind = "staging area" if op.type in staging_cards else card.handle or card.gives
         if card.effect in _BLOCKED and not (updates and _goes_out(op)):
             problems.append(Problem(op, _BLOCKED[card.effect]))
         elif kind in _OBJECTS:
             problems.append(Problem(op, f"works on {_OBJECTS[kind]}"))
+        elif kind in _OF_PYTHON and not (updates and (runs or kind == "optional")):
+            problems.append(Problem(op, f"works on {_OF_PYTHON[kind]}"))
         elif updates:
             continue
-        elif kind in _OF_PYTHON:
-            problems.append(Problem(op, f"works on {_OF_PYTHON[kind]}"))
         elif not op._outputs and card.effect == "state" and not _is_known(op):
             problems.append(Problem(op, "changes an object"))
         elif changes(op):
