@@ -1,19 +1,12 @@
-"""Clusters in Google's cloud: machines of an instance group, and TPUs."""
+"""Clusters in Google's cloud: the machines of an instance group."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from stillflow.distribute.cluster_resolver.base import ClusterResolver, format_master_url
+from stillflow.distribute.cluster_resolver.base import ClusterResolver
 from stillflow.graph.export import export
 from stillflow.train.cluster_spec import ClusterSpec
-
-# Where the environment says which TPU: that of Kubernetes, then the user's.
-_VARIABLES = ("KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS", "TPU_NAME")
-_NO_RESOLVING = ("", "local")
-_ADDRESS = "grpc://"
-_OF_GOOGLE = ("localhost:", "/bns")  # names that are targets as they are
 
 
 @export(
@@ -94,112 +87,20 @@ class GCEClusterResolver(ClusterResolver):
         return self._target(task_type, task_id, rpc_layer)
 
 
-def _compute_engine(credentials: Any) -> Any:
+def require_client(text: str) -> Any:
+    """Return the package that makes APIs, and the default credentials; ImportError if none."""
     try:
         from googleapiclient import discovery  # type: ignore[import-not-found]
         from oauth2client.client import GoogleCredentials  # type: ignore[import-not-found]
     except ImportError:
-        raise ImportError(
-            "googleapiclient must be installed before using the GCE cluster resolver"
-        ) from None
+        raise ImportError(text) from None
+    return discovery, GoogleCredentials
+
+
+def _compute_engine(credentials: Any) -> Any:
+    discovery, application = require_client(
+        "googleapiclient must be installed before using the GCE cluster resolver"
+    )
     if credentials == "default":
-        credentials = GoogleCredentials.get_application_default()
+        credentials = application.get_application_default()
     return discovery.build("compute", "v1", credentials=credentials)
-
-
-@export(
-    "distribute.cluster_resolver.TPUClusterResolver", "contrib.cluster_resolver.TPUClusterResolver"
-)
-class TPUClusterResolver(ClusterResolver):
-    """TPUs by the address of their servers; Stillflow does not look Cloud TPUs up by their names.
-
-    Args:
-      tpu: an address, "grpc://host:port", or several of them with commas between; "" or "local" for
-        this process. TPU_NAME or what Kubernetes says if None.
-      zone: ignored for addresses, as are the arguments from here on.
-      project: the project.
-      job_name: the job that the TPUs make.
-      coordinator_name: the job of this process, if the cluster is to have it.
-      coordinator_address: its address.
-      credentials: of the account.
-      service: the API that knows TPUs.
-      discovery_url: where that is described.
-
-    Raises:
-      ValueError: if no TPU is given.
-      ImportError: if it is the name of a Cloud TPU.
-    """
-
-    def __init__(
-        self,
-        tpu: Any = None,
-        zone: str | None = None,
-        project: str | None = None,
-        job_name: str = "worker",
-        coordinator_name: str | None = None,
-        coordinator_address: str | None = None,
-        credentials: Any = "default",
-        service: Any = None,
-        discovery_url: str | None = None,
-    ) -> None:
-        del zone, project, credentials, service, discovery_url
-        tpu = _only(tpu)
-        self._is_target = tpu.startswith(_OF_GOOGLE)
-        if tpu not in _NO_RESOLVING and not tpu.startswith((_ADDRESS, *_OF_GOOGLE)):
-            raise ImportError(
-                f'Stillflow cannot look up the Cloud TPU "{tpu}": give its address, '
-                '"grpc://host:port". TensorFlow needs googleapiclient and oauth2client for that.'
-            )
-        self._addresses = [each.removeprefix(_ADDRESS) for each in tpu.split(",")]
-        self._coordinator = coordinator_name, coordinator_address
-        self.task_type, self.task_id = job_name, 0
-        self.rpc_layer = None if self._is_target else "grpc"
-
-    @property
-    def environment(self) -> str:
-        return "google" if self._is_target else ""
-
-    def master(
-        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
-    ) -> str:
-        """Return the target for the first of the addresses."""
-        del task_type, task_id
-        return format_master_url(self._addresses[0], rpc_layer or self.rpc_layer)
-
-    def get_master(self) -> str:
-        """See `master`."""
-        return self.master()
-
-    def get_job_name(self) -> None:
-        """Return the job of TPUs that are looked up by name: none."""
-        return
-
-    def cluster_spec(self) -> Any:
-        """Return the TPUs, and this process if it has a name in the cluster.
-
-        Return None for a target.
-        """
-        if self._is_target:
-            return None
-        jobs = {self.task_type: self._addresses}
-        name, address = self._coordinator
-        if name and address:
-            jobs[name] = [address]
-        return ClusterSpec(jobs)
-
-
-def _only(tpu: Any) -> str:
-    """Return the one TPU of a list, or by default that of the environment."""
-    if isinstance(tpu, list):
-        if not tpu:
-            raise ValueError("At least one TPU must be specified.")
-        if len(tpu) > 1:
-            raise NotImplementedError(
-                "Using multiple TPUs in a single session is not yet implemented"
-            )
-        (tpu,) = tpu
-    for name in _VARIABLES:
-        tpu = os.environ.get(name) if tpu is None else tpu
-    if tpu is None:
-        raise ValueError("Please provide a TPU Name to connect to.")
-    return str(tpu)
