@@ -45,6 +45,10 @@ SPACES = (
     Row("app compat flags logging resource_loader sysconfig", "platform"),
     Row("bitwise", "ops/bitwise.py"),
     Row("config", "platform eager"),
+    Row(
+        "distribute.cluster_resolver distribute.experimental",
+        "distribute ../stillflow_contrib/distribute",
+    ),
     Row("dtypes", "graph ops/math"),
     Row("estimator.export", "estimator saved_model"),
     Row("gfile python_io", "files"),

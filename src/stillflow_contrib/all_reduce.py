@@ -162,6 +162,31 @@ class _Ring:
                 self.chunks[each][chunk] = value
 
 
+def build_ring_gather(
+    tensors: Sequence[Any], names: Sequence[str], num_subchunks: int, before: list[list[int]],
+    places: list[list[int]], red_op: Callable[[Any, Any], Any],
+) -> Any:  # fmt: skip
+    """Add up along rings, so that each device has the sums of some chunks.
+
+    Return the chunks of each device, and their padding; one vector alone as it is.
+    """
+    if len(tensors) < 2:
+        return tensors
+    chunks, padding = [], 0
+    for tensor, name in zip(tensors, names, strict=True):
+        with device(name):
+            parts, padding = padded_split(tensor, len(tensors) * num_subchunks)
+            chunks.append(list(parts))
+    ring = _Ring(before, places, chunks)
+
+    def reduce(each: int, from_before: Any, own: Any) -> Tensor:
+        with device(names[each]):
+            return red_op(from_before, own)
+
+    ring.go_round(2, reduce)
+    return ring.chunks, padding
+
+
 def build_ring_all_reduce(
     input_tensors: Sequence[Any], num_workers: int, num_subchunks: int, gpu_perm: Sequence[int],
     red_op: Callable[[Any, Any], Any], un_op: Callable[[Any], Any] | None = None,
@@ -176,23 +201,14 @@ def build_ring_all_reduce(
     tensors, shape = flatten_tensors(input_tensors)
     names = [tensor.device for tensor in tensors]
     before, places = ring_permutations(num_workers, num_subchunks, gpu_perm)
-    chunks, padding = [], 0
-    for tensor, name in zip(tensors, names, strict=True):
-        with device(name):
-            parts, padding = padded_split(tensor, len(tensors) * num_subchunks)
-            chunks.append(list(parts))
+    chunks, padding = build_ring_gather(tensors, names, num_subchunks, before, places, red_op)
     ring = _Ring(before, places, chunks)
-
-    def reduce(each: int, from_before: Any, own: Any) -> Tensor:
-        with device(names[each]):
-            return red_op(from_before, own)
 
     def copy(each: int, from_before: Any, own: Any) -> Any:
         del own
         with colocate_with(ring.chunks[each][0]):
             return identity(from_before)
 
-    ring.go_round(2, reduce)
     if un_op:
         for parts in ring.chunks:
             with colocate_with(parts[0]):

@@ -13,10 +13,10 @@ from stillflow.distribute import cluster_tasks, worker_context
 from stillflow.distribute.coordinator import (
     CoordinatorMode,
     WorkerContext,
+    _run_std_server,
     run_distribute_coordinator,
-    start_server,
 )
-from stillflow.testing.local_cluster import _free_ports
+from stillflow.testing.local_cluster import free_ports
 
 ROWS = np.linspace(-1.0, 1.0, 24, dtype=np.float32).reshape(12, 2)
 LABELS = (ROWS.sum(1, keepdims=True) * 0.5 + 0.25).astype(np.float32)
@@ -138,9 +138,6 @@ def test_what_a_coordinator_refuses(monkeypatch):
     strategy = tf.distribute.experimental.ParameterServerStrategy()
     with pytest.raises(ValueError, match="Unexpected coordinator mode: 'other'"):
         run_distribute_coordinator(print, strategy, mode="other", cluster_spec=SPEC)
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"environment": "google"}))
-    with pytest.raises(tf.errors.UnimplementedError, match='"environment": "google"'):
-        run_distribute_coordinator(print, strategy)
     serve = tf.contrib.distribute.run_standard_tensorflow_server
     for settings, text in (
         ({}, '"cluster" is not found in TF_CONFIG'),
@@ -156,14 +153,14 @@ def test_what_a_coordinator_refuses(monkeypatch):
 @pytest.fixture
 def servers():
     """Return a cluster of a chief, a worker and a parameter server, all of this process."""
-    ports = _free_ports(3)
+    ports = free_ports(3)
     jobs = dict(zip(("chief", "worker", "ps"), ([f"localhost:{p}"] for p in ports), strict=True))
     spec = tf.train.ClusterSpec(jobs)
     kept = []
 
     def serve(job):
-        kept.append(start_server(spec, job, 0, tf.ConfigProto(), "grpc"))
-        assert start_server(spec, job, 0, tf.ConfigProto(), "grpc") is kept[-1]
+        kept.append(_run_std_server(spec, job, 0, tf.ConfigProto(), "grpc"))
+        assert _run_std_server(spec, job, 0, tf.ConfigProto(), "grpc") is kept[-1]
 
     for job in jobs:
         thread = threading.Thread(target=serve, args=(job,))
@@ -214,28 +211,46 @@ def test_who_trains_in_a_cluster_is_told_by_a_coordinator(monkeypatch):
         tf.estimator.RunConfig(experimental_distribute=both)
 
 
-def test_strategies_of_one_graph_are_refused_in_clusters(servers):
+def test_strategies_of_one_graph_need_a_reduction_over_tasks(servers):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
-    both = tf.contrib.distribute.DistributeConfig(strategy, remote_cluster=servers)
-    config = tf.estimator.RunConfig(experimental_distribute=both)
-    estimator = tf.estimator.Estimator(model_fn, config=config)
-    with pytest.raises(tf.errors.UnimplementedError, match="strategies over several tasks"):
-        estimator.train(input_fn, steps=1)
-
-
-def test_several_workers_that_step_together_are_refused_by_name():
-    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
-    for spec in ({"worker": ["a:1", "b:1"]}, {"chief": ["a:1"], "worker": ["b:1"]}):
-        with pytest.raises(tf.errors.UnimplementedError, match="with 2 workers"):
-            strategy.configure(None, spec, "worker", 0)
-    with pytest.raises(tf.errors.UnimplementedError, match="with 2 devices of a worker"):
-        tf.contrib.distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=2)
+    with pytest.raises(ValueError, match="In-graph multi-worker training"):
+        strategy.configure(None, servers)
     with pytest.raises(AssertionError):
         tf.distribute.experimental.MultiWorkerMirroredStrategy("ring")
 
 
+@pytest.mark.usefixtures("graph")
+def test_replicas_of_two_tasks_train_in_one_graph(servers):
+    workers = ["/job:chief/task:0", "/job:worker/task:0"]
+    strategy = tf.distribute.MirroredStrategy(
+        ["/cpu:0"], cross_device_ops=tf.contrib.distribute.MultiWorkerAllReduce(workers, 1)
+    )
+    strategy.configure(None, servers)
+    assert strategy.num_replicas_in_sync == 2
+    with strategy.scope():
+        w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+        rows = tf.data.Dataset.from_tensor_slices(np.arange(12.0, dtype=np.float32).reshape(6, 2))
+        iterator = strategy.make_dataset_iterator(rows.batch(4, drop_remainder=True).repeat())
+
+        def step(x):
+            loss = tf.reduce_sum(tf.matmul(x, w))
+            with tf.control_dependencies([tf.train.GradientDescentOptimizer(0.1).minimize(loss)]):
+                return tf.identity(x)
+
+        fed = strategy.experimental_local_results(strategy.experimental_run(step, iterator))
+    target = f"grpc://{servers.job_tasks('chief')[0]}"
+    with tf.Session(target, config=strategy.update_config_proto(tf.ConfigProto())) as session:
+        session.run([tf.global_variables_initializer(), iterator.initialize()])
+        parts = session.run(fed)
+        copies = session.run(list(w.values))
+    assert [part.shape for part in parts] == [(2, 2), (2, 2)]
+    expected = 1.0 - 0.1 * np.concatenate(parts).sum(0, keepdims=True).T
+    for copy in copies:
+        np.testing.assert_allclose(copy, expected, rtol=1e-6)
+
+
 def test_a_cluster_of_one_worker_trains_with_its_own_copies(monkeypatch, tmp_path):
-    cluster = {"worker": [f"localhost:{_free_ports(1)[0]}"]}
+    cluster = {"worker": [f"localhost:{free_ports(1)[0]}"]}
     task = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(task))
     strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()

@@ -22,9 +22,8 @@ NAMED = {
     "stillflow_contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
     "stillflow/contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
     "stillflow/contrib/tpu/replication.py": ["tf.tpu.replicate"],
-    "stillflow/distribute/cluster_resolver/google_cloud.py": ["TPUClusterResolver"],
     # Of `unsupported`, for all:
-    "stillflow/distribute/strategy.py": ["one graph over several tasks"],
+    "stillflow/distribute/strategy.py": ["`tf.distribute.experimental.TPUStrategy`"],
     "stillflow/eager/profiler.py": ["start_profiler_server"],
     "stillflow/facade/feeding_functions.py": ["_enqueue_data"],
     "stillflow/facade/op_registry.py": ["without a card"],

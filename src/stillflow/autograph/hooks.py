@@ -36,11 +36,13 @@ def converted_for_tracing(
     return run
 
 
-def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[..., Any]:
+def tf_convert(
+    function: Callable[..., Any], ctx: ControlStatusCtx, by_default: bool = True
+) -> Callable[..., Any]:
     """Return a program's function for calls by the library in a graph, converted as `ctx` says."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        return convert_called.value(function, ctx)(*args, **kwargs)
+        return convert_called.value(function, ctx, by_default)(*args, **kwargs)
 
     return run
 

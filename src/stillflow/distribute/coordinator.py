@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 from stillflow.distribute import cluster_tasks, worker_context
-from stillflow.distribute.strategy import unsupported
 from stillflow.estimator.cluster_task import TaskType
 from stillflow.estimator.cluster_task import environment as tf_config
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import ConfigProto
+from stillflow.runtime.session.session import Session
 from stillflow.train.cluster_spec import ClusterSpec
 from stillflow.train.coordinator import Coordinator
 from stillflow.train.server import Server
@@ -176,12 +177,12 @@ def run_distribute_coordinator(
             task_type = task.get("type", task_type)
             task_id = int(task.get("index", task_id))
     rpc_layer = settings.get("rpc_layer", rpc_layer)
-    if settings.get("environment") == "google":
-        raise unsupported('TF_CONFIG with "environment": "google"')
+    environment = settings.get("environment")
     config = session_config or ConfigProto(allow_soft_placement=True)
     if not cluster_spec:
         return _run_local(worker_fn, strategy, eval_fn, eval_strategy, config, rpc_layer)
-    cluster = _Cluster(cluster_tasks.normalize_cluster_spec(cluster_spec), config, rpc_layer)
+    spec = cluster_tasks.normalize_cluster_spec(cluster_spec)
+    cluster = _Cluster(spec, config, rpc_layer, environment)
     workers, evaluators = (worker_fn, strategy), (eval_fn or worker_fn, eval_strategy)
     if mode == CoordinatorMode.INDEPENDENT_WORKER:
         return cluster.run_task(workers, evaluators, task_type, task_id)
@@ -209,8 +210,11 @@ def _run_local(
 class _Cluster:
     """The tasks whose functions are to run."""
 
-    def __init__(self, spec: Any, config: Any, rpc_layer: str | None) -> None:
+    def __init__(
+        self, spec: Any, config: Any, rpc_layer: str | None, environment: str | None = None
+    ) -> None:
         self._spec, self._config, self._rpc_layer = spec, config, rpc_layer
+        self._environment = environment
 
     def run_function(
         self, task: tuple[Function, Any], task_type: str | None, task_id: int | None,
@@ -246,8 +250,11 @@ class _Cluster:
         return server.join()
 
     def serve(self, workers: Any, evaluators: Any, task_type: Any, task_id: Any) -> Server:
-        """Return the server of a task, which runs from now on."""
-        config = copy.deepcopy(self._config)
+        """Return the server of a task, which runs from now on.
+
+        What the strategy adds to the settings of sessions is the server's and the function's.
+        """
+        config = self._config
         if task_type == TaskType.EVALUATOR:
             if evaluators[1]:
                 evaluators[1].configure(session_config=config)
@@ -255,7 +262,10 @@ class _Cluster:
             copied = copy.deepcopy(workers[1])
             copied.configure(config, self._spec, task_type, task_id)
         del config.device_filters[:]  # those of sessions, not of servers
-        return start_server(self._spec, task_type, task_id, config, self._rpc_layer)
+        return _run_std_server(
+            cluster_spec=self._spec, task_type=task_type, task_id=task_id, session_config=config,
+            rpc_layer=self._rpc_layer, environment=self._environment,
+        )  # fmt: skip
 
     def run_client(self, workers: Any, evaluators: Any) -> Any:
         """Call the functions of all tasks in threads; sessions connect to the tasks' servers."""
@@ -266,7 +276,7 @@ class _Cluster:
         result = None
         if workers[1].extended.experimental_between_graph:
             tasks = [(job, index) for job in _WORKERS for index in range(self._count(job))]
-            barrier = threading.Barrier(len(tasks))
+            barrier = _Barrier(len(tasks))
             calls += [(workers, job, index, barrier) for job, index in tasks]
         threads = [threading.Thread(target=self._in_thread, args=(coord, call)) for call in calls]
         for thread in threads:
@@ -285,37 +295,60 @@ class _Cluster:
         return int(self._spec.num_tasks(job)) if job in self._spec.jobs else 0
 
 
-class _Started(threading.local):
-    server: Any = None
-    task: Any = None
+class _RemoteServer:
+    """A server that runs elsewhere, and starts when a session connects to it."""
+
+    def __init__(self, target: str, config: Any) -> None:
+        self._target, self._config = target, config
+
+    def start(self) -> None:
+        logging.info(
+            "Creating a remote session to start a TensorFlow server, target = %r, "
+            "session_config=%r", self._target, self._config,
+        )  # fmt: skip
+        Session(target=self._target, config=self._config)
+
+    def join(self) -> None:
+        while True:
+            time.sleep(5)
 
 
-_started = _Started()
+# Names that TensorFlow's module has, too: programs replace the function to serve by themselves.
+_Barrier, _TaskType, _WorkerContext = threading.Barrier, TaskType, WorkerContext
+_thread_local = threading.local()  # the server of each thread
 
 
-def start_server(
-    spec: Any, task_type: str, task_id: int, config: Any, rpc_layer: str | None
-) -> Server:
-    """Return the server of a task; a thread that asks again is given the one it has.
+def _run_std_server(
+    cluster_spec: Any = None, task_type: Any = None, task_id: Any = None,
+    session_config: Any = None, rpc_layer: str | None = None, environment: str | None = None,
+) -> Any:  # fmt: skip
+    """Return the server of a task, started; a thread that asks again is given the one it has.
 
     An evaluator of the `ClusterSpec` is a cluster of its own.
     """
-    task = (spec, task_type, task_id, repr(config), rpc_layer)
-    if _started.server is not None:
-        assert _started.task == task, "another server runs in this thread"
-        return _started.server
-    jobs = spec.as_dict()
-    evaluators = jobs.pop(TaskType.EVALUATOR, None)
-    if task_type == TaskType.EVALUATOR:
-        jobs = {TaskType.EVALUATOR: evaluators}
-    logging.info("Starting standard TensorFlow server, target = %r", spec.task_address(*task[1:3]))
-    server = Server(jobs, task_type, task_id, rpc_layer, config)
-    _started.server, _started.task = server, task
+    task = (cluster_spec, task_type, task_id, repr(session_config), rpc_layer, environment)
+    if getattr(_thread_local, "server", None) is not None:
+        assert _thread_local.task == task, "another server runs in this thread"
+        return _thread_local.server
+    _thread_local.task = task
+    target = cluster_spec.task_address(task_type, task_id)
+    logging.info("Starting standard TensorFlow server, target = %r", target)
+    if environment == "google":
+        prefix = f"{rpc_layer}://" if rpc_layer else ""
+        server: Any = _RemoteServer(prefix + target, session_config)
+    else:
+        jobs = cluster_spec.as_dict()
+        evaluators = jobs.pop(TaskType.EVALUATOR, None)
+        if task_type == TaskType.EVALUATOR:
+            jobs = {TaskType.EVALUATOR: evaluators}
+        server = Server(jobs, task_type, task_id, rpc_layer, session_config)
+    server.start()
+    _thread_local.server = server
     return server
 
 
 @export("contrib.distribute.run_standard_tensorflow_server")
-def run_standard_tensorflow_server(session_config: Any = None) -> Server:
+def run_standard_tensorflow_server(session_config: Any = None) -> Any:
     """Start the server of the task that TF_CONFIG names.
 
     Args:
@@ -343,4 +376,9 @@ def run_standard_tensorflow_server(session_config: Any = None) -> Server:
     config.experimental.collective_group_leader = f"/job:{leader}/replica:0/task:0"
     index = int(settings["task"].get("index", 0))
     protocol = settings.get("rpc_layer", "grpc")
-    return start_server(spec, settings["task"]["type"], index, config, protocol)
+    server = _run_std_server(
+        cluster_spec=spec, task_type=settings["task"]["type"], task_id=index,
+        session_config=config, rpc_layer=protocol,
+    )  # fmt: skip
+    server.start()
+    return server

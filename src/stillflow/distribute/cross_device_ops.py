@@ -138,6 +138,7 @@ class CrossDeviceOps:
     """
 
     _num_between_graph_workers = 1
+    reduces_over_tasks = False  # values of devices of several tasks
 
     def reduce(self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any) -> Any:
         """One value of those of all replicas.
@@ -198,6 +199,27 @@ class CrossDeviceOps:
         return simple_broadcast(tensor, destinations, always_mirrored=True)
 
 
+def simple_reduce(
+    per_replica_value: DistributedValues, where: str, accumulate: Any, reduce_op: ReduceOp
+) -> Any:
+    """Return the sum of all parts by `accumulate`, or their mean, on a device.
+
+    ValueError if there are no parts, or `reduce_op` is another one.
+    """
+    values = per_replica_value.values
+    if not values:
+        raise ValueError("`per_replica_value` must be non-empty")
+    if len(values) == 1 and values[0].device == where:
+        return values[0]
+    with device(where):
+        reduced = slices.aggregate(values, accumulate)
+        if reduce_op == ReduceOp.MEAN:
+            return slices.divide_by(reduced, len(values))
+        if reduce_op != ReduceOp.SUM:
+            raise ValueError("`reduce_op` must be Reduce.SUM or Reduce.MEAN.")
+    return reduced
+
+
 @export("distribute.ReductionToOneDevice")
 class ReductionToOneDevice(CrossDeviceOps):
     """Reduction by copying all values to one device, adding them, and copying the sum back.
@@ -222,21 +244,8 @@ class ReductionToOneDevice(CrossDeviceOps):
         names = devices_of(given)
         where = self.reduce_to_device or names[0]
         logging.log_first_n(logging.INFO, "Reduce to %s then broadcast to %r.", 10, where, names)
-        reduced = self._sum(reduce_op, per_replica_value.values, where)
+        reduced = simple_reduce(per_replica_value, where, self.accumulation_fn, reduce_op)
         return self.broadcast(reduced, destinations)
-
-    def _sum(self, reduce_op: ReduceOp, values: Sequence[Any], where: str) -> Any:
-        if not values:
-            raise ValueError("`per_replica_value` must be non-empty")
-        if len(values) == 1 and values[0].device == where:
-            return values[0]
-        with device(where):
-            reduced = slices.aggregate(values, self.accumulation_fn)
-            if reduce_op == ReduceOp.MEAN:
-                return slices.divide_by(reduced, len(values))
-            if reduce_op != ReduceOp.SUM:
-                raise ValueError("`reduce_op` must be Reduce.SUM or Reduce.MEAN.")
-        return reduced
 
     def batch_reduce_implementation(
         self, reduce_op: ReduceOp, value_destination_pairs: Any
@@ -296,13 +305,15 @@ class AllReduceCrossDeviceOps(CrossDeviceOps):
         dense = [value for value in values if not _is_sparse(value)]
         sparse = [value for value in values if _is_sparse(value)]
         reduced = iter(self._dense(reduce_op, dense) if dense else [])
-        if sparse:
-            logging.log_first_n(
-                logging.WARN,
-                "Efficient allreduce is not supported for %d IndexedSlices", 10, len(sparse),
-            )  # fmt: skip
-        slowly = iter(self._simple.batch_reduce(reduce_op, [(value, value) for value in sparse]))
+        slowly = iter(self._sparse(reduce_op, sparse) if sparse else [])
         return [next(slowly) if _is_sparse(value) else next(reduced) for value in values]
+
+    def _sparse(self, reduce_op: ReduceOp, values: Sequence[Any]) -> list[Any]:
+        logging.log_first_n(
+            logging.WARN,
+            "Efficient allreduce is not supported for %d IndexedSlices", 10, len(values),
+        )  # fmt: skip
+        return self._simple.batch_reduce(reduce_op, [(value, value) for value in values])
 
     def _dense(self, reduce_op: ReduceOp, values: Sequence[Any]) -> list[Any]:
         logging.log_first_n(
@@ -313,32 +324,40 @@ class AllReduceCrossDeviceOps(CrossDeviceOps):
             self._agg_small_grads_max_bytes, self._agg_small_grads_max_group,
         )  # fmt: skip
         names = values[0].devices
-        by_device = [[value.values[index] for value in values] for index in range(len(names))]
+
+        def reduce(packs: Any) -> list[Any]:
+            if self._all_reduce_alg == "nccl":
+                return [_nccl_sum(parts) for parts in packs]
+            return [hierarchical_sum(names, parts, index) for index, parts in enumerate(packs)]
+
+        return mirrored(self._packed(grouped(values), reduce), values[0], reduce_op)
+
+    def _packed(self, by_device: Any, reduce: Callable[[Any], Any]) -> Any:
+        """Return the sums of each device by `reduce`, which is given the packs of all devices."""
         packer = packing.packer(
             self._num_packs, self._agg_small_grads_max_bytes, self._agg_small_grads_max_group
         )
-        packs = packer.pack(by_device)
-        if self._all_reduce_alg == "nccl":
-            reduced = [_nccl_sum(parts) for parts in zip(*packs, strict=True)]
-        else:
-            reduced = [
-                hierarchical_sum(names, parts, index)
-                for index, parts in enumerate(zip(*packs, strict=True))
-            ]
-        sums = packer.unpack([list(parts) for parts in zip(*reduced, strict=True)])
-        return _mirrored(sums, values[0], reduce_op)
+        reduced = reduce(list(zip(*packer.pack(by_device), strict=True)))
+        return packer.unpack([list(parts) for parts in zip(*reduced, strict=True)])
 
 
-def _mirrored(by_device: Sequence[Sequence[Any]], like: Any, reduce_op: ReduceOp) -> list[Any]:
-    """Mirrored values of sums by device, or of means."""
+def grouped(values: Sequence[Any]) -> list[list[Any]]:
+    """Return the parts of distributed values by device."""
+    return [list(parts) for parts in zip(*(value.values for value in values), strict=True)]
+
+
+def mirrored(
+    by_device: Sequence[Sequence[Any]], like: Any, reduce_op: ReduceOp, workers: int = 1
+) -> list[Any]:
+    """Return mirrored values of sums by device, or of means of so many workers' replicas."""
     device_map, _ = map_of(like)
-    count = device_map.num_replicas_in_graph
+    count = device_map.num_replicas_in_graph * workers
     columns: list[list[Any]] = [[] for _ in by_device[0]]
     for sums in by_device:
         for column, value in zip(columns, sums, strict=True):
             if reduce_op == ReduceOp.MEAN:
                 with device(value.device):
-                    value = value / count
+                    value = slices.divide_by(value, count)
             column.append(value)
     return [regroup(device_map, column, Mirrored) for column in columns]
 

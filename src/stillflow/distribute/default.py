@@ -11,11 +11,12 @@ from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.numpy_dataset import dataset_of_variables
 from stillflow.distribute.one_replica import OneReplicaExtended
 from stillflow.distribute.replica_context import ReplicaContext
-from stillflow.distribute.strategy import Strategy, StrategyV2
+from stillflow.distribute.strategy import Strategy, StrategyV2, scope_exit
 from stillflow.graph.api import colocate_with
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.constants import constant
 from stillflow.variables.base import Variable
+from stillflow.variables.creation import variable_creator_scope
 
 if TYPE_CHECKING:
     from stillflow.data.dataset_v1 import DatasetV1Adapter
@@ -103,15 +104,27 @@ class _DefaultScope:
     """Scope without effect, except that no other strategy may be entered."""
 
     def __init__(self, strategy: StrategyV2) -> None:
-        self._strategy = strategy
+        self._strategy, self._entered = strategy, 0
+
+        def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+            strategy.extended._require_scope()
+            return next_creator(**kwargs)
+
+        self._creators = variable_creator_scope(create)
 
     def __enter__(self) -> StrategyV2:
         if context.has_strategy():
             raise RuntimeError("Must not nest tf.distribute.Strategy scopes.")
+        if not self._entered:
+            self._creators.__enter__()
+        self._entered += 1
         return self._strategy
 
-    def __exit__(self, *details: object) -> None:
-        pass
+    def __exit__(self, *details: Any) -> None:
+        self._entered -= 1
+        if not self._entered:
+            with scope_exit("Variable creator"):
+                self._creators.__exit__(*details)
 
 
 def _default_mode() -> context.Mode:

@@ -32,9 +32,13 @@ class DeviceMap:
     def all_devices(self) -> tuple[str, ...]:
         return self._devices
 
+    def as_arguments(self) -> tuple[Any, ...]:
+        """Return the name of the class, and the arguments that make a map like this."""
+        return type(self).__name__, self._devices
+
     @property
     def devices_by_replica(self) -> Iterator[tuple[str, ...]]:
-        raise self._not_by_replica()
+        raise ValueError(f"`{type(self).__name__}` is not indexed by replicas")
 
     @property
     def num_replicas_in_graph(self) -> int:
@@ -55,17 +59,14 @@ class DeviceMap:
 
     def replica_for_device(self, device: str) -> int | None:
         """Return the replica on a device; None if there is none."""
-        raise self._not_by_replica()
+        raise ValueError(f"`{type(self).__name__}` not indexed by replicas")
 
     def select_for_device(self, values: Sequence[Any], device: str) -> Any:
         """Return the part on a device; ValueError if there is none."""
         raise NotImplementedError
 
     def is_device_in_replica(self, device: str, replica_id: int) -> bool:
-        raise self._not_by_replica()
-
-    def _not_by_replica(self) -> ValueError:
-        return ValueError(f"{type(self).__name__} not indexed by replicas")
+        raise ValueError(f"{type(self).__name__} not indexed by replicas")
 
     def _not_found(self, device: str) -> ValueError:
         return ValueError(
@@ -83,6 +84,9 @@ class SingleDeviceMap(DeviceMap):
 
     def __init__(self, device: str) -> None:
         super().__init__((device,))
+
+    def as_arguments(self) -> tuple[Any, ...]:
+        return type(self).__name__, self._devices[0]
 
     def select_for_current_replica(self, values: Sequence[Any], replica_context: Any) -> Any:
         del replica_context
@@ -145,8 +149,12 @@ class WorkerDeviceMap(DeviceMap):
         super().__init__(devices)
         self._num_replicas_per_worker = num_replicas_per_worker
 
+    def as_arguments(self) -> tuple[Any, ...]:
+        return type(self).__name__, self._devices, self._num_replicas_per_worker
+
     def select_for_current_replica(self, values: Sequence[Any], replica_context: Any) -> Any:
-        replica = constant_value(replica_context.replica_id_in_sync_group)
+        replica = replica_context.replica_id_in_sync_group
+        replica = replica if isinstance(replica, int) else constant_value(replica)
         assert replica is not None
         return values[int(replica) // self._num_replicas_per_worker]
 
@@ -158,6 +166,11 @@ class WorkerDeviceMap(DeviceMap):
             f"WorkerDeviceMap({self._devices!r}, "
             f"num_replicas_per_worker={self._num_replicas_per_worker})"
         )
+
+
+def of_arguments(kind: str, *arguments: Any) -> DeviceMap:
+    """Return the device map of which `as_arguments` gave the arguments."""
+    return {made.__name__: made for made in DeviceMap.__subclasses__()}[kind](*arguments)
 
 
 class LogicalDeviceSpec(NamedTuple):

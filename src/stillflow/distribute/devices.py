@@ -53,3 +53,9 @@ def local_devices(num_gpus: int | None = None) -> tuple[str, ...]:
 
         num_gpus = gpu_count()
     return tuple(f"/device:GPU:{index}" for index in range(num_gpus)) or ("/device:CPU:0",)
+
+
+def get_host_for_device(device: str) -> str:
+    """Return the CPU of a device's task."""
+    spec = DeviceSpecV2.from_string(device)
+    return str(spec.replace(device_type="CPU", device_index=0).to_string())

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stillflow.data.dataset_v1 import DatasetV1Adapter
-from stillflow.distribute import context
+from stillflow.distribute import cluster_tasks, context
 from stillflow.distribute import cross_device_ops as cross_device
 from stillflow.distribute import devices as device_names
+from stillflow.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
 from stillflow.distribute.device_map import LogicalDeviceSpec, ReplicaDeviceMap
 from stillflow.distribute.input import InputOfReplicas, InputWorkers
 from stillflow.distribute.input_context import InputContext
@@ -22,7 +23,6 @@ from stillflow.distribute.strategy import (
     StrategyExtended,
     StrategyV2,
     require_variable_of,
-    unsupported,
 )
 from stillflow.distribute.values import (
     DistributedValues,
@@ -42,23 +42,56 @@ from stillflow.distribute.variables import (
 from stillflow.graph import tapes
 from stillflow.graph.api import device, name_scope
 from stillflow.graph.device import DeviceSpecV2
+from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.runtime.devices.devices import gpu_count
+
+_JOBS = ("chief", "worker")
 
 
-def require_local(names: Sequence[str]) -> None:
-    """Raise UnimplementedError if a device belongs to another process."""
-    for name in names:
-        if DeviceSpecV2.from_string(name).job not in (None, "localhost"):
-            raise unsupported(f"a tf.distribute strategy with the device {name} of another task")
+def is_local(names: Sequence[str]) -> bool:
+    """Return True if devices are of this process, False if all are of tasks of a cluster.
+
+    Raises:
+      ValueError: if only some of them name a task.
+    """
+    found = {DeviceSpecV2.from_string(name).job in (None, "localhost") for name in names}
+    if len(found) > 1:
+        raise ValueError("Names of devices must all have a task, or none of them.")
+    return found.pop()
+
+
+def devices_by_worker(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the devices of each worker, by its own device; chiefs come first.
+
+    Raises:
+      ValueError: if a device is of another job, or of no task of it.
+    """
+    specs = [(DeviceSpecV2.from_string(name), name) for name in names]
+    if any(spec.job not in _JOBS or spec.task is None for spec, _ in specs):
+        raise ValueError(f"Devices {names} are not of tasks of the jobs chief and worker.")
+    workers: dict[str, list[str]] = {}
+    for spec, name in sorted(specs, key=lambda pair: (_JOBS.index(pair[0].job), pair[0].task)):
+        workers.setdefault(f"/job:{spec.job}/task:{spec.task}", []).append(name)
+    return workers
+
+
+def devices_of_cluster(cluster_spec: Any, gpus: int) -> list[str]:
+    """Return so many GPUs of each worker of a cluster, or its CPU."""
+    jobs = cluster_tasks.normalize_cluster_spec(cluster_spec).as_dict()
+    workers = [f"/job:{job}/task:{task}" for job in _JOBS for task in range(len(jobs.get(job, [])))]
+    kinds = [f"GPU:{index}" for index in range(gpus)] or ["CPU:0"]
+    return [f"{worker}/device:{kind}" for worker in workers for kind in kinds]
 
 
 class ReplicasExtended(InputOfReplicas, StrategyExtended):
     """Base of strategies with a replica on each of several devices."""
 
     _device_map: ReplicaDeviceMap
+    _host = SingleDevice("/cpu:0")
     _cross_device_ops: cross_device.CrossDeviceOps
 
     @property
@@ -101,7 +134,7 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
                 updates.append(build(index, name))
         return update_regroup(self, self._device_map, updates, group)
 
-    def _run_steps_on_iterator(
+    def _experimental_run_steps_on_iterator(
         self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
     ) -> MultiStepContext:
         def join(parts: Any) -> PerReplica:
@@ -110,23 +143,16 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
         return run_steps(self, fn, iterator, iterations, initial_loop_values, join)
 
     def _input_contexts(self) -> list[InputContext]:
-        return [InputContext(1, 0, self._num_replicas_in_sync)]
+        count, replicas = self._input_workers.num_workers, self._num_replicas_in_sync
+        return [InputContext(count, index, replicas) for index in range(count)]
 
     def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> DatasetV1Adapter:
-        return one_host_numpy_dataset(numpy_input, SingleDevice("/cpu:0"), session)
+        return one_host_numpy_dataset(numpy_input, self._host, session)
 
     def _update_config_proto(self, config_proto: Any) -> Any:
         updated = copy.deepcopy(config_proto)
         updated.isolate_session_state = True
         return updated
-
-    def _configure(
-        self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any
-    ) -> None:
-        if session_config:
-            session_config.CopyFrom(self._update_config_proto(session_config))
-        if cluster_spec:
-            raise unsupported("tf.distribute strategies over several tasks")
 
 
 class MirroredExtended(ReplicasExtended):
@@ -136,15 +162,51 @@ class MirroredExtended(ReplicasExtended):
         self, container_strategy: StrategyV2, devices: Sequence[str] | None, cross_device_ops: Any
     ) -> None:
         super().__init__(container_strategy)
-        names = devices or device_names.local_devices()
-        require_local(names)
+        self._given_ops, at_once = cross_device_ops, executing_eagerly_outside_functions()
+        if at_once and devices and not is_local(devices):
+            raise RuntimeError(
+                "In-graph multi-worker training with `MirroredStrategy` is not supported in eager "
+                "mode."
+            )
+        cluster = {} if at_once else TFConfigClusterResolver().cluster_spec().as_dict()
+        if not devices and cluster:
+            devices = devices_of_cluster(cluster, gpu_count())
+        self._replicate_on(devices or device_names.local_devices())
+        self.experimental_enable_get_next_as_optional = at_once
+
+    def _replicate_on(self, names: Sequence[str]) -> None:
         resolved = tuple(device_names.resolve(name) for name in names)
         assert len(set(resolved)) == len(resolved), (
             f"No duplicates allowed in `devices` argument: {resolved}"
         )
         self._device_map = ReplicaDeviceMap(resolved)
-        self._cross_device_ops = cross_device_ops or cross_device.choose_the_best(resolved)
-        self._input_workers = InputWorkers(self._device_map)
+        if is_local(resolved):
+            self._cross_device_ops = self._given_ops or cross_device.choose_the_best(resolved)
+            self._input_workers = InputWorkers(self._device_map)
+            return
+        workers = devices_by_worker(resolved)
+        self._default_device = next(iter(workers))
+        self._host = SingleDevice(self._default_device)
+        self._input_workers = InputWorkers(self._device_map, list(workers.items()))
+        if len(workers) > 1 and not getattr(self._given_ops, "reduces_over_tasks", False):
+            raise ValueError(
+                "In-graph multi-worker training with `MirroredStrategy` is not supported."
+            )
+        self._cross_device_ops = self._given_ops or cross_device.NcclAllReduce()
+
+    @property
+    def _inferred_cross_device_ops(self) -> Any:
+        return None if self._given_ops else self._cross_device_ops
+
+    def _configure(
+        self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any
+    ) -> None:
+        if session_config:
+            session_config.CopyFrom(self._update_config_proto(session_config))
+        if cluster_spec:
+            gpus = [name for name in self.worker_devices if "/device:GPU:" in name]
+            tasks = 1 if is_local(self.worker_devices) else self._input_workers.num_workers
+            self._replicate_on(devices_of_cluster(cluster_spec, len(gpus) // tasks))
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:

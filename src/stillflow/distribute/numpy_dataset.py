@@ -56,11 +56,11 @@ def dataset_of_variables(
     arrays = nest.flatten(numpy_input)
     variables = [make(array) for array in arrays]
     for variable, array in zip(variables, arrays, strict=True):
-        _fill(variable, array, session)
+        fill(variable, array, session)
     return DatasetV1.from_tensor_slices(nest.pack_sequence_as(numpy_input, variables))
 
 
-def _fill(variable: Any, array: Any, session: Any) -> None:
+def fill(variable: Any, array: Any, session: Any) -> None:
     """Assign an array to a variable, some rows at a time."""
     with init_scope():
         if get_default_graph().runs_at_once:

@@ -25,7 +25,7 @@ from stillflow.ops.constants import constant
 class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
     """Extension of a strategy on one device for libraries."""
 
-    _splits_batches = False
+    _splits_batches = _support_per_replica_values = False
 
     def __init__(self, container_strategy: StrategyV2, name: str) -> None:
         super().__init__(container_strategy)
@@ -79,7 +79,7 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
 
     # ---- input
 
-    def _run_steps_on_iterator(
+    def _experimental_run_steps_on_iterator(
         self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
     ) -> MultiStepContext:
         def only(parts: Any) -> Any:

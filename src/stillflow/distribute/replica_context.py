@@ -12,6 +12,9 @@ from stillflow.distribute import devices as device_names
 from stillflow.distribute.reduce_op import ReduceOp, as_reduce_op
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.constants import constant
+from stillflow.ops.math.comparison import equal
+from stillflow.ops.summary.thread_state import state
 from stillflow.variables.custom_gradient import custom_gradient
 
 if TYPE_CHECKING:
@@ -49,9 +52,12 @@ class ReplicaContext:
 
     def __enter__(self) -> ReplicaContext:
         context.push(context.replica_mode(self))
+        self._recorded = state.in_replica
+        state.in_replica = lambda: equal(self._replica_id, constant(0))
         return self
 
     def __exit__(self, *details: object) -> None:
+        state.in_replica = self._recorded
         context.pop()
 
     @property

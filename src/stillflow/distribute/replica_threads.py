@@ -20,6 +20,7 @@ from stillflow.graph.api import control_dependencies, device, init_scope, name_s
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
+from stillflow.ops.summary.thread_state import state
 from stillflow.variables.creation import variable_creator_scope
 from stillflow.variables.variable_scope import get_variable_scope, variable_scope
 
@@ -129,6 +130,7 @@ class _Replica:
         self._name_scope = scope and scope + "/"
         if number > 0:
             self._name_scope += f"replica_{number}/"
+        self._summaries = dict(vars(state))
         self._is_alive = True
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -168,6 +170,7 @@ class _Replica:
         try:
             with self._turns:
                 self._wait()
+            vars(state).update(self._summaries)
             with contextlib.ExitStack() as stack:
                 self._enter_scopes(stack)
                 self.result = self._fn(*self._args, **self._kwargs)
@@ -224,8 +227,8 @@ class MirroredReplicaContext(ReplicaContext):
 class SharedVariables:
     """The variables that the first replica makes, which the others find in the same order."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, list[Any]] = {}
+    def __init__(self, made: dict[str, list[Any]] | None = None) -> None:
+        self._made: dict[str, list[Any]] = {} if made is None else made
 
     def creator(self, number: int) -> Callable[..., Any]:
         """Return a variable creator for a replica."""
@@ -233,7 +236,7 @@ class SharedVariables:
 
     def _make(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         variable = next_creator(**kwargs)
-        self._made.setdefault(_plain(kwargs.get("name")), []).append(variable)
+        self._made.setdefault(plain_name(kwargs.get("name")), []).append(variable)
         return variable
 
     def _finder(self, number: int) -> Callable[..., Any]:
@@ -242,7 +245,7 @@ class SharedVariables:
         def find(next_creator: Callable[..., Any], **kwargs: Any) -> Delegate:
             del next_creator
             name = kwargs.get("name")
-            plain = _plain(name)
+            plain = plain_name(name)
             place = found.get(plain, 0)
             if place >= len(self._made.get(plain, ())):
                 raise RuntimeError(
@@ -254,7 +257,7 @@ class SharedVariables:
         return find
 
 
-def _plain(name: str | None) -> str:
+def plain_name(name: str | None) -> str:
     """Return a variable's name without the numbers that make names unique."""
     if name is None:
         return "Variable"

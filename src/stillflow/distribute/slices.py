@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow.distribute.values import DistributedValues
 from stillflow.graph.api import device
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
@@ -39,3 +40,12 @@ def copy_to(value: Any, name: str) -> Tensor | IndexedSlices:
         values, indices = identity(value.values), identity(value.indices)
         shape = None if value.dense_shape is None else identity(value.dense_shape)
         return IndexedSlices(values, indices, shape)
+
+
+def contains_slices(value: Any) -> bool:
+    """Return True for IndexedSlices, and for a list or distributed value that has some."""
+    if isinstance(value, DistributedValues):
+        value = value.values
+    if isinstance(value, (list, tuple)) and not isinstance(value, IndexedSlices):
+        return any(contains_slices(part) for part in value)
+    return isinstance(value, IndexedSlices)

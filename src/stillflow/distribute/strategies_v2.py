@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.distribute import collective, mirrored, one_device, parameter_server
 from stillflow.distribute import devices as device_names
-from stillflow.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
-from stillflow.distribute.collective import CollectiveCommunication
+from stillflow.distribute import mirrored, one_device, parameter_server
 from stillflow.distribute.strategy import StrategyV2
 from stillflow.graph.export import export
 
@@ -52,14 +50,3 @@ class CentralStorageStrategy(StrategyV2):
     @classmethod
     def _from_num_gpus(cls, num_gpus: int) -> CentralStorageStrategy:
         return cls(device_names.local_devices(num_gpus))
-
-
-@export("compat.v2.distribute.experimental.MultiWorkerMirroredStrategy")
-class MultiWorkerMirroredStrategy(StrategyV2):
-    __doc__ = collective.MultiWorkerMirroredStrategy.__doc__
-
-    def __init__(
-        self, communication: CollectiveCommunication = CollectiveCommunication.AUTO
-    ) -> None:
-        resolver = TFConfigClusterResolver()
-        super().__init__(collective.CollectiveAllReduceExtended(self, communication, resolver))

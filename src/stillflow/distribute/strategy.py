@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stillflow import errors, nest
+from stillflow.autograph.hooks import tf_convert
 from stillflow.distribute import context
 from stillflow.distribute import devices as device_names
 from stillflow.distribute.input_context import InputContext, InputReplicationMode
 from stillflow.distribute.reduce_op import ReduceOp, as_reduce_op
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
+from stillflow.graph.autograph_status import control_status_ctx
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import rank, shape, size
@@ -82,6 +84,7 @@ class StrategyV2:
           The result of `fn`, each tensor as a value that has a part in each replica.
         """
         with self.scope():
+            fn = tf_convert(fn, control_status_ctx(), by_default=False)
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Tensor:
@@ -475,9 +478,11 @@ class StrategyExtended:
         """
         self._require_cross_replica()
         with self._strategy.scope():
-            return self._run_steps_on_iterator(fn, iterator, iterations, initial_loop_values)
+            return self._experimental_run_steps_on_iterator(
+                fn, iterator, iterations, initial_loop_values
+            )
 
-    def _run_steps_on_iterator(
+    def _experimental_run_steps_on_iterator(
         self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
     ) -> Any:
         raise _must_implement()
@@ -534,25 +539,43 @@ class _Scope:
         self, strategy: StrategyV2, creators: Any, variables: Any, default_device: str | None
     ) -> None:
         self._strategy = strategy
-        self._inner = [variables, creators]
+        self._inner = [("Variable", variables), ("Variable creator", creators)]
         if default_device:
-            self._inner.append(device(default_device))
-        self._stacks: list[contextlib.ExitStack] = []
+            self._inner.append(("Device", device(default_device)))
+        self._entered, self._again = list(self._inner), 0
 
     def __enter__(self) -> StrategyV2:
-        stack = contextlib.ExitStack()
         if context.has_strategy():
             self._strategy.extended._require_cross_replica()
+            self._again += 1
         else:
             context.push(context.cross_replica_mode(self._strategy))
-            stack.callback(context.pop)
-            for inner in self._inner:
-                stack.enter_context(inner)
-        self._stacks.append(stack)
+            self._entered = list(self._inner)
+            for _, inner in self._inner:
+                inner.__enter__()
         return self._strategy
 
     def __exit__(self, *details: Any) -> None:
-        self._stacks.pop().__exit__(*details)
+        if self._again:
+            self._again -= 1
+            return
+        while self._entered:
+            kind, inner = self._entered.pop()
+            with scope_exit(kind):
+                inner.__exit__(*details)
+        context.pop()
+
+
+@contextlib.contextmanager
+def scope_exit(kind: str) -> Iterator[None]:
+    """Return a context in which a scope ends; RuntimeError if another one was entered in it."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"{kind} scope nesting error: move call to tf.distribute.set_strategy() out of `with` "
+            "scope."
+        ) from error
 
 
 def unsupported(what: str) -> errors.OpError:

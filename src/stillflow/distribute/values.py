@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from stillflow import nest
 from stillflow.distribute import context
 from stillflow.distribute import devices as device_names
-from stillflow.distribute.device_map import DeviceMap
+from stillflow.distribute.device_map import DeviceMap, of_arguments
+from stillflow.graph import type_spec
 from stillflow.graph.api import control_dependencies, device
+from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.control_flow.identity_and_group import group as group_operations
 from stillflow.ops.control_flow.identity_and_group import identity
-
-if TYPE_CHECKING:
-    pass
-
 
 Structure = TypeVar("Structure")
 
@@ -148,8 +146,47 @@ class DistributedDelegate(DistributedValues, Delegate):
     """A value that stands for whichever of its parts is meant where it is used."""
 
 
-class PerReplica(DistributedValues):
+class PerReplica(DistributedValues, CompositeTensor):
     """A value of each replica, which may differ."""
+
+    @property
+    def _type_spec(self) -> PerReplicaSpec:
+        specs = [type_spec.type_spec_from_value(value) for value in self._values]
+        return PerReplicaSpec(specs, self._device_map, self._logical_device)
+
+
+class PerReplicaSpec(type_spec.TypeSpec):
+    """The type of a value of each replica: that of each part, and their devices.
+
+    `device_map` may be the arguments of one; see `DeviceMap.as_arguments`.
+    """
+
+    __slots__ = ("_device_map", "_logical_device", "_value_specs")
+    value_type = property(lambda self: PerReplica)
+
+    def __init__(self, value_specs: Sequence[Any], device_map: Any, logical_device: int) -> None:
+        if isinstance(device_map, tuple):
+            device_map = of_arguments(*device_map)
+        self._value_specs, self._device_map = tuple(value_specs), device_map
+        self._logical_device = logical_device
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._value_specs, self._device_map.as_arguments(), self._logical_device
+
+    @property
+    def _component_specs(self) -> tuple[Any, ...]:
+        return self._value_specs
+
+    def _to_components(self, value: Any) -> tuple[Any, ...]:
+        replica = context.get_replica_context()
+        if replica is not None and replica.num_replicas_in_sync > 1:
+            raise ValueError(
+                "Flattening a PerReplica to components is not supported in replica context."
+            )
+        return tuple(value.values)
+
+    def _from_components(self, components: Any) -> PerReplica:
+        return PerReplica(self._device_map, components, self._logical_device)
 
 
 class Mirrored(DistributedDelegate):
@@ -164,10 +201,10 @@ class Mirrored(DistributedDelegate):
         return convert() if callable(convert) else value
 
 
-def regroup(device_map: DeviceMap, values: Sequence[Any], wrap: Any = PerReplica) -> Any:
+def regroup(device_map: DeviceMap, values: Sequence[Any], wrap_class: Any = PerReplica) -> Any:
     """Return one structure of distributed values, of alike structures for each replica.
 
-    `wrap` makes a distributed value, of the device map and its parts.
+    `wrap_class` makes a distributed value, of the device map and its parts.
     """
     assert len(values) == device_map.num_replicas_in_graph
     first = values[0]
@@ -176,7 +213,7 @@ def regroup(device_map: DeviceMap, values: Sequence[Any], wrap: Any = PerReplica
         for value in values[1:]:
             assert isinstance(value, kind), f"{first} is a {kind.__name__}, {value} is not"
             assert len(value) == len(first), f"{first} and {value} differ in length"
-        parts = [regroup(device_map, items, wrap) for items in zip(*values, strict=True)]
+        parts = [regroup(device_map, items, wrap_class) for items in zip(*values, strict=True)]
         if isinstance(first, list):
             return parts
         return first._make(parts) if hasattr(first, "_make") else tuple(parts)
@@ -184,9 +221,10 @@ def regroup(device_map: DeviceMap, values: Sequence[Any], wrap: Any = PerReplica
         for value in values[1:]:
             assert isinstance(value, dict) and set(value) == set(first), f"{first} and {value}"
         return {
-            key: regroup(device_map, tuple(value[key] for value in values), wrap) for key in first
+            key: regroup(device_map, tuple(value[key] for value in values), wrap_class)
+            for key in first
         }
-    return _regroup_leaf(device_map, values, wrap)
+    return _regroup_leaf(device_map, values, wrap_class)
 
 
 def _regroup_leaf(device_map: DeviceMap, values: Sequence[Any], wrap: Any) -> Any:

@@ -49,6 +49,9 @@ class DistributedVarOp(NamedTuple):
     traceback: Any
     type: str
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.graph, self.type))  # a traceback may be a list
+
 
 def _of_primary(name: str) -> Any:
     return property(lambda self: getattr(self.primary, name))

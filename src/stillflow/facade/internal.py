@@ -36,6 +36,7 @@ PACKAGES = {
 MODULES = {
     **internal_autograph.MODULES,
     **internal_contrib.MODULES,
+    **internal_distribute.MODULES,
     **internal_forest.MODULES,
     **internal_keras.MODULES,
     **internal_timeseries.MODULES,
@@ -227,6 +228,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_default_graph_stack": "stillflow.graph.graph:_default",
         "_default_session_stack": "stillflow.graph.default_session:_stack",
         "_create_c_op": "stillflow.facade.framework_ops:create_c_op",
+        "tensor_id": "builtins:id",
         "_set_call_cpp_shape_fn": "stillflow.facade.framework_ops:_set_call_cpp_shape_fn",
         "_get_graph_from_inputs": "stillflow.graph.api:graph_from_inputs",
         "context": "stillflow.facade.eager_context",
@@ -253,7 +255,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.ops.control_flow.cond stillflow.ops.control_flow.case",
     },
     "tensorflow.python.framework.sparse_tensor": {"*": "stillflow.graph.sparse_tensor"},
-    "tensorflow.python.framework.tensor_shape": {"*": "stillflow.graph.tensor_shape"},
+    "tensorflow.python.framework.tensor_shape": {
+        "*": "stillflow.graph.tensor_shape",
+        "_TENSORSHAPE_V2_OVERRIDE": "stillflow.graph.tensor_shape:_TENSORSHAPE_V2_OVERRIDE",
+    },
     "tensorflow.python.framework.tensor_spec": {"*": "stillflow.graph.tensor_spec"},
     "tensorflow.python.framework.tensor_util": {
         "constant_value": "stillflow.graph.static_value:static_value",

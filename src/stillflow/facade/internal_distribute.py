@@ -11,7 +11,8 @@ _INPUT = "stillflow.distribute.input"
 _COMBINATIONS, _STRATEGIES = "stillflow.testing.combinations", "stillflow.testing.strategies"
 _VALUES = "stillflow.distribute.values stillflow.distribute.variables "
 _VALUES += "stillflow.distribute.aggregating"
-_COLLECTIVE = "stillflow.distribute.collective"
+_COLLECTIVE = "stillflow_contrib.distribute.collective"
+_SLICES, _REDUCTIONS = "stillflow.distribute.slices", "stillflow.distribute.cross_device_ops"
 _SHARED = "stillflow.distribute.parameter_server"
 
 _ALL_REDUCE = {
@@ -19,11 +20,30 @@ _ALL_REDUCE = {
     **{
         f"_{name}": f"stillflow_contrib.all_reduce:{name}"
         for name in (
-            "flatten_tensors", "padded_split", "ragged_split", "ring_permutations",
-            "split_by_task", "strip_padding",
+            "build_ring_gather", "flatten_tensors", "padded_split", "ragged_split",
+            "ring_permutations", "split_by_task", "strip_padding",
         )
     },
 }  # fmt: skip
+
+# The very modules: programs and tests replace their functions.
+MODULES = {
+    "tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver":
+        "stillflow_contrib.distribute.tpu_cluster_resolver",
+    "tensorflow.python.distribute.distribute_coordinator": "stillflow.distribute.coordinator",
+    **{
+        f"tensorflow.python.distribute.{name}": f"stillflow_contrib.testing.{ours}"
+        for name, ours in {
+            "model_collection.model_collection_base": "model_examples",
+            "model_collection.simple_models": "model_examples",
+            "model_combinations": "model_examples",
+            "multi_worker_test_base": "worker_clusters",
+            "saved_model_test_base": "saved_model_tests",
+            "single_loss_example": "training_examples",
+            "strategy_test_lib": "strategy_tests",
+        }.items()
+    },
+}
 
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.all_reduce.python.all_reduce": _ALL_REDUCE,
@@ -44,23 +64,29 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.distribute.collective_all_reduce_strategy": {
         "CollectiveAllReduceExtended": f"{_COLLECTIVE}:CollectiveAllReduceExtended",
-        "CollectiveAllReduceStrategy": f"{_COLLECTIVE}:MultiWorkerMirroredStrategy",
+        "CollectiveAllReduceStrategy": f"{_COLLECTIVE}:MultiWorkerMirroredStrategyV2",
         "CollectiveAllReduceStrategyV1": f"{_COLLECTIVE}:MultiWorkerMirroredStrategy",
     },
     "tensorflow.python.distribute.combinations": {
         "*": f"{_STRATEGIES} {_COMBINATIONS}",
         "generate": f"{_STRATEGIES}:generate_for_strategies",
     },
-    "tensorflow.python.distribute.cross_device_ops": {"*": "stillflow.distribute.cross_device_ops"},
+    "tensorflow.python.distribute.cross_device_ops": {
+        "*": f"{_REDUCTIONS} stillflow_contrib.distribute.collective_reduction "
+             "stillflow_contrib.distribute.multi_worker_all_reduce",
+        "CollectiveCommunication": f"{_COLLECTIVE}:CollectiveCommunication",
+        "_simple_reduce": f"{_REDUCTIONS}:simple_reduce",
+    },
+    "tensorflow.python.distribute.cross_device_utils": {
+        "CollectiveKeys": "stillflow_contrib.distribute.collective_reduction:CollectiveKeys",
+        "aggregate_tensors_or_indexed_slices": f"{_SLICES}:aggregate",
+        "contains_indexed_slices": f"{_SLICES}:contains_slices",
+        "copy_tensor_or_indexed_slices_to_device": f"{_SLICES}:copy_to",
+        "divide_by_n_tensors_or_indexed_slices": f"{_SLICES}:divide_by",
+    },
     "tensorflow.python.distribute.device_util": {
         "*": "stillflow.distribute.devices",
         "local_devices_from_num_gpus": "stillflow.distribute.devices:local_devices",
-    },
-    "tensorflow.python.distribute.distribute_coordinator": {
-        "*": "stillflow.distribute.coordinator",
-        "_TaskType": "stillflow.estimator.cluster_task:TaskType",
-        "_run_std_server": "stillflow.distribute.coordinator:start_server",
-        "_WorkerContext": "stillflow.distribute.coordinator:WorkerContext",
     },
     "tensorflow.python.distribute.distribute_coordinator_context": {
         "get_current_worker_context": "stillflow.distribute.worker_context:current",
@@ -84,6 +110,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "DistributedDatasetsFromFunctionV1":
             "stillflow.distribute.input:DistributedDatasetsFromFunction",
         "DistributedIteratorV1": "stillflow.distribute.input:DistributedIterator",
+        "get_distributed_dataset": "stillflow.distribute.input:DistributedDataset",
+        "get_distributed_datasets_from_function":
+            "stillflow.distribute.input:DistributedDatasetsFromFunction",
     },
     "tensorflow.python.distribute.input_ops": {
         "_clone_dataset": "stillflow.data.sharing:clone",
@@ -97,7 +126,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.distribute.multi_worker_util": {
         "*": "stillflow.distribute.cluster_tasks",
     },
-    "tensorflow.python.distribute.numpy_dataset": {"*": "stillflow.distribute.numpy_dataset"},
+    "tensorflow.python.distribute.numpy_dataset": {
+        "*": "stillflow.distribute.numpy_dataset",
+        "init_var_from_numpy": "stillflow.distribute.numpy_dataset:fill",
+    },
     "tensorflow.python.distribute.one_device_strategy": {
         "*": "stillflow.distribute.one_device",
         "OneDeviceStrategyV1": "stillflow.distribute.one_device:OneDeviceStrategy",
@@ -108,6 +140,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "ParameterServerStrategyV1": f"{_SHARED}:ParameterServerStrategy",
     },
     "tensorflow.python.distribute.reduce_util": {"*": "stillflow.distribute.reduce_op"},
+    "tensorflow.python.distribute.shared_variable_creator": {
+        "*": "stillflow_contrib.distribute.shared_variables",
+        "_canonicalize_variable_name": "stillflow.distribute.replica_threads:plain_name",
+    },
+    "tensorflow.python.distribute.step_fn": {"*": "stillflow_contrib.distribute.step_fn"},
     "tensorflow.python.distribute.strategy_combinations": {"*": _STRATEGIES},
     "tensorflow.python.distribute.summary_op_util": {
         "skip_summary": "stillflow.ops.summary.names:skip_summary",

@@ -77,6 +77,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_deduplicate_indexed_slices": "stillflow.train.optimizer:deduplicate_indexed_slices",
         "_get_processor": "stillflow.train.processors:get_processor",
         "_var_key": "stillflow.train.slots:var_key",
+        "get_filtered_grad_fn": "stillflow_contrib.distribute.step_fn:filtered",
         "*": "stillflow.train.optimizer stillflow.train.processors",
     },
     "tensorflow.python.training.saving.saveable_object": {"*": "stillflow.train.saveables"},

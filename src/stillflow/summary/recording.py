@@ -1,9 +1,8 @@
-"""Summary state of each thread: on or off, the writer and the step."""
+"""Settings of a thread's summaries: on or off, and the step."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,22 +11,15 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.math.comparison import equal, logical_and
+from stillflow.ops.summary.thread_state import state
 from stillflow.train.global_step import get_or_create_global_step
-
-
-class _State(threading.local):
-    writer: Any = None
-    condition: Any = None  # a bool, a tensor or a function that gives one; None: not said
-    step: Any = None
-
-
-state = _State()
 
 
 def wanted(default: bool) -> Any:
     """Return a bool tensor: whether to record; `default` where nothing was said."""
+    here = state.in_replica() if callable(state.in_replica) else state.in_replica
     condition = state.condition() if callable(state.condition) else state.condition
-    return logical_and(True, default if condition is None else condition)
+    return logical_and(here, default if condition is None else condition)
 
 
 @export("contrib.summary.should_record_summaries")

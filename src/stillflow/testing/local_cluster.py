@@ -30,7 +30,7 @@ def create_local_cluster(
     Returns:
       The workers, and the parameter servers.
     """
-    ports = _free_ports(num_workers + num_ps)
+    ports = free_ports(num_workers + num_ps)
     cluster = {
         "worker": [f"localhost:{port}" for port in ports[:num_workers]],
         "ps": [f"localhost:{port}" for port in ports[num_workers:]],
@@ -43,7 +43,7 @@ def create_local_cluster(
     return started("worker", worker_config), started("ps", ps_config)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nobody has, all different: they are held together until all are found."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]

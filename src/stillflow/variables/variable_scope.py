@@ -369,8 +369,6 @@ class variable_scope:
         return scope
 
     def __exit__(self, *details: Any) -> None:
-        if self._scope is not None:
-            self._scope.check_nesting()
         self._stacks.pop().__exit__(*details)
 
     def _enter_first(self, stack: contextlib.ExitStack) -> VariableScope:

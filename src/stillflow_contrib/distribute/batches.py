@@ -16,4 +16,4 @@ class BatchesOfReplicas(InputOfReplicas):
     _global_batch_size = False
 
     def _make_dataset_iterator(self, dataset: Any) -> DistributedIterator:
-        return DistributedDataset(dataset, self._input_workers, None)._walk()
+        return DistributedDataset(dataset, self._input_workers, self._strategy)._walk()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from stillflow.distribute.collective import CollectiveAllReduceExtended, CollectiveCommunication
 from stillflow.distribute.strategy import Strategy
 from stillflow.graph.export import export
+from stillflow_contrib.distribute.collective import (
+    CollectiveAllReduceExtended,
+    CollectiveCommunication,
+)
 from stillflow_contrib.distribute.parameter_server_strategy import resolver_of_tf_config
 
 
@@ -15,9 +18,6 @@ class CollectiveAllReduceStrategy(Strategy):
     Args:
       num_gpus_per_worker: how many GPUs of each worker replicas run on; 0 for its CPU.
       communication: a `CollectiveCommunication`.
-
-    Raises:
-      UnimplementedError: if there are several workers, or several devices.
     """
 
     def __init__(

@@ -12,7 +12,6 @@ from urllib.error import URLError
 
 from stillflow import errors
 from stillflow.distribute.cluster_resolver.base import ClusterResolver, format_master_url
-from stillflow.distribute.cluster_resolver.google_cloud import require_client
 from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
@@ -20,6 +19,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session.session import Session
 from stillflow.train.cluster_spec import ClusterSpec
 from stillflow.train.server import Server
+from stillflow_contrib.distribute.google_cloud import require_client
 
 # Where the environment says which TPU: that of Kubernetes, then the user's.
 _KUBERNETES, _USERS = "KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS", "TPU_NAME"

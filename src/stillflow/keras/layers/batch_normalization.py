@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.distribute.context import get_strategy, has_strategy
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -24,6 +25,7 @@ from stillflow.layers.learning_phase import learning_phase
 from stillflow.nn.batch_normalization import batch_normalization, fused_batch_norm
 from stillflow.nn.moments import moments
 from stillflow.ops.arrays.fill import ones_like, zeros_like
+from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity, stop_gradient
@@ -37,6 +39,18 @@ from stillflow.variables.base import VariableAggregation, VariableSynchronizatio
 from stillflow.variables.state_ops import assign, assign_sub
 
 _CLIPPING = ["rmax", "rmin", "dmax"]
+
+
+def _elements(inputs: Any) -> Any:
+    """Return the number of elements where a strategy may give a replica none; else None."""
+    extended = get_strategy().extended if has_strategy() else None
+    empty = getattr(extended, "experimental_enable_get_next_as_optional", False)
+    return size(inputs) if empty else None
+
+
+def _unless_empty(count: Any, value: Any) -> Any:
+    """Return a value, or zeros where `count` elements were none."""
+    return value if count is None else where(count > 0, value, zeros_like(value))
 
 
 @export("keras.layers.BatchNormalization")
@@ -220,12 +234,12 @@ class BatchNormalization(Layer):
 
     # ---- moving averages
 
-    def _assign_moving_average(self, variable: Any, value: Any, momentum: Any) -> Any:
+    def _assign_moving_average(self, variable: Any, value: Any, momentum: Any, count: Any) -> Any:
         with name_scope("AssignMovingAvg") as scope, colocate_with(variable):
             replaced = convert_to_tensor(1.0 - momentum, name="decay")
             part = cast(replaced, variable.dtype.base_dtype)
             difference = variable - cast(value, variable.dtype)
-            return assign_sub(variable, difference * part, name=scope)
+            return assign_sub(variable, _unless_empty(count, difference * part), name=scope)
 
     def _assign_variance(self, stddev: Any) -> Tensor:
         """Set the moving variance from a moving standard deviation of variance + epsilon."""
@@ -233,12 +247,12 @@ class BatchNormalization(Layer):
         with name_scope("AssignNewValue") as scope, colocate_with(self.moving_variance):
             return assign(self.moving_variance, value, name=scope)
 
-    def _assign_moving_variance(self, variance: Any, momentum: Any) -> Any:
+    def _assign_moving_variance(self, variance: Any, momentum: Any, count: Any) -> Any:
         if not self.renorm:
-            return self._assign_moving_average(self.moving_variance, variance, momentum)
+            return self._assign_moving_average(self.moving_variance, variance, momentum, count)
         stddev = sqrt(variance + self.epsilon)
         return self._assign_variance(
-            self._assign_moving_average(self.moving_stddev, stddev, momentum)
+            self._assign_moving_average(self.moving_stddev, stddev, momentum, count)
         )
 
     # ---- calling
@@ -257,6 +271,7 @@ class BatchNormalization(Layer):
         gamma = self.gamma if self.scale else self._gamma_const  # type: ignore[attr-defined]
         beta = self.beta if self.center else self._beta_const  # type: ignore[attr-defined]
         data_format = "NCHW" if self.axis == [1] else "NHWC"
+        elements = _elements(inputs)
 
         def by_batch() -> tuple[Tensor, Tensor, Tensor]:
             return fused_batch_norm(
@@ -279,8 +294,10 @@ class BatchNormalization(Layer):
         else:
             momentum = convert_to_tensor(self.momentum)
         if known or known is None:
-            self.add_update(lambda: self._assign_moving_average(self.moving_mean, mean, momentum))
-            self.add_update(lambda: self._assign_moving_variance(variance, momentum))
+            self.add_update(
+                lambda: self._assign_moving_average(self.moving_mean, mean, momentum, elements)
+            )
+            self.add_update(lambda: self._assign_moving_variance(variance, momentum, elements))
         return output
 
     # Tests compare with single ops, which do not correct the variance.
@@ -299,12 +316,15 @@ class BatchNormalization(Layer):
             if self.virtual_batch_size is not None:
                 new_mean = reduce_mean(mean, axis=1, keepdims=True)
                 new_variance = reduce_mean(variance, axis=1, keepdims=True)
+            elements = _elements(inputs)
             if self.renorm:
-                r, d, new_mean, new_variance = self._renorm(new_mean, new_variance, training)
+                r, d, new_mean, new_variance = self._renorm(
+                    new_mean, new_variance, training, elements
+                )
                 r = self._broadcast(stop_gradient(r, name="renorm_r"), inputs)
                 d = self._broadcast(stop_gradient(d, name="renorm_d"), inputs)
                 scale, offset = _composed(r, d, scale, offset)
-            self._add_average_updates(new_mean, new_variance, training)
+            self._add_average_updates(new_mean, new_variance, training, elements)
         mean, variance = cast(mean, inputs.dtype), cast(variance, inputs.dtype)
         offset = None if offset is None else cast(offset, inputs.dtype)
         scale = None if scale is None else cast(scale, inputs.dtype)
@@ -354,21 +374,25 @@ class BatchNormalization(Layer):
 
     def _moments(self, inputs: Any, reduction_axes: list[int], keep_dims: bool) -> tuple[Any, Any]:
         """Return the moments of a batch; layers that normalize over several devices override it."""
-        return moments(inputs, reduction_axes, keep_dims=keep_dims)
+        mean, variance = moments(inputs, reduction_axes, keep_dims=keep_dims)
+        count = _elements(inputs)
+        return _unless_empty(count, mean), _unless_empty(count, variance)
 
-    def _add_average_updates(self, mean: Any, variance: Any, training: Any) -> None:
+    def _add_average_updates(self, mean: Any, variance: Any, training: Any, count: Any) -> None:
         def update_mean() -> Any:
-            return self._assign_moving_average(self.moving_mean, mean, self.momentum)
+            return self._assign_moving_average(self.moving_mean, mean, self.momentum, count)
 
         def update_variance() -> Any:
-            return self._assign_moving_variance(variance, self.momentum)
+            return self._assign_moving_variance(variance, self.momentum, count)
 
         self.add_update(lambda: utils.smart_cond(training, update_mean, lambda: self.moving_mean))
         self.add_update(
             lambda: utils.smart_cond(training, update_variance, lambda: self.moving_variance)
         )
 
-    def _renorm(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
+    def _renorm(
+        self, mean: Any, variance: Any, training: Any, count: Any
+    ) -> tuple[Any, Any, Any, Any]:
         """Renormalization's factor and summand; mean and variance once its averages moved."""
         stddev = sqrt(variance + self.epsilon)
         renorm_stddev = maximum(self.renorm_stddev, sqrt(self.epsilon))
@@ -385,17 +409,17 @@ class BatchNormalization(Layer):
         r = utils.smart_cond(training, lambda: in_training[0], lambda: ones_like(in_training[0]))
         d = utils.smart_cond(training, lambda: in_training[1], lambda: zeros_like(in_training[1]))
         updates = [
-            self._update_renorm(self.renorm_mean, mean, training),
-            self._update_renorm(self.renorm_stddev, stddev, training),
+            self._update_renorm(self.renorm_mean, mean, training, count),
+            self._update_renorm(self.renorm_stddev, stddev, training, count),
         ]
         with control_dependencies(updates):
             return r, d, identity(mean), identity(variance)
 
-    def _update_renorm(self, variable: Any, value: Any, training: Any) -> Tensor:
+    def _update_renorm(self, variable: Any, value: Any, training: Any, count: Any) -> Tensor:
         value = identity(value)
         return utils.smart_cond(
             training,
-            lambda: self._assign_moving_average(variable, value, self.renorm_momentum),
+            lambda: self._assign_moving_average(variable, value, self.renorm_momentum, count),
             lambda: identity(variable),
         )
 

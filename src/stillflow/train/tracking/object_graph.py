@@ -102,9 +102,10 @@ class ObjectGraph:
         self.write_nodes(message)
         saveables: list[saveables_lib.SaveableObject] = []
         for thing, path, entry in zip(self.objects, self.names, message.nodes, strict=True):
+            in_graph = saveables_of((replaced or {}).get(id(thing), thing))
             for name, factory in saveables_of(thing).items():
                 key = f"{path}/{_ATTRIBUTES}/{escape(name)}"
-                made = saveables_at((replaced or {}).get(id(factory), factory), key)
+                made = saveables_at(in_graph[name], key)
                 attribute = entry.attributes.add(name=name, checkpoint_key=key)
                 attribute.full_name = full_name_of(factory)
                 attribute.optional_restore = all(one.optional_restore for one in made)

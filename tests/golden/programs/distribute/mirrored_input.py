@@ -259,3 +259,56 @@ def steps_on_an_iterator(tf):
             "names": sorted(outputs),
         }
     return Run(facts=facts)
+
+
+@program
+def replicas_without_rows_get_empty_parts(tf):
+    strategy = mirrored(tf)
+    strategy.extended.experimental_enable_get_next_as_optional = True
+    with strategy.scope():
+        dataset = tf.data.Dataset.range(9).map(lambda x: {"x": x, "y": [x, -x]}).batch(4)
+        iterator = strategy.make_dataset_iterator(dataset)
+        element = iterator.get_next()
+        of_function = strategy.make_input_fn_iterator(lambda _: tf.data.Dataset.range(5).batch(2))
+        other = of_function.get_next()
+    facts = {
+        "parts": {name: repr(value) for name, value in element.items()},
+        "walked": walked(tf, iterator.initialize(), unbatched_parts(tf, strategy, element), 2),
+        "of function": walked(tf, of_function.initialize(), unbatched_parts(tf, strategy, other)),
+    }
+    return Run(facts=facts)
+
+
+@program
+def a_strategy_of_several_tasks(tf):
+    names = ["/job:worker/task:%d/device:CPU:0" % index for index in range(2)]
+    operations = internal_module(
+        tf, "stillflow_contrib.distribute.multi_worker_all_reduce",
+        "python.distribute.cross_device_ops",
+    )  # fmt: skip
+    found = {}
+    for title, spec in (
+        ("shuffles", ("pscpu/pscpu", 2, -1)),
+        ("ring", [("pscpu", 2, 3), ("xring", 1, -1)]),
+    ):
+        with tf.Graph().as_default() as graph:
+            reduction = operations.MultiWorkerAllReduce([name[:19] for name in names], 1, spec)
+            strategy = tf.distribute.MirroredStrategy(names, cross_device_ops=reduction)
+            with strategy.scope():
+                w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+                b = tf.get_variable("b", [6], initializer=tf.ones_initializer())
+                dataset = tf.data.Dataset.from_tensors([[1.0, 2.0]]).repeat().batch(2)
+                iterator = strategy.make_dataset_iterator(dataset)
+
+                def step(x, w=w, b=b):
+                    loss = tf.reduce_mean(tf.matmul(x[0], w)) * tf.reduce_sum(b)
+                    return tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+                strategy.experimental_run(step, iterator)
+            found[title] = [
+                strategy.num_replicas_in_sync,
+                strategy.extended.worker_devices,
+                [[op.name, op.type, op.device] for op in graph.get_operations()],
+            ]
+    found["refused"] = raised(lambda: tf.distribute.MirroredStrategy(names))
+    return Run(facts=found)

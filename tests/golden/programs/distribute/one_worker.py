@@ -114,3 +114,42 @@ def an_estimator(tf):
     estimator.train(input_fn(tf), hooks=[watcher(tf, seen)], steps=3)
     result = estimator.evaluate(input_fn(tf, repeats=1))
     return Run(facts={"training": seen, "result": result})
+
+
+def on_two_devices(tf):
+    kind = tf.compat.v2.distribute.experimental.MultiWorkerMirroredStrategy
+    return kind._from_local_devices(["/cpu:0", "/cpu:1"])
+
+
+@program
+def training_of_rows_on_two_devices(tf):
+    return training(tf, tf.train.AdagradOptimizer(0.1), on_two_devices(tf), sparse=True)
+
+
+@program
+def two_workers_share_a_graph(tf):
+    """The graph of a worker that waits for the first one's variables."""
+    found = {}
+    for index in range(2):
+        with tf.Graph().as_default() as graph:
+            strategy = alone(tf)
+            cluster = {"worker": ["localhost:1", "localhost:2"]}
+            strategy.configure(None, cluster, "worker", index)
+            with strategy.scope():
+                w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+                number = tf.train.get_or_create_global_step()
+
+                def step(x, w=w, number=number):
+                    loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - 1.0))
+                    return tf.train.GradientDescentOptimizer(0.1).minimize(loss, number)
+
+                strategy.experimental_run_v2(step, args=(tf.ones([3, 2]),))
+            found[index] = [
+                strategy.num_replicas_in_sync,
+                w.devices,
+                [
+                    [op.name, op.type, op.device, [x.name for x in op.inputs]]
+                    for op in graph.get_operations()
+                ],
+            ]
+    return Run(facts=found)

@@ -51,7 +51,7 @@ def training(tf, optimizer, strategy, sparse=False):
     with strategy.scope():
         step, variables = train_step(tf, optimizer, sparse)
         losses = strategy.experimental_run_v2(step, args=(rows(tf),))
-        mean = strategy.reduce(tf.distribute.ReduceOp.MEAN, losses)
+        mean = strategy.reduce(tf.distribute.ReduceOp.MEAN, losses, axis=None)
     run = computed(
         tf,
         tf.global_variables_initializer(),
