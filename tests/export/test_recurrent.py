@@ -159,6 +159,21 @@ def cudnn_relu() -> list[Any]:
     return cudnn("CudnnRNNRelu")
 
 
+def keras_gru(**options: Any) -> list[Any]:
+    layer = tf.keras.layers.GRU(
+        4, recurrent_activation="sigmoid", reset_after=True, return_sequences=True, **options
+    )
+    return [layer(series())]
+
+
+def keras_gru_at_once() -> list[Any]:
+    return keras_gru(implementation=2)
+
+
+def keras_gru_unrolled() -> list[Any]:
+    return keras_gru(unroll=True)
+
+
 KINDS: dict[Callable[[], list[Any]], list[str]] = {
     two_layers: ["LSTM", "LSTM"], both_ways: ["LSTM", "LSTM"], lengths: ["LSTM"],
     lengths_of_two: ["RNN", "RNN"], one_matrix: ["LSTM"], started_by_the_caller: ["LSTM"],
@@ -166,7 +181,8 @@ KINDS: dict[Callable[[], list[Any]], list[str]] = {
     unrolled_plain: ["RNNCell", "RNNCell"], dropped: ["LSTM", "RNN"], residual: ["LSTM", "LSTM"],
     fused_cell: ["LSTM"], fused_unrolled: ["LSTMCell"], keras: ["LSTM"], keras_at_once: ["LSTM"],
     fused: ["LSTM"], cudnn: ["LSTM"], cudnn_both_ways: ["LSTM"], cudnn_gru: ["GRU"],
-    cudnn_relu: ["RNN"], keras_without_bias: ["LSTM"], keras_unrolled: ["LSTMCell"],
+    cudnn_relu: ["RNN"], keras_gru: ["GRU"], keras_gru_at_once: ["GRU"],
+    keras_gru_unrolled: ["GRUCell"], keras_without_bias: ["LSTM"], keras_unrolled: ["LSTMCell"],
 }  # fmt: skip
 
 
@@ -230,7 +246,7 @@ def restored(state: dict[str, Any], layers: dict[str, Any]) -> dict[str, np.ndar
 
 @pytest.mark.parametrize(
     "build",
-    [two_layers, unrolled, lengths_of_two, fused_cell, keras, cudnn_both_ways],
+    [two_layers, unrolled, lengths_of_two, fused_cell, keras, keras_gru, cudnn_both_ways],
     ids=lambda f: f.__name__,
 )
 def test_variables_follow_from_the_weights(build: Any) -> None:
@@ -240,13 +256,14 @@ def test_variables_follow_from_the_weights(build: Any) -> None:
     found = restored(model.state_dict(), namespace["LAYERS"])
     assert found.keys() == model.variables.keys()
     for name, value in model.variables.items():
-        np.testing.assert_array_equal(found[name], value)
+        np.testing.assert_array_equal(found[name].reshape(value.shape), value)
 
 
 @pytest.mark.parametrize(
     "build",
     [two_layers, both_ways, one_matrix, lengths_of_two, unrolled, dropped, residual, fused_cell,
-     fused_unrolled, keras, keras_without_bias, keras_unrolled, fused, cudnn, cudnn_gru],
+     fused_unrolled, keras, keras_without_bias, keras_unrolled, fused, cudnn, cudnn_gru,
+     keras_gru, keras_gru_at_once],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_training_gives_the_same_losses(build: Any) -> None:
@@ -323,6 +340,10 @@ def gated() -> list[Any]:
     return dynamic(CELLS.GRUCell(4))  # its reset gate stands before the product
 
 
+def keras_reset_before() -> list[Any]:
+    return [tf.keras.layers.GRU(4, recurrent_activation="sigmoid")(series())]
+
+
 def peepholes() -> list[Any]:
     return dynamic(CELLS.LSTMCell(4, use_peepholes=True))
 
@@ -376,7 +397,9 @@ def shorter() -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "build", [gated, peepholes, hard_sigmoid, memories, shared, shorter], ids=lambda f: f.__name__
+    "build",
+    [gated, keras_reset_before, peepholes, hard_sigmoid, memories, shared, shorter],
+    ids=lambda f: f.__name__,
 )
 def test_other_loops_stay_loops(build: Any) -> None:
     model = exported(build)

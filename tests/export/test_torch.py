@@ -391,6 +391,18 @@ def test_layers_have_the_types_of_their_weights(dtype: str) -> None:
     assert isinstance(model.dense, torch.nn.Linear) and isinstance(model.table, torch.nn.Embedding)
 
 
+def test_gradients_of_equal_operands_are_those_of_the_graph() -> None:
+    """The first of two equal operands has the whole gradient; PyTorch's functions split it."""
+    with tf.Graph().as_default() as graph:
+        x = tf.get_variable("x", initializer=[-1.0, 0.0, 2.0])
+        y = tf.reduce_sum(tf.maximum(0.2 * x, x) + 3 * tf.minimum(x, 0.5 * x))
+        (slope,) = tf.gradients(y, x)
+    with started(graph) as session:
+        model, wanted = to_torch(session, [], [y]), session.run(slope)
+    model().backward()
+    np.testing.assert_allclose(model.x.grad, wanted)
+
+
 def test_instances_and_modules_have_tables_of_their_own() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.int64, [None], "x")

@@ -137,10 +137,23 @@ def _plain(step: Step, constants: dict[str, Any], names: dict[str, str]) -> Step
         axis = constants.get(arguments[0])
         if axis is not None:
             arguments = [arguments[1], step.op.attrs["num_split"], int(axis)]
+    if step.op is not None and step.op.type == "StridedSlice" and len(arguments) == 4:
+        index = _columns(step.op, *map(constants.get, arguments[1:3]))
+        arguments = arguments if index is None else [arguments[0], index]
     inputs = [names.get(name, name) for name in step.inputs]
     return dataclasses.replace(
         step, arguments=arguments, inputs=inputs, keywords=dict(step.keywords)
     )
+
+
+def _columns(op: Operation, begin: Any, end: Any) -> tuple[slice, slice] | None:
+    """Return the index of a slice of a matrix's columns, or None for other slices."""
+    masks = [op.attrs[f"{kind}_mask"] for kind in ("ellipsis", "new_axis", "shrink_axis")]
+    first, last = op.attrs["begin_mask"], op.attrs["end_mask"]
+    if begin is None or end is None or len(begin) != 2 or any(masks) or not first & last & 1:
+        return None
+    start = None if first & 2 else int(begin[1])
+    return slice(None), slice(start, None if last & 2 else int(end[1]))
 
 
 def _source(tensor: Tensor) -> Tensor:

@@ -22,14 +22,16 @@ def _anything(value: Any) -> bool:
     return True
 
 
-def _columns(part: int) -> Callable[[Any], bool]:
-    """Return the test for the indices of one of several equal parts of a matrix's columns."""
+def _part(number: int) -> Callable[[Any], bool]:
+    """Return the test for the indices of one of several equal parts along the last axis."""
 
     def test(index: Any) -> bool:
-        if not isinstance(index, tuple) or len(index) != 2 or index[0] != slice(None):
+        if isinstance(index, tuple) and len(index) == 2 and index[0] == slice(None):
+            index = index[1]
+        if not isinstance(index, slice) or index.step not in (None, 1):
             return False
-        first, last = index[1].start or 0, index[1].stop
-        return last is not None and first == part * (last - first)
+        first, last = index.start or 0, index.stop
+        return first > 0 if last is None else first == number * (last - first)
 
     return test
 
@@ -49,7 +51,7 @@ def _keras_gate(part: int) -> tuple[Any, ...]:
     """Return the patterns of a gate before its function: a part of one product, or of two."""
     kernel = term("Split", "weights", 4, _axis(1, -1), output=part)
     bias = term("Split", "bias", 4, _axis(0, -1), output=part)
-    state = matmul("h", term("StridedSlice", "weights of state", _columns(part)))
+    state = matmul("h", term("StridedSlice", "weights of state", _part(part)))
     both = added(_biased(matmul("x", kernel), bias), state)
     return term("Split", _WHOLE, 4, _axis(1, -1), output=part), both
 
@@ -68,6 +70,33 @@ class KerasLstmCell(Cell):
     output = multiplied(_o, term("Tanh", memory))
     states, new = ("c", "h"), (memory, output)
     shown = (memory, output)
+
+
+def _sliced(value: Any, part: int) -> Term:
+    return term("StridedSlice", value, _part(part))
+
+
+def _gated(given: str, weights: str, number: int, part: int) -> tuple[Any, ...]:
+    """Return the patterns of a product with its bias for a gate: of parts, or a part of it."""
+    bias = term("Unpack", "bias", 0, output=number)
+    whole = _biased(matmul(given, weights), bias)[0]
+    own = _biased(matmul(given, _sliced(weights, part)), _sliced(bias, part))[0]
+    return _sliced(whole, part), own
+
+
+class KerasGruCell(Cell):
+    """The step of tf.keras.layers.GRU with sigmoids and `reset_after`, as cuDNN has it.
+
+    The gates are z, r, h; the bias has a row for the inputs and one for the state.
+    """
+
+    _of_x = [_gated("x", "weights", 0, part) for part in range(3)]
+    _of_h = [_gated("h", "weights of state", 1, part) for part in range(3)]
+    _z, _r = term("Sigmoid", added(_of_x[0], _of_h[0])), term("Sigmoid", added(_of_x[1], _of_h[1]))
+    _c = term("Tanh", added(_of_x[2], multiplied(_r, _of_h[2])))
+    output = added(multiplied(_z, "h"), multiplied(term("Sub", 1.0, _z), _c))
+    new = (output,)
+    shown = (output,)
 
 
 class BlockLstmCell(Cell):
@@ -95,6 +124,7 @@ DROPOUT = multiplied(
 CLASSES: dict[type[Cell], tuple[str, tuple[int, ...]]] = {
     LstmCell: ("LSTM", (0, 2, 1, 3)), BlockLstmCell: ("LSTM", (0, 2, 1, 3)),
     KerasLstmCell: ("LSTM", (0, 1, 2, 3)), TanhCell: ("RNN", (0,)),
+    KerasGruCell: ("GRU", (1, 0, 2)),
 }  # fmt: skip
 
 
@@ -127,13 +157,18 @@ def layer_of(
     kind = f"nn.{name}" if suffix else f"nn.{name}Cell"
     layer = Layer(key, f"{kind}({', '.join(options)})", lambda _: f"self.{key}")
     if state:
-        layer.weights = {"weight_ih": (kernel, (1, 0)), "weight_hh": (state, (1, 0))}
+        more = (None, *order) if order else ()
+        layer.weights = {"weight_ih": (kernel, (1, 0), *more), "weight_hh": (state, (1, 0), *more)}
     else:
         layer.weights = {
             "weight_ih": (kernel, (1, 0), (0, depth), *order),
             "weight_hh": (kernel, (1, 0), (depth, depth + width), *order),
         }
-    if bias:
+    if bias and bias.value.ndim == 2:  # both biases are trained
+        shape = (bias.value.shape[1],)
+        rows = {"bias_ih": (0, 1), "bias_hh": (1, 2)}
+        layer.weights |= {part: (bias, None, row, *order, shape) for part, row in rows.items()}
+    elif bias:
         layer.weights["bias_ih"] = (bias, None, None, *order) if order else (bias, None)
         constant = torch.zeros_like(bias.value)
         constant[width : 2 * width] = forget
