@@ -69,6 +69,7 @@ _LONG = {
     "elu_gradient": "- ppipi",
     "update_variables": "i piipi",
     "square_roots": "- ppii",
+    "hyperbolic_tangents": "- ppii",
     "change_rows": "i piiipiipii",
     "sort_rows": "i piiiipi",
     "transpose_matrix": "- piipi",

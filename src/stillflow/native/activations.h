@@ -4,6 +4,8 @@
 
 #include "native.h"
 
+#include <math.h>
+
 /* For many numbers at a time: no division here traps, so that both sides of a choice may be
    computed, and what is written in one turn of a loop is not read in another. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -51,7 +53,7 @@ INLINE float hyperbolic_tangent(float x) {
     near = near * square - 3.33332819422e-1f;
     near = near * square * x + x;
     float far = 1 - 2 / (exponential(2 * x) + 1);
-    return square < 0.390625f ? near : far;
+    return square < 0.390625f ? copysignf(near, x) : far; /* -0 stays */
 }
 
 #endif

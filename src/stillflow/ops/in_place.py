@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from stillflow.ops.math import roots
+from stillflow.ops.math import element_loops
 from stillflow.ops.nn import batch_norm, native_kernels
 
 aten = torch.ops.aten
@@ -19,8 +19,8 @@ IN_PLACE: dict[Any, tuple[Any, bool]] = {
     torch.add: ("add_", True), torch.mul: ("mul_", True), torch.sub: ("sub_", False),
     torch.div: ("div_", False), torch.relu: ("relu_", False), torch.neg: ("neg_", False),
     torch.exp: ("exp_", False), torch.rsqrt: ("rsqrt_", False),
-    roots.square_roots: (roots.square_roots_, False),
-    torch.tanh: ("tanh_", False), torch.sigmoid: ("sigmoid_", False),
+    element_loops.square_roots: (element_loops.square_roots_, False),
+    element_loops.tangents: (element_loops.tangents_, False), torch.sigmoid: ("sigmoid_", False),
     torch.square: ("square_", False),
     aten.leaky_relu_backward.default: ("leaky_relu_backward", False),
     aten.tanh_backward.default: ("tanh_backward", False),

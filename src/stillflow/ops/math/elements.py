@@ -18,7 +18,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.arrays.concat import Joined
 from stillflow.ops.math.add_n import add_all
 from stillflow.ops.math.binary import difference_squared
-from stillflow.ops.math.roots import square_roots
+from stillflow.ops.math.element_loops import square_roots, tangents
 
 _COPY, _ADD = 0, 1
 _MOST = 1 << 14  # numbers of a result: for more, several threads pay
@@ -62,7 +62,7 @@ def codes() -> dict[tuple[Any, ...], int]:
         (torch.add,): 1, (torch.sub,): 2, (torch.mul,): 3, (torch.div,): 4,
         (difference_squared,): 5, (torch.neg,): 6, (torch.square,): 7, (torch.pow, 2.0): 7,
         (torch.pow, 3.0): 8, (square_roots,): 9, (torch.rsqrt,): 10, (torch.reciprocal,): 11,
-        (torch.abs,): 12, (torch.exp,): 13, (torch.tanh,): 14, (torch.sigmoid,): 15,
+        (torch.abs,): 12, (torch.exp,): 13, (tangents,): 14, (torch.sigmoid,): 15,
         (torch.relu,): 16, (aten.tanh_backward.default,): 17,
         (aten.sigmoid_backward.default,): 18, (aten.leaky_relu_backward.default, 0, False): 19,
     }  # fmt: skip

@@ -17,6 +17,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math.binary import add, broadcasting_op, subtract
 from stillflow.ops.math.complex import conj
+from stillflow.ops.math.element_loops import tangents
 from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, broadcasting_call
 from stillflow.ops.math.unary import (
     reciprocal,
@@ -39,7 +40,7 @@ acos_op = unary_op("Acos", NUMBER, "acos", _WITHIN_ONE, cost=Cost(soon=True), ba
 atan_op = unary_op("Atan", NUMBER, "atan", cost=Cost(soon=True), batching="vmap")
 sinh_op = unary_op("Sinh", FIELD, "sinh", batching="vmap")
 cosh_op = unary_op("Cosh", FIELD, "cosh", batching="vmap")
-tanh_op = unary_op("Tanh", FIELD, "tanh", cost=Cost(soon=True), batching="vmap")
+tanh_op = unary_op("Tanh", FIELD, tangents, cost=Cost(soon=True), batching="vmap")
 asinh_op = unary_op("Asinh", FIELD, "asinh", cost=Cost(nanoseconds=20.0), batching="vmap")
 acosh_op = unary_op(
     "Acosh", FIELD, "acosh", _ABOVE_ONE, cost=Cost(nanoseconds=15.0), batching="vmap"

@@ -24,8 +24,8 @@ from stillflow.ops.arrays import shape as shapes
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math.complex import complex_abs_op, conj
+from stillflow.ops.math.element_loops import square_roots
 from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, is_finite, no_kernel
-from stillflow.ops.math.roots import square_roots
 from stillflow.ops.samples import Sample
 
 ANYWHERE = np.array([[-2.25, -1.0, -0.3], [0.2, 0.75, 3.5]], np.float32)

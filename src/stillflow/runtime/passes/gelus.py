@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from stillflow.ops.math.element_loops import tangents
 from stillflow.ops.nn.bias import DenseGelu
 from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Called, Name, Step, fuse, is_call
@@ -28,9 +29,9 @@ def fuse_gelus(graph: StepGraph) -> None:
 
     The fused step stands where the first use of its input stood, or the addition of the bias.
     """
-    for step in graph.calls((torch.tanh, torch.erf)):
+    for step in graph.calls((tangents, torch.erf)):
         assert step.op is not None
-        approximate = "tanh" if step.function is torch.tanh else "none"
+        approximate = "tanh" if step.function is tangents else "none"
         inside = _cube(graph, step) if approximate == "tanh" else _root(graph, step)
         found = None if inside is None else _outside(graph, step, inside[0])
         if inside is None or found is None or step.op._inputs[0].dtype.name not in _TYPES:
