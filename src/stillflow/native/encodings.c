@@ -26,6 +26,43 @@ PUBLIC int64_t encode_texts(const uint8_t *const *texts, const int64_t *sizes, i
     return count;
 }
 
+/* What four digits of six bits say, or, where a byte is no digit, something larger. */
+static inline uint32_t group_of(const uint8_t *at) {
+    static uint8_t values[256];
+    if (!values['B']) { /* whoever calls holds the interpreter's lock */
+        for (int byte = 0; byte < 256; byte++) values[byte] = 0xFF;
+        for (int i = 0; i < 64; i++) values[(uint8_t)DIGITS[i]] = (uint8_t)i;
+    }
+    uint32_t a = values[at[0]], b = values[at[1]], c = values[at[2]], d = values[at[3]];
+    return (a | b | c | d) > 63 ? UINT32_MAX : a << 18 | b << 12 | c << 6 | d;
+}
+
+/* Puts the bytes that texts in Base64 stand for in the place of objects. Returns how many texts
+   there are before the first that is none. */
+PUBLIC int64_t decode_texts(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
+                            void **objects) {
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *at = texts[i];
+        int64_t size = sizes[i];
+        if (size && size % 4 == 0 && at[size - 1] == '=') size -= at[size - 2] == '=' ? 2 : 1;
+        int64_t groups = size / 4, rest = size % 4;
+        if (rest == 1) return i;
+        uint8_t *out = new_string(objects + i, 3 * groups + (rest ? rest - 1 : 0));
+        if (!out) return i;
+        for (; groups > 0; groups--, at += 4, out += 3) {
+            uint32_t bits = group_of(at);
+            if (bits == UINT32_MAX) return i;
+            for (int j = 0; j < 3; j++) out[j] = (uint8_t)(bits >> (16 - 8 * j));
+        }
+        uint8_t last[4] = {'A', 'A', 'A', 'A'};
+        memcpy(last, at, (size_t)rest);
+        uint32_t bits = group_of(last);
+        if (bits == UINT32_MAX) return i;
+        for (int j = 0; j < rest - 1; j++) out[j] = (uint8_t)(bits >> (16 - 8 * j));
+    }
+    return count;
+}
+
 /* ---- Text in UTF-8 */
 
 enum { MALFORMED = -1, STRICT = -2, IGNORE = -1 };
@@ -125,6 +162,48 @@ PUBLIC int64_t change_encoding(const uint8_t *const *texts, const int64_t *sizes
             if (code < change.controls) code = change.replacement;
             if (code >= 0) out = put_character(out, code, encoding);
         }
+    }
+    return count;
+}
+
+/* Writes the characters of texts, of which malformed ones become another or none, as above.
+
+   splits: where the characters of each text begin, and all end, [count + 1].
+   codes, starts: the characters, and where each begins in its text, in bytes; NULL the first time,
+     when nobody knows how many there are.
+   Returns how many texts there are before the first that is malformed and may not be. */
+PUBLIC int64_t read_characters(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
+                               int64_t replacement, int64_t controls, int64_t *splits,
+                               int32_t *codes, int64_t *starts) {
+    int64_t total = splits[0] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *begin = texts[i], *end = begin + sizes[i], *at = begin;
+        while (at < end) {
+            int64_t start = at - begin;
+            int32_t code = next_character(&at, end);
+            if (code < controls) {
+                code = (int32_t)replacement;
+                if (code == STRICT) return i;
+                if (code == IGNORE) continue;
+            }
+            if (codes) codes[total] = code, starts[total] = start;
+            total++;
+        }
+        splits[i + 1] = total;
+    }
+    return count;
+}
+
+/* Puts texts of characters, none of them half a pair, in the place of objects; `ends` says where
+   each text ends. Returns how many there are. */
+PUBLIC int64_t write_characters(const int32_t *codes, const int64_t *ends, int64_t count,
+                                int64_t encoding, void **objects) {
+    for (int64_t i = 0, at = 0; i < count; at = ends[i++]) {
+        int64_t size = 0;
+        for (int64_t j = at; j < ends[i]; j++) size += size_of(codes[j], encoding);
+        uint8_t *out = new_string(objects + i, size);
+        if (!out) return i;
+        for (int64_t j = at; j < ends[i]; j++) out = put_character(out, codes[j], encoding);
     }
     return count;
 }

@@ -75,6 +75,31 @@ CASES = {
     "csv": lambda: tf.decode_csv([b"1,abc,2.5", b"-3,d,.5"] * 10, [[0], ["d"], [0.0]]),
     "Base64": lambda: tf.encode_base64(TABLE),
     "Base64 filled up": lambda: tf.encode_base64(TABLE, pad=True),
+    "from Base64": lambda: tf.decode_base64(tf.encode_base64(TABLE)),
+    "from Base64 filled up": lambda: tf.decode_base64(tf.encode_base64(TABLE, pad=True)),
+    **{
+        f"from Base64 {text!r}": lambda text=text: tf.decode_base64([text] * 20)
+        for text in (b"a", b"ab=c", b"ab c", b"abc=d===", b"====", b"ab==", b"a===", b"abcd=")
+    },
+    **{
+        f"characters {errors} {control} {code}":
+        lambda errors=errors, control=control, code=code: list(
+            tf.raw_ops.UnicodeDecodeWithOffsets(
+                input=TEXTS, input_encoding="UTF-8", errors=errors, replacement_char=code,
+                replace_control_characters=control))
+        for errors in ("replace", "ignore", "strict")
+        for control, code in ((False, 65533), (True, 33))
+    },
+    **{
+        f"{encoding} of {name}": lambda to=encoding, codes=codes: tf.raw_ops.UnicodeEncode(
+            input_values=codes, input_splits=[0, 2, 1, *range(3, 14)], output_encoding=to)
+        for encoding in ("UTF-8", "UTF-16-BE", "UTF-32-BE")
+        for name, codes in (
+            ("characters", [65, 0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF, *[9] * 5]),
+            ("halves of pairs", [0xD83D, 0xDE00, 65, 0xD800, *[9] * 10]),
+            ("what is none", [-1, 0x110000, 65, *[9] * 11]),
+        )
+    },
     **{
         f"{encoding} {errors} {control} {code}":
         lambda to=encoding, errors=errors, control=control, code=code: tf.strings.unicode_transcode(

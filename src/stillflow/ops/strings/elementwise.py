@@ -198,7 +198,7 @@ _KERNELS: list[tuple[Card, Callable[[Node], Any]]] = [
     (string_upper_op, _cased("upper")),
     (string_length_op, _length_kernel),
     (encode_base64_op, _encode_kernel),
-    (decode_base64_op, lambda node: all_to_strings(_decoded)),
+    (decode_base64_op, lambda node: all_to_strings(_decoded, "decode_texts")),
     (string_to_hash_bucket_fast_op, _hash_kernel),
     (string_to_hash_bucket_strong_op, _strong_hash_kernel),
     (string_to_hash_bucket_op, _legacy_hash_kernel),

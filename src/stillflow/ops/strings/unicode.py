@@ -20,7 +20,7 @@ from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings import unicode_text
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import all_to_strings, strings_of
-from stillflow.ops.strings.unicode_text import ErrorPolicy
+from stillflow.ops.strings.unicode_text import UNITS, ErrorPolicy
 
 _OPTIONS = """
     input_encoding: string
@@ -52,7 +52,6 @@ unicode_transcode_op = op("""
     replace_control_characters: bool = false
 """)
 unicode_script_op = op("UnicodeScript(input: int32) -> output: int32")
-_UNITS = {b"UTF-8": 1, b"UTF-16-BE": 2, b"UTF-32-BE": 4}  # bytes
 unicode_transcode_op.shape(same_shape)
 unicode_script_op.shape(same_shape)
 
@@ -96,17 +95,29 @@ def _reader(node: Node) -> Callable[[list[bytes]], tuple[np.ndarray, ...]]:
     return read
 
 
+def _of_malformed(node: Node) -> tuple[int, int]:
+    """Return what becomes of malformed characters, and the first one allowed, for native loops."""
+    kept = {b"replace": node.replacement_char, b"ignore": unicode_text.IGNORE}
+    first_allowed = 0x20 if node.replace_control_characters else 0
+    return kept.get(node.errors, unicode_text.STRICT), first_allowed
+
+
 @unicode_decode_op.kernel
 @unicode_decode_with_offsets_op.kernel
 def unicode_decode_kernel(node: Node) -> Kernel:
     read, kind = _reader(node), torch_type(node.Tsplits)
     with_offsets = len(node.outputs) == 3
+    how = _of_malformed(node)
+    is_utf8 = unicode_text.codec_of(node.input_encoding) == "utf-8"
+    has_loop = is_utf8 and not (node.errors == b"strict" and node.replace_control_characters)
 
     def decode(texts: np.ndarray) -> tuple[torch.Tensor, ...]:
-        counts, codes, starts = read(texts.reshape(-1).tolist())
-        splits = torch.from_numpy(np.cumsum([0, *counts.tolist()])).to(kind)
-        parts = splits, torch.from_numpy(codes.astype(np.int32))
-        return (*parts, torch.from_numpy(starts)) if with_offsets else parts
+        found = unicode_text.characters_of_utf8(texts, *how) if has_loop else None
+        if found is None:
+            counts, codes, starts = read(texts.reshape(-1).tolist())
+            found = np.cumsum([0, *counts.tolist()]), codes.astype(np.int32), starts
+        splits, *parts = map(torch.from_numpy, found)
+        return (splits.to(kind), *parts[: 1 + with_offsets])
 
     return decode
 
@@ -114,8 +125,7 @@ def unicode_decode_kernel(node: Node) -> Kernel:
 @unicode_transcode_op.kernel
 def unicode_transcode_kernel(node: Node) -> Kernel:
     read, encoding = _reader(node), node.output_encoding
-    replacement = {b"replace": node.replacement_char, b"ignore": -1}.get(node.errors, -2)
-    how = (0x20 if node.replace_control_characters else 0, _UNITS[encoding])
+    replacement, first_allowed = _of_malformed(node)
 
     def transcode(texts: list[bytes]) -> list[bytes]:
         counts, codes, _ = read(texts)
@@ -123,7 +133,7 @@ def unicode_transcode_kernel(node: Node) -> Kernel:
 
     if unicode_text.codec_of(node.input_encoding) != "utf-8" or 0xD800 <= replacement <= 0xDFFF:
         return all_to_strings(transcode)  # halves of pairs might meet
-    return all_to_strings(transcode, "change_encoding", replacement, *how)
+    return all_to_strings(transcode, "change_encoding", replacement, first_allowed, UNITS[encoding])
 
 
 @unicode_encode_op.kernel
@@ -139,13 +149,18 @@ def unicode_encode_kernel(node: Node) -> Kernel:
             )
         values = values.reshape(-1)
         # The first split says nothing; one that falls behind those before it ends an empty row.
-        ends = np.maximum.accumulate([0, *splits[1:].tolist()])
+        later = splits[1:].numpy().astype(np.int64)
+        ends = np.maximum.accumulate(np.concatenate([[0], later]))
         if ends[-1] > len(values):  # TF would read past the end
             raise ValueError(f"Invalid split value {ends[-1]}, must be in [0,{len(values)}]")
         codes, counts = values[: ends[-1]].numpy(), np.diff(ends)
         wrong = (codes < 0) | (codes > unicode_text.MAX_CODE_POINT)
         if wrong.any():
             codes, counts = _repaired(codes, counts, wrong, policy)
+        codes = np.ascontiguousarray(codes, np.int32)
+        found = unicode_text.texts_of_codes(codes, np.cumsum(counts), encoding)
+        if found is not None:
+            return found
         return strings_of(unicode_text.encode(codes, counts, encoding), (len(counts),))
 
     return encode

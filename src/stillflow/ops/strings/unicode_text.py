@@ -15,11 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillflow.util.texts import address_of, library, texts_of
+
 MAX_CODE_POINT = 0x10FFFF
 _LAST_CONTROL = 0x1F
 
 # Python's name of each output encoding.
 OUTPUT_ENCODINGS = {b"UTF-8": "utf-8", b"UTF-16-BE": "utf-16-be", b"UTF-32-BE": "utf-32-be"}
+
+UNITS = {b"UTF-8": 1, b"UTF-16-BE": 2, b"UTF-32-BE": 4}  # bytes
+# For malformed characters, of native loops.
+STRICT, IGNORE = -2, -1
 
 # Encodings that Python calls text but that no converter of ICU knows.
 _PYTHON_ONLY = {
@@ -159,6 +165,34 @@ def characters(texts: Sequence[bytes], codec: str) -> Characters:
     return Characters(counts, codes, sizes, malformed)
 
 
+def characters_of_utf8(
+    strings: np.ndarray, replacement: int, first_allowed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return the characters of texts in UTF-8, by a native loop.
+
+    Args:
+      strings: the texts.
+      replacement: the character in the place of malformed ones: `STRICT` if there may be none,
+        `IGNORE` to leave them out.
+      first_allowed: characters before this one are malformed, too.
+
+    Returns:
+      Where the characters of each text begin, and all end, int64 [texts + 1]; the characters,
+      int32 [n]; and where each begins in its text, int64 [n]. None without the loop, or if the
+      texts are malformed where they may not be.
+    """
+    texts, loops = texts_of(strings), library()
+    if texts is None or loops is None:
+        return None
+    splits = np.empty(len(texts) + 1, np.int64)
+    given = (*texts.pointers, replacement, first_allowed, address_of(splits))
+    if loops.read_characters(*given, None, None) != len(texts):
+        return None
+    codes, starts = np.empty(splits[-1], np.int32), np.empty(splits[-1], np.int64)
+    loops.read_characters(*given, address_of(codes), address_of(starts))
+    return splits, codes, starts
+
+
 def _without_mark(text: bytes, marks: dict[bytes, str]) -> tuple[bytes, str]:
     """Return the text behind a mark of the byte order, and the codec that the mark means."""
     mark = next((mark for mark in marks if mark and text.startswith(mark)), b"")
@@ -208,6 +242,25 @@ def _one_by_one(texts: Sequence[bytes], codec: str) -> Characters:
 
 
 # ---- Code points to text
+
+
+def texts_of_codes(codes: np.ndarray, ends: np.ndarray, encoding: bytes) -> np.ndarray | None:
+    """Return texts of code points as objects, by a native loop; None without it.
+
+    Args:
+      codes: code points, int32 [n].
+      ends: the end of each text in them, int64 [texts].
+      encoding: of the texts.
+    """
+    halves = (codes - _FIRST_SURROGATE).view(np.uint32) < _SURROGATES
+    loops = None if halves.any() else library()
+    if loops is None:
+        return None
+    result = np.empty(len(ends), object)
+    loops.write_characters(
+        address_of(codes), address_of(ends), len(ends), UNITS[encoding], address_of(result)
+    )
+    return result
 
 
 def encode(codes: np.ndarray, counts: Sequence[int] | np.ndarray, encoding: bytes) -> list[bytes]:
