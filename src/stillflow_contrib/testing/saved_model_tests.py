@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import numpy as np
+from absl.testing import parameterized
 
 from stillflow.data.dataset_v1 import DatasetV1
 from stillflow.graph.random_seed import set_random_seed
@@ -83,7 +84,7 @@ def _scope(strategy: Any) -> Any:
     return strategy.scope() if strategy else contextlib.nullcontext()
 
 
-class TestSavedModelBase(TestCase):
+class TestSavedModelBase(TestCase, parameterized.TestCase):
     """Base of such tests; subclasses save and restore a model."""
 
     def setUp(self) -> None:
