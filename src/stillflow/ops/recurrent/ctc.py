@@ -236,6 +236,7 @@ def ctc_greedy_decoder_kernel(node: Node) -> Kernel:
 
     def run(inputs: Any, sequence_length: Any) -> tuple[Any, ...]:
         logits, lengths = _arrays(inputs, sequence_length)
+        logits = logits[: lengths.max(initial=0)]
         highest, best = (found.numpy() for found in torch.max(torch.from_numpy(logits), 2))
         active = np.arange(len(logits))[:, None] < lengths
         keep = active & (best != logits.shape[2] - 1)
