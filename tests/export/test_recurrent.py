@@ -174,6 +174,10 @@ def keras_gru_unrolled() -> list[Any]:
     return keras_gru(unroll=True)
 
 
+def gated() -> list[Any]:
+    return dynamic(CELLS.GRUCell(4))  # its reset gate stands before the product
+
+
 KINDS: dict[Callable[[], list[Any]], list[str]] = {
     two_layers: ["LSTM", "LSTM"], both_ways: ["LSTM", "LSTM"], lengths: ["LSTM"],
     lengths_of_two: ["RNN", "RNN"], one_matrix: ["LSTM"], started_by_the_caller: ["LSTM"],
@@ -293,6 +297,29 @@ def test_training_gives_the_same_losses(build: Any) -> None:
     assert all(key.rpartition(".")[2].startswith("bias_hh") for key in constants)
 
 
+@pytest.mark.parametrize(
+    "build", [two_layers, lengths, keras, keras_gru_at_once, gated], ids=lambda f: f.__name__
+)
+def test_weights_of_frozen_loops_are_trained(build: Any) -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        output = build()[0]
+        session.run(tf.global_variables_initializer())
+        count = len(tf.trainable_variables())
+        frozen = tf.graph_util.convert_variables_to_constants(
+            session, graph.as_graph_def(), [output.op.name]
+        )
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.import_graph_def(frozen, name="")
+        inputs = [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
+        samples = {each.op.name: sample_of(each) for each in inputs}
+        model = to_torch(session, inputs, [output.name], samples=samples)
+    assert layers_of(model) == KINDS.get(build, [])
+    assert len(list(model.parameters())) >= count
+    given = [torch.from_numpy(value) for value in map(sample_of, inputs)]
+    model(*(each.float() if each.is_floating_point() else each for each in given)).sum().backward()
+    assert all(each.grad is not None for each in model.parameters() if each.requires_grad)
+
+
 def test_dropout_draws_at_each_step() -> None:
     with tf.Graph().as_default() as graph, tf.Session(config=SOFT) as session:
         outputs = dropped(0.5)
@@ -334,10 +361,6 @@ def test_programs_of_torch_export_have_the_layers(tmp_path: Path) -> None:
 
 
 # ---- loops that are no layers
-
-
-def gated() -> list[Any]:
-    return dynamic(CELLS.GRUCell(4))  # its reset gate stands before the product
 
 
 def keras_reset_before() -> list[Any]:

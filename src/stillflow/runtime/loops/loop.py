@@ -64,7 +64,7 @@ class LoopTracer(Tracer):
                 self.know(tensor, known, ())
                 self.invariant.add(self.values[tensor].name)
             return
-        if value.name in outer.constants:
+        if value.name in outer.constants and value.name not in getattr(outer, "weights", ()):
             name = self.name("c")
             self.constants[name] = outer.constants[value.name]
         else:
