@@ -235,17 +235,24 @@ def free_port() -> int:
     ],
 )
 def test_mixed_clusters_train_as_tensorflow_alone(kind: str, ps: str, workers: list[str]) -> None:
-    """All workers have the same batches, so that the mean of their gradients is that of one."""
+    """All workers have the same batches, so that the mean of their gradients is that of one.
+
+    A worker that waits for the processor between its gradient and its token may lose the token to
+    the other one, which then makes a step more: such a run says nothing about losses.
+    """
     expected = np.array(LOSSES)
-    cluster = Cluster(ps, workers, kind)
-    try:
-        for losses in cluster.losses():
-            found = np.array(losses)
-            assert len(found) == len(expected)
-            error = len(found) * np.finfo(np.float32).eps * expected.max()
-            np.testing.assert_allclose(found, expected, rtol=0, atol=error)
-    finally:
-        cluster.stop()
+    for _ in range(3):
+        cluster = Cluster(ps, workers, kind)
+        try:
+            losses = [np.array(found) for found in cluster.losses()]
+        finally:
+            cluster.stop()
+        if len({len(found) for found in losses}) == 1:
+            break
+    for found in losses:
+        assert len(found) == len(expected)
+        error = len(found) * np.finfo(np.float32).eps * expected.max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=error)
 
 
 @pytest.mark.oracle
