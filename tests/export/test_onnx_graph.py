@@ -257,6 +257,41 @@ def test_boxes_and_best_values(tmp_path: Path) -> None:
     exported(build, tmp_path, *feeds)
 
 
+@pytest.mark.parametrize("has_objects", [True, False])
+def test_boxes_at_random_cover_an_object_within_the_limits(
+    has_objects: bool, tmp_path: Path
+) -> None:
+    box = np.array([0.25, 0.25, 0.5, 0.5], np.float32)
+    feeds = {
+        "size:0": np.array([60, 80, 3], np.int32),
+        "boxes:0": np.tile(box, (1, int(has_objects), 1)),
+    }
+    with tf.Graph().as_default(), tf.Session() as session:
+        size = tf.placeholder(tf.int32, [3], "size")
+        boxes = tf.placeholder(tf.float32, [1, None, 4], "boxes")
+        drawn = tf.image.sample_distorted_bounding_box(
+            size, boxes, seed=1, min_object_covered=0.5, aspect_ratio_range=(0.5, 2.0),
+            area_range=(0.2, 0.6), max_attempts=20, use_image_if_no_bounding_boxes=True,
+        )  # fmt: skip
+        path = str(tmp_path / "m.onnx")
+        to_onnx(session, [size, boxes], list(drawn), path, samples=feeds, verify=False)
+    model = onnxruntime.InferenceSession(path)
+    found = [model.run(None, feeds) for _ in range(50)]
+    for (top, left, channel), (rows, columns, channels), ends in found:
+        assert (channel, channels) == (0, -1) and min(top, left) >= 0
+        np.testing.assert_allclose(
+            ends[0, 0], [top / 60, left / 80, (top + rows) / 60, (left + columns) / 80], rtol=1e-6
+        )
+        if (rows, columns) == (60, 80):  # no attempt was good
+            continue
+        assert top + rows <= 60 and left + columns <= 80
+        assert 0.2 * 4800 <= rows * columns <= 0.6 * 4800
+        assert 0.45 <= columns / rows <= 2.1
+        shared = (min(top + rows, 30) - max(top, 15)) * (min(left + columns, 40) - max(left, 20))
+        assert not has_objects or shared >= 0.5 * 300
+    assert len({tuple(ends.ravel()) for _, _, ends in found}) > 40
+
+
 # ---- tables, texts, quantization
 
 

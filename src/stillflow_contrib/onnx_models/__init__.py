@@ -8,6 +8,7 @@ from stillflow_contrib.onnx_models import matrices as matrices
 from stillflow_contrib.onnx_models import quantization as quantization
 from stillflow_contrib.onnx_models import ragged as ragged
 from stillflow_contrib.onnx_models import recurrent as recurrent
+from stillflow_contrib.onnx_models import sampling as sampling
 from stillflow_contrib.onnx_models import sets as sets
 from stillflow_contrib.onnx_models import sparse as sparse
 from stillflow_contrib.onnx_models import suppression as suppression
