@@ -12,9 +12,9 @@ from stillflow.distribute import devices as device_names
 from stillflow.distribute.reduce_op import ReduceOp, as_reduce_op
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.graph.summary_state import state
 from stillflow.ops.constants import constant
 from stillflow.ops.math.comparison import equal
-from stillflow.ops.summary.thread_state import state
 from stillflow.variables.custom_gradient import custom_gradient
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from stillflow.distribute.values import Delegate, regroup, select_replica
 from stillflow.graph.api import control_dependencies, device, init_scope, name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.summary_state import state
 from stillflow.ops.constants import constant
-from stillflow.ops.summary.thread_state import state
 from stillflow.variables.creation import variable_creator_scope
 from stillflow.variables.variable_scope import get_variable_scope, variable_scope
 

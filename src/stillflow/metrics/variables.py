@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ def graph_only(metric: Callable[..., Pair]) -> Callable[..., Pair]:
             )
         return metric(*args, **kwargs)
 
+    refused_when_eager.__signature__ = inspect.signature(metric)  # type: ignore[attr-defined]
     return refused_when_eager
 
 

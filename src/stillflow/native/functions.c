@@ -17,20 +17,31 @@ typedef struct {
     int64_t size;
 } Numbers;
 
-/* `out` may be `x`. */
-#define FUNCTION(name, function)                                                           \
-    FOR_EACH_PROCESSOR static void name##_of_part(void *data, int64_t part) {              \
+typedef void (*OfPart)(void *numbers, int64_t part);
+
+#define OF_PART(name, function)                                                            \
+    FOR_EACH_PROCESSOR static void name(void *data, int64_t part) {                        \
         const Numbers *all = data;                                                         \
         int64_t first = part * PART;                                                       \
         int64_t end = first + PART < all->size ? first + PART : all->size;                 \
         const float *x = all->x;                                                           \
         float *out = all->out;                                                             \
         for (int64_t i = first; i < end; i++) out[i] = function(x[i]);                     \
-    }                                                                                      \
-    PUBLIC void name(const float *x, float *out, int64_t size, int64_t threads) {          \
-        Numbers all = {x, out, size};                                                      \
-        in_parallel(name##_of_part, &all, (size + PART - 1) / PART, threads);              \
     }
 
-FUNCTION(square_roots, sqrtf)
-FUNCTION(hyperbolic_tangents, hyperbolic_tangent)
+OF_PART(square_roots_of_part, sqrtf)
+OF_PART(tangents_of_part, hyperbolic_tangent)
+
+static void of_all(OfPart function, const float *x, float *out, int64_t size, int64_t threads) {
+    Numbers all = {x, out, size};
+    in_parallel(function, &all, (size + PART - 1) / PART, threads);
+}
+
+/* `out` may be `x`, here and below. */
+PUBLIC void square_roots(const float *x, float *out, int64_t size, int64_t threads) {
+    of_all(square_roots_of_part, x, out, size, threads);
+}
+
+PUBLIC void hyperbolic_tangents(const float *x, float *out, int64_t size, int64_t threads) {
+    of_all(tangents_of_part, x, out, size, threads);
+}

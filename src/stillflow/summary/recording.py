@@ -10,8 +10,8 @@ from stillflow.graph.api import device
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.graph.summary_state import state
 from stillflow.ops.math.comparison import equal, logical_and
-from stillflow.ops.summary.thread_state import state
 from stillflow.train.global_step import get_or_create_global_step
 
 
