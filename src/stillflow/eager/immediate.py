@@ -40,6 +40,7 @@ from stillflow.graph.dtypes import DType, as_dtype, string
 from stillflow.graph.eager_arrays import as_eager_array
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.kernels import has_one_owner
 from stillflow.ops.values import from_array
 from stillflow.runtime.host.denormals import flushed
 from stillflow.runtime.plan.shape_policy import Recent
@@ -370,20 +371,12 @@ def _own(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-# Counts the owners of memory: two while one tensor of Python's has it.
-_owners_of = getattr(torch._C, "_storage_Use_Count", None)
-_OWNERS = 2
-
-
 def unshare(handle: Any) -> None:
     """Give a variable that is about to change its own memory, if it is shared."""
     value = getattr(handle, "value", None)
     if not isinstance(value, torch.Tensor):
         return
-    alone = _owners_of is not None and (
-        _owners_of(value.untyped_storage()._cdata) <= _OWNERS and value.is_contiguous()
-    )
-    if not alone:
+    if not (has_one_owner(value) and value.is_contiguous()):
         handle.value = value.clone(memory_format=torch.contiguous_format)
 
 

@@ -78,6 +78,13 @@ def copied(value: Any) -> torch.Tensor | Array:
     return value.copy() if isinstance(value, np.ndarray) else value.clone()
 
 
+def has_one_owner(tensor: torch.Tensor) -> bool:
+    """Return True if one tensor of Python's has its memory alone; False if torch does not tell."""
+    count_owners = getattr(torch._C, "_storage_Use_Count", None)
+    # Two: the tensor, and the storage that is asked for here.
+    return count_owners is not None and count_owners(tensor.untyped_storage()._cdata) <= 2
+
+
 def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
     """Make a torch function that only moves elements work for all types.
 

@@ -17,6 +17,11 @@ _ATTRS = """
 """
 
 
+def task_of(device: str) -> str:
+    """Return the task in the full name of a device."""
+    return device.rpartition("/device:")[0]
+
+
 def rendezvous_key(attrs: Mapping[str, Any], place: str = "0:0") -> str:
     """Return the key of the value that a `_Send` or `_Recv` of these attributes transfers.
 

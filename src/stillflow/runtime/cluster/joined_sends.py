@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph import card, dims
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.send_recv import SEND
+from stillflow.ops.send_recv import SEND, task_of
 
 _SMALL = 1 << 16  # bytes
 
@@ -27,10 +27,10 @@ def join_sends(graph: Any) -> None:
     Args:
       graph: the `GraphDef` of a task's part, in the order in which it is run.
     """
-    followed: set[bytes] = set()
+    followed: set[str] = set()
     for node in reversed(graph.node):
         if node.op == SEND:
-            task = node.attr["recv_device"].s.rpartition(b"/device:")[0]
+            task = task_of(node.attr["recv_device"].s.decode())
             if "_more" in node.attr and task not in followed:
                 del node.attr["_more"]
             followed.add(task)

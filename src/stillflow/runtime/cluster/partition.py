@@ -18,7 +18,7 @@ from stillflow.graph.graphdef import fill_library, fill_node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import const_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
-from stillflow.ops.send_recv import FEED, RECV, SEND
+from stillflow.ops.send_recv import FEED, RECV, SEND, task_of
 from stillflow.runtime.cluster import control_loops
 from stillflow.runtime.cluster.control_loops import ControlLoops, SpansTasks
 from stillflow.runtime.cluster.joined_sends import is_small, join_sends
@@ -57,11 +57,6 @@ class Part:
         self.feeds: dict[Tensor, str] = {}
         self.fetches: list[Tensor] = []
         self.targets: list[str] = []
-
-
-def task_of(device: str) -> str:
-    """Return the task in the full name of a device."""
-    return device.rpartition("/device:")[0]
 
 
 class Partition:

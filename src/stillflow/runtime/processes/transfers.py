@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
+from stillflow.ops.kernels import has_one_owner
+
 # Reductions by their numbers in Horovod's operations, and more of TensorFlow's.
 AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT = range(6)
 _PIECE = 1 << 22  # elements of large tensors that are moved at once
 # Results of such sizes in bytes are kept, so many together; see `_Memory`.
 _LARGE, _KEPT = 1 << 20, 1 << 28
-# Counts the owners of memory: two while one tensor of Python's has it.
-_owners_of = getattr(torch._C, "_storage_Use_Count", None)
 
 
 class _Memory:
@@ -30,22 +30,16 @@ class _Memory:
 
     def empty(self, count: int, like: torch.Tensor) -> torch.Tensor:
         """Return a vector of unknown values, of the dtype and device of `like`."""
+        if like.device.type != "cpu" or count * like.itemsize < _LARGE:
+            return like.new_empty(count)
         for at, kept in enumerate(self._kept):
-            if len(kept) == count and kept.dtype == like.dtype and _is_free(kept):
+            if len(kept) == count and kept.dtype == like.dtype and has_one_owner(kept):
                 self._kept.append(self._kept.pop(at))
                 return kept.view(-1)
-        made = like.new_empty(count)
-        if like.device.type != "cpu" or made.nbytes < _LARGE or _owners_of is None:
-            return made
-        self._kept.append(made)
+        self._kept.append(made := like.new_empty(count))
         while sum(each.nbytes for each in self._kept) > _KEPT:
             del self._kept[0]
         return made.view(-1)
-
-
-def _is_free(kept: torch.Tensor) -> bool:
-    assert _owners_of is not None
-    return bool(_owners_of(kept.untyped_storage()._cdata) <= 2)
 
 
 class Transfers:
