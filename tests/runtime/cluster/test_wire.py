@@ -36,10 +36,10 @@ def test_messages_arrive_with_their_tensors(ends):
     values = [np.arange(12.0).reshape(3, 4)[:, ::2], np.array(7, np.int8), np.zeros((0, 2))]
     kinds = [dtypes.float64, dtypes.int8, dtypes.float64]
     tensors = [pack(value, kind) for value, kind in zip(values, kinds, strict=True)]
-    Wire(other).send(tensors, 5, abort={"session": "s", "step": 3})
-    message, arrays = wire.receive()
-    assert (message.id, message.abort.step) == (5, 3)
-    for value, array in zip(values, arrays, strict=True):
+    Wire(other).send(tensors, 5, 3, abort={"session": "s"})
+    frame = wire.receive()
+    assert (frame.kind, frame.number, frame.step, frame.content.session) == ("abort", 5, 3, "s")
+    for value, array in zip(values, frame.tensors, strict=True):
         np.testing.assert_array_equal(array, value)
         assert array.dtype == value.dtype
 
@@ -49,14 +49,14 @@ def message(**fields):
 
 
 def frame(text):
-    return struct.pack("<4sI", b"SFc1", len(text)) + text
+    return struct.pack("<4sIQQ", b"SFc2", len(text), 0, 0) + text
 
 
 @pytest.mark.parametrize(
     "data",
     [
         b"GET / HTTP/1.1\r\n\r\n",
-        struct.pack("<4sI", b"SFc1", 0xFFFFFFFF),
+        struct.pack("<4sI", b"SFc2", 0xFFFFFFFF),
         frame(b"\xff" * 40),
         frame(message(abort={}, tensors=[{"dtype": 1, "shape": [-1]}])),
         frame(message(abort={}, tensors=[{"dtype": 1, "shape": [1 << 60, 1 << 60]}])),
@@ -92,8 +92,8 @@ def test_a_server_outlives_what_is_no_message(ends):
                     pass
     link = links.link_to(f"localhost:{address[1]}")
     assert link.ask(describe={}).wait().job == "local"
-    link.tell(arrival={"session": "nobody's", "step": 1, "key": "x", "dead": True})
-    link.tell(abort={"session": "nobody's", "step": 1})
+    link.tell((), 1, arrival={"session": "nobody's", "key": "x", "dead": True})
+    link.tell((), 1, abort={"session": "nobody's"})
     for request in ({"run": {"session": "nobody's"}}, {"register": {"session": "nobody's"}}):
         with pytest.raises(errors.AbortedError, match="Session handle is not found"):
             link.ask(**request).wait()
@@ -129,9 +129,21 @@ def test_handles_are_not_sent():
 
 
 def test_memory_for_a_tensor_is_what_its_description_says():
-    head, data = pack(np.ones((2, 3), np.int16), dtypes.int16)
-    assert room_for(head).shape == (2, 3)
+    (dtype, shape), data = pack(np.ones((2, 3), np.int16), dtypes.int16)
+    message = protos.file("stillflow/cluster.proto")["Tensor"](dtype=dtype, shape=shape)
+    make = room_for(message)
+    assert make().shape == (2, 3)
+    assert make() is not make()
     assert len(data) == 12
+
+
+def test_strings_of_kept_messages_are_the_receivers_own(ends):
+    near, far = ends[0], Wire(ends[1])
+    for _ in range(2):
+        near.send([pack(np.array([b"a", b"b"], object), dtypes.string)], ran={"metadata": None})
+        (strings,) = far.receive().tensors
+        assert strings.tolist() == [b"a", b"b"]
+        strings[:] = b""  # the next message is the same, and kept
 
 
 def test_a_system_that_takes_one_buffer_at_a_time_sends_all_of_them():
@@ -161,7 +173,7 @@ def test_a_client_of_another_version_is_told():
     port = int(target.rpartition(":")[2])
     with socket.create_connection(("localhost", port), 60) as connection:
         connection.sendall(b"SFc0" + struct.pack("<I", 4) + b"what")
-        assert connection.recv(4, socket.MSG_WAITALL) == b"SFc1"
+        assert connection.recv(4, socket.MSG_WAITALL) == b"SFc2"
 
 
 def test_messages_that_wait_for_more_arrive_in_order_with_what_they_had(ends):
@@ -174,8 +186,8 @@ def test_messages_that_wait_for_more_arrive_in_order_with_what_they_had(ends):
     near.send([pack(small, dtypes.float64)], 4, more=True, run={"session": "s"})
     near.flush()
     found = [far.receive() for _ in range(4)]
-    assert [message.id for message, _ in found] == [1, 2, 3, 4]
+    assert [frame.number for frame in found] == [1, 2, 3, 4]
     expected = [[np.arange(3.0)], [], [large], [small]]
-    for (_, arrays), values in zip(found, expected, strict=True):
-        for array, value in zip(arrays, values, strict=True):
+    for frame, values in zip(found, expected, strict=True):
+        for array, value in zip(frame.tensors, values, strict=True):
             np.testing.assert_array_equal(array, value)

@@ -113,20 +113,20 @@ class Remote:
           settled: called when it is done.
         """
         given = pack_all(arrays, [tensor.dtype for tensor in fed])
-        run = {"session": self._handle, "part": part, "step": step, "options": options}
-        return self._link.ask(given, settled, run=run)
+        run = {"session": self._handle, "part": part, "options": options}
+        return self._link.ask(given, settled, step, run=run)
 
     def abort(self, step: int) -> None:
         """Abort a step."""
-        self._tell(abort={"session": self._handle, "step": step})
+        self._tell(step, abort={"session": self._handle})
 
     def close(self) -> None:
         """Release the session's state in the task."""
-        self._tell(close={"session": self._handle})
+        self._tell(0, close={"session": self._handle})
 
-    def _tell(self, **content: Any) -> None:
+    def _tell(self, step: int, **content: Any) -> None:
         try:
-            self._link.tell(**content)
+            self._link.tell((), step, **content)
         except errors.UnavailableError:
             return  # then it has ended with the connection
 

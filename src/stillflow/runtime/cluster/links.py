@@ -94,6 +94,7 @@ class Link:
         self,
         tensors: Sequence[Packed] = (),
         settled: Callable[[Answer], None] | None = None,
+        step: int = 0,
         **content: Any,
     ) -> Answer:
         """Send a request; its answer comes later.
@@ -101,6 +102,7 @@ class Link:
         Args:
           tensors: its tensors.
           settled: called with the answer once it is there, in another thread maybe.
+          step: the number of the step that it is about.
           **content: the request, by the name of its message's field.
         """
         answer = Answer(settled)
@@ -113,29 +115,28 @@ class Link:
             answer.settle(None, [], _unavailable(broken))
             return answer
         try:
-            self._wire.send(tensors, number, **content)
+            self._wire.send(tensors, number, step, **content)
         except Broken as error:
             self._end(str(error))
         return answer
 
-    def tell(self, tensors: Sequence[Packed] = (), more: bool = False, **content: Any) -> None:
+    def tell(
+        self, tensors: Sequence[Packed] = (), step: int = 0, more: bool = False, **content: Any
+    ) -> None:
         """Send a message that needs no answer; with `more`, it may wait for the next one.
+
+        Without content, it sends the messages that wait for more.
 
         Raises:
           tf.errors.UnavailableError: if the task is not reachable any more.
         """
         try:
-            if self._broken is not None:
+            if not content:
+                self._wire.flush()
+            elif self._broken is not None:
                 raise Broken(self._broken)
-            self._wire.send(tensors, more=more, **content)
-        except Broken as error:
-            self._end(str(error))
-            raise _unavailable(str(error)) from None
-
-    def flush(self) -> None:
-        """Send the messages that wait for more; UnavailableError as by `tell`."""
-        try:
-            self._wire.flush()
+            else:
+                self._wire.send(tensors, 0, step, more, **content)
         except Broken as error:
             self._end(str(error))
             raise _unavailable(str(error)) from None
@@ -143,16 +144,14 @@ class Link:
     def _read(self) -> None:
         try:
             while True:
-                message, tensors = self._wire.receive()
+                kind, content, number, _, tensors = self._wire.receive()
                 with self._lock:
-                    answer = self._waiting.pop(message.id, None)
-                kind = message.WhichOneof("content")
+                    answer = self._waiting.pop(number, None)
                 if answer is None or kind is None:
                     continue
-                content = getattr(message, kind)
                 failed = as_error(content) if kind == "failure" else None
                 answer.settle(content, tensors, failed)
-                del message, content, tensors, answer  # not to hold them until the next comes
+                del content, tensors, answer  # not to hold them until the next comes
         except Broken as error:
             self.is_tensorflow = isinstance(error, OtherProtocol)
             self._end(str(error), isinstance(error, OtherVersion))

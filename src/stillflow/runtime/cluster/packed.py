@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from stillflow import errors, protos
+from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.ops.value_arrays import to_array
@@ -17,29 +18,24 @@ _HANDLES = ("resource", "variant")
 
 
 def pack(value: Any, dtype: DType) -> tuple[Any, Any]:
-    """Return a value as its description (a `Tensor` message) and its bytes, which share its memory.
+    """Return a value as its description and its bytes, which share its memory.
 
-    UnimplementedError if it is a handle, which means nothing in another process.
+    The description is the fields of a `Tensor` message: type, shape, and a list of strings, if it
+    is of strings. UnimplementedError if it is a handle, which means nothing in another process.
     """
     dtype = dtype.base_dtype
     if dtype.name in _HANDLES:
         raise errors.UnimplementedError(
             None, None, f"Stillflow cannot send a value of type {dtype.name} to another task"
         )
-    head = _message("Tensor")(dtype=dtype.as_datatype_enum)
     # An array of NumPy's own strings would end before trailing zeros.
     text = isinstance(value, (bytes, str))
     array = np.asarray(value, dtype=object) if text else _array(value)
-    head.shape.extend(array.shape)
+    head = dtype.as_datatype_enum, array.shape
     if dtype == dtypes.string:
-        head.strings.extend(_as_bytes(item) for item in array.reshape(-1).tolist())
-        return head, b""
+        return (*head, [_as_bytes(item) for item in array.reshape(-1).tolist()]), b""
     flat = np.ascontiguousarray(array).reshape(-1)
     return head, flat.view(np.uint8).data if flat.size else b""
-
-
-def _message(name: str) -> type[Any]:
-    return protos.file("stillflow/cluster.proto")[name]
 
 
 def _array(value: Any) -> np.ndarray:
@@ -52,11 +48,11 @@ def _as_bytes(text: Any) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
-def room_for(head: Any) -> np.ndarray:
-    """Return an array for the value that a description announces; strings are in it already.
+def room_for(head: Any) -> Callable[[], np.ndarray]:
+    """Return a function that makes an array for the value of a `Tensor` message, with its strings.
 
     Memory of it is taken up only as it is written to, so that a lie about the size costs nothing.
-    ValueError if it makes no sense, MemoryError if it is too large.
+    ValueError if it makes no sense, of the function too; MemoryError if it is too large.
     """
     shape = tuple(head.shape)
     if any(size < 0 for size in shape):
@@ -70,10 +66,10 @@ def room_for(head: Any) -> np.ndarray:
             raise ValueError(f"{len(head.strings)} strings are no tensor of shape {shape}")
         strings = np.empty(len(head.strings), dtype=object)
         strings[:] = head.strings
-        return strings.reshape(shape)
+        return strings.reshape(shape).copy
     if dtype.name in _HANDLES or dtype._is_ref_dtype:
         raise ValueError(f"a value of type {dtype.name} cannot be sent")
-    return np.empty(shape, dtype=dtype.as_numpy_dtype)
+    return partial(np.empty, shape, dtype.as_numpy_dtype)
 
 
 def writable_bytes(array: np.ndarray) -> memoryview | None:

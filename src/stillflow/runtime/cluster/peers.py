@@ -88,10 +88,10 @@ class Peers:
             given = None if value is DEAD else value
             self._rendezvous.put(step, key, tensor_coding.response(given, dtype, name))
             return None
-        arrival = {"session": session, "step": step, "key": name, "dead": value is DEAD}
+        arrival = {"session": session, "key": name, "dead": value is DEAD}
         tensors = [] if value is DEAD else [pack(value, dtype)]
         link = link_to(self._address(task))
-        link.tell(tensors, more, arrival=arrival)
+        link.tell(tensors, step, more, arrival=arrival)
         if more:
             self._held.append(link)
         return None
@@ -100,7 +100,7 @@ class Peers:
         """Send what waits for more; UnavailableError if a task is not reachable any more."""
         while self._held:
             with contextlib.suppress(IndexError):  # another step was faster
-                self._held.popleft().flush()
+                self._held.popleft().tell()
 
     def end(self, step: int) -> None:
         """Forget the values of a step that has failed."""

@@ -17,11 +17,12 @@ from stillflow.runtime.cluster.grpc_port import MASTER, WORKER, GrpcPort, as_fai
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.cluster.packed import pack_all
 from stillflow.runtime.cluster.tasks import LocalTask
-from stillflow.runtime.cluster.wire import Broken, OtherVersion, Wire
+from stillflow.runtime.cluster.wire import Broken, Frame, OtherVersion, Wire
 from stillflow.runtime.plan.crossings import DEAD
 from stillflow.util.threads import our_thread
 
 _BACKLOG = 128
+Reply = tuple[str, dict[str, Any], list[Any]]  # kind, fields, and tensors
 _OWN = b"S"  # the first byte of our own protocol
 
 
@@ -124,53 +125,48 @@ class Caller:
 
     def _listen(self) -> None:
         while True:
-            message, tensors = self._wire.receive()
-            kind = message.WhichOneof("content")
-            if kind in _AT_ONCE:
-                _AT_ONCE[kind](self, getattr(message, kind), tensors)
-            elif kind in _ANSWERED:
-                content = getattr(message, kind)
-                hand_over(self._answer, _ANSWERED[kind], message.id, content, tensors)
+            frame = self._wire.receive()
+            if frame.kind in _AT_ONCE:
+                _AT_ONCE[frame.kind](self, frame)
+            elif frame.kind in _ANSWERED:
+                hand_over(self._answer, _ANSWERED[frame.kind], frame)
             else:
                 raise Broken("it says what no task says")
-            del message, tensors  # not to hold them until the next comes
+            del frame  # not to hold it until the next comes
 
-    def _answer(
-        self, act: Callable[..., Any], number: int, content: Any, tensors: list[Any]
-    ) -> None:
+    def _answer(self, act: Callable[..., Any], frame: Frame) -> None:
         try:
-            kind, answer, packed = act(self, content, tensors)
+            kind, answer, packed = act(self, frame)
             reply = {kind: answer}
         except Exception as raised:
             reply, packed = {"failure": _failure(raised)}, []
         with contextlib.suppress(Broken):  # then nobody waits for it
-            self._wire.send(packed, number, **reply)
+            self._wire.send(packed, frame.number, **reply)
 
     # ---- executed at once
 
-    def _arrival(self, arrival: Any, tensors: list[Any]) -> None:
+    def _arrival(self, frame: Frame) -> None:
+        arrival, tensors = frame.content, frame.tensors
         if not arrival.dead and len(tensors) != 1:
             raise Broken("an arrival is one tensor")
         guest = self._task.find(arrival.session)
         if guest is not None:  # else the session is over
-            value = DEAD if arrival.dead else tensors[0]
-            guest.arrive(arrival.step, arrival.key, value)
+            guest.arrive(frame.step, arrival.key, DEAD if arrival.dead else tensors[0])
 
-    def _abort(self, abort: Any, tensors: list[Any]) -> None:
-        del tensors
-        guest = self._task.find(abort.session)
+    def _abort(self, frame: Frame) -> None:
+        guest = self._task.find(frame.content.session)
         if guest is not None:
-            guest.abort(abort.step)
+            guest.abort(frame.step)
 
     # ---- answers
 
-    def _describe(self, describe: Any, tensors: list[Any]) -> tuple[str, dict[str, Any], list[Any]]:
-        del describe, tensors
+    def _describe(self, frame: Frame) -> Reply:
+        del frame
         job, task = self._task.task
         return "description", {"cluster": self._task.cluster_def, "job": job, "task": task}, []
 
-    def _open(self, wanted: Any, tensors: list[Any]) -> tuple[str, dict[str, list[Any]], list[Any]]:
-        del tensors
+    def _open(self, frame: Frame) -> Reply:
+        wanted = frame.content
         config = wanted.config if wanted.HasField("config") else None
         task = wanted.job, wanted.task
         guest = self._task.open(wanted.session, task, wanted.cluster, config)
@@ -186,37 +182,34 @@ class Caller:
         ]
         return "opened", {"devices": devices}, []
 
-    def _register(self, part: Any, tensors: list[Any]) -> tuple[str, dict[str, int], list[Any]]:
-        del tensors
+    def _register(self, frame: Frame) -> Reply:
+        part = frame.content
         guest = self._task.guest(part.session)
         number = guest.register(part.graph, part.feeds, part.fetches, part.targets)
         return "registered", {"part": number}, []
 
-    def _run(
-        self, run: Any, tensors: list[Any]
-    ) -> tuple[str, dict[str, None], list[tuple[Any, ...]]]:
+    def _run(self, frame: Frame) -> Reply:
+        run = frame.content
         guest = self._task.guest(run.session)
         options = run.options if run.HasField("options") else None
-        values, metadata = guest.run(run.part, run.step, tensors, options)
+        values, metadata = guest.run(run.part, frame.step, frame.tensors, options)
         return "ran", {"metadata": metadata}, pack_all(values, guest.part(run.part).types)
 
-    def _close(self, close: Any, tensors: list[Any]) -> tuple[str, dict[Any, Any], list[Any]]:
-        del tensors
-        self._sessions.discard(close.session)
-        self._task.close(close.session)
+    def _close(self, frame: Frame) -> Reply:
+        self._sessions.discard(frame.content.session)
+        self._task.close(frame.content.session)
         return "done", {}, []
 
-    def _reset(self, reset: Any, tensors: list[Any]) -> tuple[str, dict[Any, Any], list[Any]]:
-        del tensors
-        self._task.clear(list(reset.containers))
+    def _reset(self, frame: Frame) -> Reply:
+        self._task.clear(list(frame.content.containers))
         return "done", {}, []
 
 
-_AT_ONCE: dict[Any, Callable[[Caller, Any, list[Any]], None]] = {
+_AT_ONCE: dict[Any, Callable[[Caller, Frame], None]] = {
     "arrival": Caller._arrival,
     "abort": Caller._abort,
 }
-_ANSWERED: dict[Any, Callable[[Caller, Any, list[Any]], Any]] = {
+_ANSWERED: dict[Any, Callable[[Caller, Frame], Reply]] = {
     "describe": Caller._describe,
     "open": Caller._open,
     "register": Caller._register,
