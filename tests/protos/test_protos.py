@@ -15,6 +15,7 @@ from google.protobuf import descriptor_pool, text_format
 from tests.protos import record
 
 import stillflow.protos as protos
+from stillflow.protos.other_files import distributed_file, serving_file
 
 with open(record.RECORDED) as recorded:
     RECORDED = json.load(recorded)
@@ -112,6 +113,19 @@ def test_messages_can_be_pickled(name):
     message = sample(name)
     again = pickle.loads(pickle.dumps(message))
     assert again == message and type(again) is type(message)
+
+
+@pytest.mark.parametrize(
+    "file, path, name",
+    [
+        (distributed_file, "tensorflow/core/protobuf/worker.proto", "RecvTensorRequest"),
+        (serving_file, "tensorflow_serving/apis/predict.proto", "PredictRequest"),
+    ],
+)
+def test_messages_of_servers_can_be_pickled(file, path, name):
+    message = file(path)[name]()
+    again = pickle.loads(pickle.dumps(message))
+    assert type(again) is type(message) and again == message
 
 
 def test_nested_messages_can_be_pickled():

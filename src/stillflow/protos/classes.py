@@ -120,9 +120,10 @@ def _reduce(message: Message) -> tuple[Any, ...]:
 
 def _restore(path: str, full_name: str, data: bytes) -> Message:
     """Rebuild a pickled message."""
-    import stillflow.protos as protos
+    from stillflow import protos
+    from stillflow.protos.other_files import distributed_file, serving_file
 
-    names = protos.file(path)
+    names = next((f for f in (serving_file, distributed_file) if path in f), protos.file)(path)
     package = names["DESCRIPTOR"].package
     first, *rest = full_name[len(package) + 1 :].split(".")
     found = names[first]

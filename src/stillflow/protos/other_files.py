@@ -25,6 +25,9 @@ class OtherFiles:
         self._files: dict[str, Mapping[str, Any]] = {}
         self._lock = RLock()
 
+    def __contains__(self, path: str) -> bool:
+        return path in self._table.sections
+
     def __call__(self, path: str) -> Mapping[str, Any]:
         """Return the contents of a file, as those of a generated module."""
         with self._lock:
@@ -38,3 +41,4 @@ class OtherFiles:
 
 
 serving_file = OtherFiles("serving.txt")  # of servers, which share gRPC's health service
+distributed_file = OtherFiles("distributed.txt")

@@ -21,13 +21,13 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.ops.kernel_errors import as_op_error
-from stillflow.protos.other_files import OtherFiles
+from stillflow.protos.other_files import distributed_file
 from stillflow.runtime.cluster import security
 from stillflow.runtime.cluster.helpers import hand_over
 from stillflow.runtime.interrupts import Interrupt, interrupted_by
 from stillflow.util.threads import our_thread
 
-file = OtherFiles("distributed.txt")
+file = distributed_file
 MASTER = "tensorflow/core/protobuf/master_service.proto"
 WORKER = "tensorflow/core/protobuf/worker_service.proto"
 # Options of both ends: a message is as long as protobuf allows, 2 GB, and a task that has been
