@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,16 @@ class DumpWriter:
         self.root = root
         self._last = 0
 
-    def core_metadata(self, run: int, step: int, names: dict[str, Sequence[str]]) -> None:
-        """Write the number of the session's run, with its feeds and fetches."""
+    def core_metadata(
+        self, run: int, step: int, feeds: Iterable[Any], fetches: Iterable[Any],
+        targets: Iterable[Any],
+    ) -> None:  # fmt: skip
+        """Write the number of the session's run, and the names of its feeds and fetches."""
         content = {
             "global_step": step, "session_run_index": run, "executor_step_index": run,
-            "input_names": list(names["feeds"]), "output_names": list(names["fetches"]),
-            "target_nodes": list(names["targets"]),
+            "input_names": [tensor.name for tensor in feeds],
+            "output_names": [tensor.name for tensor in fetches],
+            "target_nodes": [op.name for op in targets],
         }  # fmt: skip
         now = self._now()
         event = self._event(now)

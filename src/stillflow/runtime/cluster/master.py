@@ -14,6 +14,7 @@ from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.debug.watches import writers_of
 from stillflow.ops.values import fetch_fed
 from stillflow.protos import RunOptions
 from stillflow.runtime.cluster import opening, partial_runs, tasks, watched_parts
@@ -202,12 +203,9 @@ class Master:
         self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor],
         options: Any,
     ) -> None:  # fmt: skip
+        for writer in writers_of(options).values():
+            writer.core_metadata(self._watched, options.global_step, fed, tensors, targets)
         self._watched += 1
-        things: dict[str, Sequence[Any]] = {"feeds": fed, "fetches": tensors, "targets": targets}
-        names: dict[str, Sequence[str]] = {
-            kind: [each.name for each in found] for kind, found in things.items()
-        }
-        watched_parts.begin(self._watched - 1, names, options)
 
     def _part_of_run(self, part: Part, fed: Sequence[Tensor]) -> PartOfRun:
         access = self._open()[part.task]

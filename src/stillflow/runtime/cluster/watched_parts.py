@@ -8,7 +8,6 @@ from typing import Any
 
 from stillflow.graph.graph import Graph
 from stillflow.ops.constants import const_op
-from stillflow.ops.debug.watches import writers_of
 from stillflow.runtime.executor.watched_runs import WatchedRuns
 from stillflow.runtime.session.fetches import Fetches
 
@@ -16,18 +15,6 @@ from stillflow.runtime.session.fetches import Fetches
 def is_watched(options: Any) -> bool:
     """Return True if a `RunOptions`, or None, names tensors to watch."""
     return options is not None and bool(options.debug_options.debug_tensor_watch_opts)
-
-
-def begin(number: int, names: dict[str, Sequence[str]], options: Any) -> None:
-    """Write the names of feeds, fetches and targets, as the session's process.
-
-    Args:
-      number: of the watched run in the session.
-      names: of "feeds", "fetches" and "targets".
-      options: a `DebugOptions`.
-    """
-    for writer in writers_of(options).values():
-        writer.core_metadata(number, options.global_step, names)
 
 
 def run(

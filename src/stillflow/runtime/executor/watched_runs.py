@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,17 +80,14 @@ class WatchedRuns:
           tf.errors.UnimplementedError: if dumps are to go elsewhere than into files.
         """
         writers = writers_of(options)
-        names: dict[str, Sequence[str]] = {
-            "feeds": [tensor.name for tensor in feeds],
-            "fetches": [tensor.name for tensor in fetches.tensors],
-            "targets": [op.name for op in fetches.targets],
-        }
         number = next(self._numbers)
         needed = fetches.tensors, fetches.targets, list(feeds)
         graphs = partition_graphs(self._placement, *needed, with_fed=True)
         for writer in writers.values():
             if not is_part:
-                writer.core_metadata(number, options.global_step, names)
+                writer.core_metadata(
+                    number, options.global_step, feeds, fetches.tensors, fetches.targets
+                )
             for graph_def in graphs:
                 writer.graph(graph_def, graph_def.node[0].device)
         watches = watches_of(options)
