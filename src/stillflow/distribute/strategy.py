@@ -236,6 +236,10 @@ class StrategyExtended:
     def __init__(self, container_strategy: StrategyV2) -> None:
         self._strategy = container_strategy
 
+    def run_as_own_task(self, function: Callable[[Any], Any]) -> Any:
+        """Return `function(strategy)`; a worker of several calls it as its task, which serves."""
+        return function(self._strategy)
+
     @property
     def experimental_should_init(self) -> bool:
         """True where variables are initialized, not waited for."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.data.dataset_v1 import DatasetV1Adapter
-from stillflow.distribute import cluster_tasks
+from stillflow.distribute import cluster_tasks, coordinator, worker_context
 from stillflow.distribute import cross_device_ops as cross_device
 from stillflow.distribute import devices as device_names
 from stillflow.distribute.cluster_resolver.base import SimpleClusterResolver
@@ -104,6 +104,13 @@ class CollectiveAllReduceExtended(MirroredExtended):
         )
         pairs = [(host, self._device_map.all_devices)]
         self._input_workers = InputWorkers(self._device_map, pairs)
+
+    def run_as_own_task(self, function: Callable[[Any], Any]) -> Any:
+        if worker_context.current() or not self._cluster_spec:
+            return function(self._strategy)
+        return coordinator.run_distribute_coordinator(
+            function, self._strategy, mode=coordinator.CoordinatorMode.INDEPENDENT_WORKER
+        )
 
     @property
     def _num_replicas_in_sync(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.distribute import worker_context
 from stillflow.graph.api import graph_from_inputs
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.eager_mode import eager_mode
@@ -48,12 +49,20 @@ def get_session(op_input_list: Any = ()) -> Any:
 
 
 def make_session_of(strategy: Any) -> None:
-    """Make a session for Keras that runs graphs of a strategy."""
+    """Make a session for Keras that runs graphs of a strategy, on the own server if it has one."""
     config = tf.ConfigProto(allow_soft_placement=True)
     if _own.session is not None and _own.session._config is not None:
         config.MergeFrom(_own.session._config)
-    strategy.configure(config)
-    _own.session = tf.Session(config=config)
+
+    def make(configured: Any) -> None:
+        context = worker_context.current()
+        if context is None:
+            configured.configure(config)
+        else:
+            config.MergeFrom(context.session_config)
+        _own.session = tf.Session(context.master_target if context else "", config=config)
+
+    strategy.extended.run_as_own_task(make)
 
 
 @export("keras.backend.set_session")

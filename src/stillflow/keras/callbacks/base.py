@@ -25,6 +25,7 @@ class Callback:
     """
 
     params: dict[str, Any]
+    _chief_worker_only: bool | None = None  # True: not for the other workers of a strategy
 
     def __init__(self) -> None:
         self.validation_data = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from typing import Any
 
 import numpy as np
 
+from stillflow.distribute import worker_context
 from stillflow.graph.export import export
 from stillflow.keras.backend.session import get_value, set_value
 from stillflow.keras.callbacks.base import Callback
@@ -361,10 +363,13 @@ class ModelCheckpoint(Callback):
             return
         if not self.save_best_only:
             self._say(epoch, f"saving model to {path}")
-        if self.save_weights_only:
-            self.model.save_weights(path, overwrite=True)
-        else:
-            self.model.save(path, overwrite=True)
+        save = self.model.save_weights if self.save_weights_only else self.model.save
+        context = worker_context.current()
+        if context is None or context.should_checkpoint:
+            save(path, overwrite=True)
+        else:  # all workers read variables together
+            with tempfile.TemporaryDirectory() as folder:
+                save(os.path.join(folder, "temp" + os.path.splitext(path)[1]), overwrite=True)
 
     def _is_better(self, epoch: int, current: Any, path: str) -> bool:
         if current is None:

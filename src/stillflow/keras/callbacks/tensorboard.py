@@ -39,6 +39,8 @@ class TensorBoard(Callback):
       profile_batch: which batch is profiled, counted from 1; 0 for none.
     """
 
+    _chief_worker_only = True
+
     writer: Any
     # Ends the profile that is being made: one at a time, and none longer than its callback lives,
     # or training that an error ends would leave every later run traced.

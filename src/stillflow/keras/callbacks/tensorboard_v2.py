@@ -57,6 +57,8 @@ class TensorBoard(Callback):
       ValueError: for other arguments.
     """
 
+    _chief_worker_only = True
+
     def __init__(
         self,
         log_dir: str = "logs",

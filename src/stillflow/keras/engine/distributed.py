@@ -15,6 +15,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.distribute import worker_context
 from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.graph.arrays import Array
 from stillflow.graph.operation import Tensor
@@ -86,12 +87,18 @@ def predict(model: Any, x: Any, given: dict[str, Any]) -> Array | list[Array]:
     )  # fmt: skip
 
 
-def _run(model: Any, mode: str, source: Any, **options: Any) -> Any:
-    with model._distribution_strategy.scope():
-        hand_out_weights(model, mode)
-        results = Loop(model, mode, source, **options).run()
-        take_weights(model, mode)
-        return results
+def _run(model: Any, mode: str, source: Any, callbacks: Any = None, **options: Any) -> Any:
+    def run(strategy: Any) -> Any:
+        context, shown = worker_context.current(), callbacks
+        if isinstance(shown, (list, tuple)) and context and not context.is_chief:
+            shown = [each for each in shown if not each._chief_worker_only]
+        with model._distribution_strategy.scope():
+            hand_out_weights(model, mode)
+            results = Loop(model, mode, source, callbacks=shown, **options).run()
+            take_weights(model, mode)
+            return results
+
+    return model._distribution_strategy.extended.run_as_own_task(run)
 
 
 def _validation(model: Any, data: Any, steps: int | None) -> Callable[[Any], Any]:
