@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import stillflow as tf
@@ -31,8 +32,8 @@ workers = len(cluster["worker"])
 device = tf.train.replica_device_setter(
     worker_device="/job:worker/task:%d" % index, cluster=cluster)
 with tf.device(device):
-    x = tf.placeholder(tf.float32, [None, 3])
-    w = tf.get_variable("w", initializer=[[1.0], [2.0], [3.0]])
+    x = tf.placeholder(tf.float64, [None, 3])
+    w = tf.get_variable("w", initializer=np.array([[1.0], [2.0], [3.0]]))
     loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
     step = tf.train.get_or_create_global_step()
     optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), workers)
@@ -56,7 +57,7 @@ class Worker(tf.train.SessionCreator):  # that of tf.train looks after its chief
 
 creator = Worker() if index else tf.train.ChiefSessionCreator(master=server.target)
 with tf.train.MonitoredSession(creator, hooks=[hook]) as session:
-    batch = np.full([2, 3], 0.1 + index, "f")
+    batch = np.full([2, 3], 0.1 + index)
     for _ in range(4):
         losses.append(float(session.run([loss, train], {x: batch})[0]))
         session.run(finish)  # else a fast worker may take another's token, and its place
@@ -140,7 +141,23 @@ tf.train.Server(cluster, job_name=job, task_index=index).join()
 """
 
 
-def test_replicas_in_step_have_the_losses_that_tensorflow_has(start):
+def joint_losses():
+    """Return the workers' losses, where one process trains on the batches of both."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        halves = [tf.constant(np.full([2, 3], 0.1 + index)) for index in range(2)]
+        w = tf.get_variable("w", initializer=np.array([[1.0], [2.0], [3.0]]))
+        losses = [tf.reduce_mean(tf.square(tf.matmul(x, w))) for x in halves]
+        joint = tf.reduce_mean(tf.square(tf.matmul(tf.concat(halves, 0), w)))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(joint)
+        session.run(tf.global_variables_initializer())
+        found = []
+        for _ in range(4):
+            found.append(session.run(losses))
+            session.run(train)
+    return np.transpose(found).tolist()
+
+
+def test_replicas_in_step_have_the_losses_of_one_process_and_of_tensorflow(start):
     ps, *workers = free_addresses(3)
     cluster = json.dumps({"ps": [ps], "worker": workers})
     start(PROGRAM, cluster, "ps", 0)
@@ -148,7 +165,8 @@ def test_replicas_in_step_have_the_losses_that_tensorflow_has(start):
     said = [task.wait() for task in tasks]
     assert all(out for out, _ in said), said
     losses = [json.loads(out) for out, _ in said]
-    assert losses == [pytest.approx(expected, rel=1e-5) for expected in LOSSES]
+    assert losses == [pytest.approx(expected, rel=1e-5) for expected in LOSSES]  # single precision
+    assert losses == [pytest.approx(expected, rel=1e-12) for expected in joint_losses()]
 
 
 def test_a_session_waits_for_tasks_and_learns_of_their_death(start):
