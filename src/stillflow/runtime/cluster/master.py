@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from stillflow import errors
+from stillflow import errors, protos
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.debug.watches import writers_of
 from stillflow.ops.values import fetch_fed
-from stillflow.protos import RunOptions
 from stillflow.runtime.cluster import opening, partial_runs, tasks, watched_parts
 from stillflow.runtime.cluster.access import Direct, Remote, RemoteTask
 from stillflow.runtime.cluster.guests import Task, task_name
@@ -274,14 +273,14 @@ class ClusterPlan:
           tf.errors.UnimplementedError: if tensors of TensorFlow's tasks are to be watched.
         """
         wants_trace = metadata is not None and options is not None and options.trace_level > 0
-        level = RunOptions(trace_level=options.trace_level) if wants_trace else None
+        level = protos.RunOptions(trace_level=options.trace_level) if wants_trace else None
         if watched_parts.is_watched(options):
             if any(isinstance(part.access, TensorFlowTask) for part in self._parts):
                 raise errors.unimplemented(
                     "Stillflow cannot watch tensors of tasks that TensorFlow's protocol asks"
                 )
             self._watch(options.debug_options)
-            level = RunOptions(debug_options=options.debug_options)
+            level = protos.RunOptions(debug_options=options.debug_options)
         run = Run(self._parts, tuple(arrays), level)
         values = self._values(run, session)
         if metadata is not None:
