@@ -1,21 +1,11 @@
-"""Messages over a connection: their length, the message, and the bytes of the tensors with it.
+"""Messages over a connection between two tasks of Stillflow.
 
-    frame:   "SFc2"  |  length of the message, 4 bytes  |  number of the request, 8 bytes
-             |  number of the step, 8 bytes  |  message  |  bytes of tensor after tensor
+    frame:   "SFc2"  |  length of the message, 4 bytes  |  numbers of request and step, 8 bytes each
+             |  message  |  bytes of tensor after tensor
 
-The number of the tensors' bytes follows from the message. Incoming data is not trusted: a length is
-bounded before it is used, and an invalid frame ends the connection, nothing else. The messages of
-a step are those of the one before, as they tell no number, so they are kept as bytes and parsed.
-
-gRPC between Stillflow's own tasks was measured and costs more, as Python's grpcio copies a message
-three times and wakes three threads for it. Relative to TensorFlow 1.15.5 in the same minute, two
-processes, as this protocol / one bidirectional stream of gRPC / WorkerService:
-
-    read of a small variable, client    0.46 / 1.5  / 1.8   of TensorFlow's time
-    read of a small variable, worker    0.30 / 0.86 / 1.4
-    100 MB to a worker                  0.52 / 0.83 / 2.2
-    25 million parameters, a step       0.16 / 0.7  / 1.0
-    processor time of an MLP's step     0.84 / 1.8  / 3.1
+Incoming data is not trusted: a length is bounded before it is used, and an invalid frame ends the
+connection, nothing else. A message differs from that of the last step by its numbers alone, so the
+rest is kept, as bytes and parsed. docs/clusters.md says why this is not gRPC.
 """
 
 from __future__ import annotations
@@ -51,17 +41,9 @@ Packed = tuple[Any, Any]
 
 
 class Frame(NamedTuple):
-    """A message that came in.
+    """A message that came in; another one may have the same content."""
 
-    Attributes:
-      kind: the name of its field, None if it has none.
-      content: the field; it may be another frame's, too.
-      number: of the request that it is, or answers.
-      step: the number of the step that it is about.
-      tensors: its own.
-    """
-
-    kind: Any
+    kind: Any  # the name of its field, None if it has none
     content: Any
     number: int
     step: int
