@@ -24,6 +24,7 @@ PROVIDERS.update({
     "export.functions.plain_functions": "stillflow_contrib.torch_sources.every",
     "export.layers.recurrent_layers": "stillflow_contrib.torch_sources.recurrent",
     "export.onnx_export.model_of": "stillflow_contrib.onnx_models",
+    "export.onnx_models.graph.layers_of": "stillflow_contrib.onnx_models.recurrent_loops",
     "graph.attrs.default_graph": "stillflow.graph.graph",
     "graph.card.load_contrib_families": "stillflow_contrib.ops",
     "graph.card.load_families": "stillflow.ops",

@@ -56,7 +56,7 @@ def to_onnx(
     Args:
       session: the session, which holds the variables.
       inputs: tensors or their names. None: all placeholders that the outputs depend on.
-      outputs: tensors or their names.
+      outputs: tensors or their names; one that is named twice is there once.
       path: of the file.
       dynamic: names of dimensions by input and place; equal names mean equal sizes.
       opset: version of the operators; by default the one that the exporter writes.
@@ -73,6 +73,7 @@ def to_onnx(
     """
     require_packages(*_NEEDED, *(("onnxruntime",) if verify else ()))
     program = capture_of(session, inputs, outputs, samples, dynamic or {}, for_onnx=True)
+    program.outputs = list(dict(program.outputs).items())
     fed = sample_inputs(program, samples)
     message = model_of.value(program, dynamic or {}, opset)
     comparison = None

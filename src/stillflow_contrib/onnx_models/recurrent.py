@@ -1,4 +1,4 @@
-"""Forms of cuDNN's recurrent networks: a node of ONNX for each of their layers."""
+"""Forms of recurrent networks: cuDNN's, a node of ONNX for each layer, and those of blocks."""
 
 from __future__ import annotations
 
@@ -105,3 +105,51 @@ def cudnn_rnn(o: Nodes) -> list[Any]:
     if is_half:
         outputs = [o.to(each, o.T) for each in outputs]
     return [*outputs, *[None] * (len(o.op._outputs) - 3)]
+
+
+@form("GRUBlockCell")
+def gru_block_cell(o: Nodes) -> list[Any]:
+    x, h, weights, of_candidate, bias, bias_of_candidate = o.ins()
+    gates = o.Sigmoid(o.Gemm(o.Concat(x, h, axis=1), weights, bias))
+    r, u = o.Split(gates, axis=1, num_outputs=2, outputs=2)
+    both = o.Concat(x, o.Mul(r, h), axis=1)
+    c = o.Tanh(o.Gemm(both, of_candidate, bias_of_candidate))
+    return [r, u, c, o.Add(o.Mul(u, h), o.Mul(o.Sub(np.array(1, o.T), u), c))]
+
+
+@form("BlockLSTM", "BlockLSTMV2")
+def block_lstm(o: Nodes) -> list[Any]:
+    """Write a `Loop` over time, all of whose values are wanted; beyond the end they are 0."""
+    b: Any = o.b
+    x, c, h = o.ins()[1:4]
+    outside, b.nodes = b.nodes, []
+    step, goes_on, *state = (b.fresh("in") for _ in range(4))
+    values = _block_step(o, o.Gather(x, step, axis=0), *state)
+    body = b.subgraph("body", [step, goes_on, *state], [goes_on, values[1], values[6], *values])
+    b.nodes = outside
+    _, _, *made = o.Loop(o.i64(o.x), "", c, h, body=body, outputs=9)
+    missing = o.Sub(o.size(x, 0), o.size(made[0], 0))
+    ends = o.cat([0, 0, 0], missing, [0, 0])
+    return [o.Pad(each, ends) for each in made]
+
+
+def _block_step(o: Nodes, x: str, c: str, h: str) -> list[str]:
+    """Return the gate i, memory, gates f and o, candidate, its tangent and output of a step."""
+    weights, *peepholes, bias = o.ins()[4:]
+    gates = o.Gemm(o.Concat(x, h, axis=1), weights, bias)
+    i, *middle, out = o.Split(gates, axis=1, num_outputs=4, outputs=4)
+    candidate, f = middle if o.op.type == "BlockLSTM" else middle[::-1]
+    looks = o.a.use_peephole
+
+    def gate(value: str, place: int, memory: str) -> str:
+        return str(o.Sigmoid(o.Add(value, o.Mul(peepholes[place], memory)) if looks else value))
+
+    if o.op.type == "BlockLSTM":
+        f = o.Add(f, np.array(o.a.forget_bias, o.out))
+    i, f, candidate = gate(i, 0, c), gate(f, 1, c), o.Tanh(candidate)
+    memory = o.Add(o.Mul(f, c), o.Mul(i, candidate))
+    if o.a.cell_clip > 0:
+        limit = np.array(o.a.cell_clip, o.out)
+        memory = o.Clip(memory, -limit, limit)
+    out, tangent = gate(out, 2, memory), o.Tanh(memory)
+    return [i, memory, f, out, candidate, tangent, o.Mul(out, tangent)]

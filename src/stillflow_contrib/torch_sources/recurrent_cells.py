@@ -45,9 +45,21 @@ def _biased(value: Any, bias: Any) -> tuple[Any, ...]:
 
 
 _WHOLE = _biased(added(matmul("x", "weights"), matmul("h", "weights of state")), "bias")
+_Gate = Callable[[Any], Term]
 
 
-def _keras_gate(part: int) -> tuple[Any, ...]:
+def sigmoid(value: Any) -> Term:
+    """Return the pattern of a gate."""
+    return term("Sigmoid", value)
+
+
+def hard_sigmoid(value: Any) -> Term:
+    """Return the pattern of a gate of three straight lines, which TensorFlow 1's Keras prefers."""
+    line = added(multiplied(value, 0.2), 0.5)
+    return term("Maximum", term("Minimum", line, 1.0), 0.0)
+
+
+def _lstm_gate(part: int) -> tuple[Any, ...]:
     """Return the patterns of a gate before its function: a part of one product, or of two."""
     kernel = term("Split", "weights", 4, _axis(1, -1), output=part)
     bias = term("Split", "bias", 4, _axis(0, -1), output=part)
@@ -56,7 +68,11 @@ def _keras_gate(part: int) -> tuple[Any, ...]:
     return term("Split", _WHOLE, 4, _axis(1, -1), output=part), both
 
 
-_KERAS = [_keras_gate(part) for part in range(4)]
+def keras_lstm(gate: _Gate) -> tuple[Term, Term]:
+    """Return the patterns of memory and output; the gates are i, f, c, o."""
+    i, f, c, o = map(_lstm_gate, range(4))
+    memory = added(multiplied(gate(f), "c"), multiplied(gate(i), term("Tanh", c)))
+    return memory, multiplied(gate(o), term("Tanh", memory))
 
 
 class KerasLstmCell(Cell):
@@ -65,23 +81,32 @@ class KerasLstmCell(Cell):
     The gates are i, f, c, o; kernel, recurrent kernel and bias are variables of their own.
     """
 
-    _i, _f, _o = (term("Sigmoid", gate) for gate in (_KERAS[0], _KERAS[1], _KERAS[3]))
-    memory = added(multiplied(_f, "c"), multiplied(_i, term("Tanh", _KERAS[2])))
-    output = multiplied(_o, term("Tanh", memory))
-    states, new = ("c", "h"), (memory, output)
-    shown = (memory, output)
+    new = memory, output = keras_lstm(sigmoid)
+    states = ("c", "h")
+    shown = new
 
 
-def _sliced(value: Any, part: int) -> Term:
+def sliced(value: Any, part: int) -> Term:
+    """Return the pattern of one of several equal parts along the last axis."""
     return term("StridedSlice", value, _part(part))
 
 
-def _gated(given: str, weights: str, number: int, part: int) -> tuple[Any, ...]:
+def gated(given: str, weights: str, bias: Any, part: int) -> tuple[Any, ...]:
     """Return the patterns of a product with its bias for a gate: of parts, or a part of it."""
-    bias = term("Unpack", "bias", 0, output=number)
     whole = _biased(matmul(given, weights), bias)[0]
-    own = _biased(matmul(given, _sliced(weights, part)), _sliced(bias, part))[0]
-    return _sliced(whole, part), own
+    own = _biased(matmul(given, sliced(weights, part)), sliced(bias, part))[0]
+    return sliced(whole, part), own
+
+
+def keras_gru(gate: _Gate) -> Term:
+    """Return the pattern of a step with `reset_after`; the bias has two rows."""
+    of_x, of_h = (
+        [gated(given, weights, term("Unpack", "bias", 0, output=row), part) for part in range(3)]
+        for row, (given, weights) in enumerate([("x", "weights"), ("h", "weights of state")])
+    )
+    z, r = (gate(added(of_x[part], of_h[part])) for part in range(2))
+    c = term("Tanh", added(of_x[2], multiplied(r, of_h[2])))
+    return added(multiplied(z, "h"), multiplied(term("Sub", 1.0, z), c))
 
 
 class KerasGruCell(Cell):
@@ -90,13 +115,17 @@ class KerasGruCell(Cell):
     The gates are z, r, h; the bias has a row for the inputs and one for the state.
     """
 
-    _of_x = [_gated("x", "weights", 0, part) for part in range(3)]
-    _of_h = [_gated("h", "weights of state", 1, part) for part in range(3)]
-    _z, _r = term("Sigmoid", added(_of_x[0], _of_h[0])), term("Sigmoid", added(_of_x[1], _of_h[1]))
-    _c = term("Tanh", added(_of_x[2], multiplied(_r, _of_h[2])))
-    output = added(multiplied(_z, "h"), multiplied(term("Sub", 1.0, _z), _c))
-    new = (output,)
-    shown = (output,)
+    output = keras_gru(sigmoid)
+    new = shown = (output,)
+
+
+class KerasRnnCell(Cell):
+    """The step of tf.keras.layers.SimpleRNN."""
+
+    output = term(
+        "Tanh", added(_biased(matmul("x", "weights"), "bias"), matmul("h", "weights of state"))
+    )
+    new = shown = (output,)
 
 
 class BlockLstmCell(Cell):
@@ -124,7 +153,7 @@ DROPOUT = multiplied(
 CLASSES: dict[type[Cell], tuple[str, tuple[int, ...]]] = {
     LstmCell: ("LSTM", (0, 2, 1, 3)), BlockLstmCell: ("LSTM", (0, 2, 1, 3)),
     KerasLstmCell: ("LSTM", (0, 1, 2, 3)), TanhCell: ("RNN", (0,)),
-    KerasGruCell: ("GRU", (1, 0, 2)),
+    KerasGruCell: ("GRU", (1, 0, 2)), KerasRnnCell: ("RNN", (0,)),
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from stillflow._hooks import Hook
 from stillflow.export.capture import Program
 from stillflow.export.onnx_models import forms
 from stillflow.export.onnx_models.regions import converter  # noqa: F401 the rules
@@ -32,6 +33,9 @@ from stillflow.runtime.ir.steps import Step
 
 # Makes a message of one step's program: of the program, and sizes for what it leaves open.
 ByTorch = Callable[[Program, list["Place"]], Any]
+# Gives the steps of a program; for those that are one operator of ONNX together, one of the kind
+# "layer", whose function writes it.
+layers_of: Hook[Callable[[Program], list[Step]]] = Hook("export.onnx_models.graph.layers_of")
 _OF_TORCH = ONNX_TYPES.keys() - {"string", "bfloat16"}
 _ODD = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # of odd attributes
 
@@ -229,6 +233,10 @@ class GraphWriter(Builder):
         held = self._held(name)
         return self.dims(self.tensors[name]) if held is None else held.shape
 
+    def _layer(self, step: Step) -> None:
+        assert step.function is not None
+        step.function(self)
+
     def _bool(self, step: Step) -> None:
         self.bind(step.outputs[0], self.named(step.inputs[0]))
 
@@ -379,10 +387,11 @@ def to_graph(program: Program, by_torch: ByTorch) -> GraphWriter:
       ExportError: if operations have no form in ONNX.
     """
     results = [value.name for _, value in program.outputs]
-    writer = GraphWriter(program.steps, results, program.tracer, by_torch)
+    steps = layers_of.value(program)
+    writer = GraphWriter(steps, results, program.tracer, by_torch)
     for tensor, name in program.inputs:
         writer.bind(name, tensor.name)
-    writer.run(program.steps)
+    writer.run(steps)
     if writer.problems:
         raise explained(writer.problems, [tensor for tensor, _ in program.inputs])
     return writer
