@@ -41,6 +41,9 @@ class _Reducing:
         grads, variables = zip(*grads_and_vars, strict=True)
         return self._reduced(grads, variables)
 
+    def _allreduce(self, grads: Any) -> Any:
+        return self._reduced(grads, grads)
+
     def _reduced(self, grads: Any, variables: Any) -> Any:
         self._aggregated_gradients = True
         settings = self._horovod

@@ -112,3 +112,26 @@ for rows in (1 + rank, 2):  # of one shape in one rank, of two in the other
 """
     expected = "[[1.5, 1.5], None]\n[1.0, 1.0] 1.5\n[0, 1, 1]\n[0, 0, 1, 1]\n"
     assert ranks.run(_BEGIN + program) == [expected] * 2
+
+
+def test_an_optimizer_of_a_program_adds_up_gradients_of_several_passes(ranks: Ranks) -> None:
+    program = """
+class Adding(tf.keras.optimizers.Optimizer):
+    def _resource_apply_dense(self, grad, var, apply_state=None):
+        return var.assign_add(grad)
+
+optimizer = hvd.DistributedOptimizer(
+    Adding("adding"), backward_passes_per_step=2, average_aggregated_gradients=True)
+variable = tf.Variable([0.0])
+(grad,) = optimizer._allreduce([tf.constant([rank + 1.0])])
+apply = optimizer.apply_gradients([(grad, variable)])
+session = tf.keras.backend.get_session()
+session.run([variable.initializer, optimizer.iterations.initializer])
+values = []
+for _ in range(4):
+    session.run(apply)
+    values.append(session.run(variable).tolist())
+print(json.dumps([values, int(session.run(optimizer.iterations))]))
+"""
+    for output in ranks.run(_BEGIN + program):
+        assert json.loads(output) == [[[0.0], [1.5], [1.5], [3.0]], 4]

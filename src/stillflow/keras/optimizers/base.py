@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -12,7 +14,7 @@ from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.graph.api import control_dependencies, init_scope, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Tensor
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.keras.backend.session import batch_get_value, batch_set_value, get_value, set_value
 from stillflow.keras.optimizers.schedules import LearningRateSchedule
@@ -32,6 +34,12 @@ from stillflow.variables.base import (
 
 _OPTIONS = {"clipnorm", "clipvalue", "lr", "decay"}
 _DTYPES = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+
+
+def _with_state(apply: Callable[..., Any], state: Any) -> Callable[..., Any]:
+    """Return a method that applies gradients, with the hyperparameters if it takes them."""
+    takes = "apply_state" in inspect.signature(apply).parameters
+    return functools.partial(apply, apply_state=state) if takes else apply
 
 
 @export("keras.optimizers.Optimizer")
@@ -189,13 +197,12 @@ class OptimizerV2(Trackable):
     def _update(self, grad: Any, variable: Any, state: dict[Any, Any]) -> Any:
         if not isinstance(variable, VariableV2):
             raise NotImplementedError("Trying to update a Tensor ", variable)
-        key = variable.device, variable.dtype.base_dtype
-        numbers = state[key] if key in state else self._numbers(key[1])
         if isinstance(grad, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")
-            return self._apply_sparse_duplicates(grad.values, variable, grad.indices, numbers)
-        update = self._apply_dense(grad, variable, numbers)
+            apply = _with_state(self._resource_apply_sparse_duplicate_indices, state)
+            return apply(grad.values, variable, grad.indices)
+        update = _with_state(self._resource_apply_dense, state)(grad, variable)
         if variable.constraint is None:
             return update
         with control_dependencies([update]):
@@ -209,8 +216,9 @@ class OptimizerV2(Trackable):
             for where in variable.devices if is_whole else (variable.device,):
                 key = where, variable.dtype.base_dtype
                 if key not in state:
+                    state[key] = {}
                     with tf.device(where):
-                        state[key] = self._numbers(key[1])
+                        self._prepare_local(*key, state)
         return state
 
     def _numbers(self, dtype: Any) -> dict[str, Any]:
@@ -222,20 +230,39 @@ class OptimizerV2(Trackable):
     def _create_slots(self, variables: list[Any]) -> None:
         """Make the slots of each variable."""
 
-    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
-        """Return the operation that applies a gradient."""
-        raise NotImplementedError
+    # ---- what programs' optimizers override, by TensorFlow's names
 
-    def _apply_sparse_duplicates(
-        self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
-    ) -> Operation | None:
-        """Return the same for gradients of rows, of which there may be several for one row."""
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: dict[Any, Any]) -> None:
+        apply_state[var_device, var_dtype].update(self._numbers(var_dtype))
+
+    def _fallback_apply_state(self, var_device: str, var_dtype: Any) -> dict[str, Any]:
+        state: dict[Any, dict[str, Any]] = {(var_device, var_dtype): {}}
+        self._prepare_local(var_device, var_dtype, state)
+        return state[var_device, var_dtype]
+
+    def _state_of(self, variable: Any, state: Any) -> Any:
+        key = variable.device, variable.dtype.base_dtype
+        return (state or {}).get(key) or self._fallback_apply_state(*key)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any, apply_state: Any = None) -> Any:
+        return self._apply_dense(grad, handle, self._state_of(handle, apply_state))
+
+    def _resource_apply_sparse(
+        self, grad: Any, handle: Any, indices: Any, apply_state: Any = None
+    ) -> Any:
+        return self._apply_sparse(grad, handle, indices, self._state_of(handle, apply_state))
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Any, handle: Any, indices: Any, apply_state: Any = None
+    ) -> Any:
         unique, positions = tf.unique(indices)
         summed = tf.unsorted_segment_sum(grad, positions, tf.shape(unique)[0])
-        return self._apply_sparse(summed, variable, unique, numbers)
+        return _with_state(self._resource_apply_sparse, apply_state)(summed, handle, unique)
+
+    def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
+        raise NotImplementedError
 
     def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
-        """Return the same for gradients of different rows."""
         raise NotImplementedError
 
     def _scatter_add(self, variable: Any, indices: Any, values: Any) -> Tensor:
@@ -244,6 +271,8 @@ class OptimizerV2(Trackable):
         )
         with control_dependencies([added]):
             return variable.value()
+
+    _resource_scatter_add = _scatter_add
 
     # ---- hyperparameters
 

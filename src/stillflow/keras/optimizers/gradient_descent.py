@@ -64,13 +64,16 @@ class SGD(OptimizerV2):
             use_locking=self._use_locking, use_nesterov=self.nesterov,
         )  # fmt: skip
 
-    def _apply_sparse_duplicates(
-        self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
-    ) -> Operation | None:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Any, handle: Any, indices: Any, apply_state: Any = None
+    ) -> Any:
         if self._momentum:
-            return super()._apply_sparse_duplicates(grad, variable, indices, numbers)
+            return super()._resource_apply_sparse_duplicate_indices(
+                grad, handle, indices, apply_state
+            )
+        rate = self._state_of(handle, apply_state)["lr_t"]
         return tf.raw_ops.ResourceScatterAdd(
-            resource=variable.handle, indices=indices, updates=-grad * numbers["lr_t"]
+            resource=handle.handle, indices=indices, updates=-grad * rate
         )
 
     def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
