@@ -23,6 +23,9 @@ from stillflow.util.threads import our_thread
 
 _BACKLOG = 128
 Reply = tuple[str, dict[str, Any], list[Any]]  # kind, fields, and tensors
+# The methods of `Caller` for what others send, by the names of the messages' fields.
+_AT_ONCE = ("arrival", "abort")
+_ANSWERED = ("describe", "open", "register", "run", "close", "reset")
 _OWN = b"S"  # the first byte of our own protocol
 
 
@@ -127,16 +130,16 @@ class Caller:
         while True:
             frame = self._wire.receive()
             if frame.kind in _AT_ONCE:
-                _AT_ONCE[frame.kind](self, frame)
+                getattr(self, f"_{frame.kind}")(frame)
             elif frame.kind in _ANSWERED:
-                hand_over(self._answer, _ANSWERED[frame.kind], frame)
+                hand_over(self._answer, getattr(self, f"_{frame.kind}"), frame)
             else:
                 raise Broken("it says what no task says")
             del frame  # not to hold it until the next comes
 
     def _answer(self, act: Callable[..., Any], frame: Frame) -> None:
         try:
-            kind, answer, packed = act(self, frame)
+            kind, answer, packed = act(frame)
             reply = {kind: answer}
         except Exception as raised:
             reply, packed = {"failure": _failure(raised)}, []
@@ -203,20 +206,6 @@ class Caller:
     def _reset(self, frame: Frame) -> Reply:
         self._task.clear(list(frame.content.containers))
         return "done", {}, []
-
-
-_AT_ONCE: dict[Any, Callable[[Caller, Frame], None]] = {
-    "arrival": Caller._arrival,
-    "abort": Caller._abort,
-}
-_ANSWERED: dict[Any, Callable[[Caller, Frame], Reply]] = {
-    "describe": Caller._describe,
-    "open": Caller._open,
-    "register": Caller._register,
-    "run": Caller._run,
-    "close": Caller._close,
-    "reset": Caller._reset,
-}
 
 
 def _failure(raised: BaseException) -> dict[str, Any]:
