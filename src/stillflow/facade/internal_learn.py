@@ -135,6 +135,6 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"{_OURS}.reversible {_OURS}.recomputing",
     },
     f"{_LAYERS}.ops.bucketization_op": {"bucketize": "stillflow.ops.math.counting:bucketize"},
-    f"{_LAYERS}.ops.sparse_feature_cross_op": {"*": "stillflow.ops.sparse.feature_crossing"},
+    f"{_LAYERS}.ops.sparse_feature_cross_op": {"*": "stillflow_contrib.ops.feature_crossing"},
     f"{_LAYERS}.ops.sparse_ops": {"*": f"{_OURS}.sparse_conversion"},
 }

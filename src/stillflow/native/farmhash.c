@@ -111,3 +111,82 @@ PUBLIC void find_row_fingerprints(const uint8_t *rows, int64_t count, int64_t le
                                   uint64_t *out) {
     for (int64_t i = 0; i < count; i++) out[i] = fingerprint_of(rows + i * length, length);
 }
+
+/* ---- 128 bits: src/stillflow/util/farmhash128.py */
+
+static const uint64_t MULTIPLIER = 0x9DDFEA08EB382D69u;
+
+static uint64_t mix_pair(uint64_t low, uint64_t high) { return mix(low, high, MULTIPLIER); }
+
+/* Less than 128 bytes, with a seed of two words. */
+static void murmur_pair(const uint8_t *text, int64_t length, uint64_t a, uint64_t b,
+                        uint64_t out[2]) {
+    uint64_t c, d;
+    if (length <= 16) {
+        a = fold(a * K1) * K1;
+        c = b * K1 + fingerprint_of(text, length);
+        d = fold(a + (length >= 8 ? load64(text) : c));
+    } else {
+        c = mix_pair(load64(text + length - 8) + K1, a);
+        d = mix_pair(b + (uint64_t)length, c + load64(text + length - 16));
+        a += d;
+        for (int64_t at = 0; at < length - 16; at += 16) {
+            a = (a ^ fold(load64(text + at) * K1) * K1) * K1;
+            b ^= a;
+            c = (c ^ fold(load64(text + at + 8) * K1) * K1) * K1;
+            d ^= c;
+        }
+    }
+    a = mix_pair(a, c), b = mix_pair(d, b);
+    out[0] = a ^ b, out[1] = mix_pair(b, a);
+}
+
+/* 32 bytes at `text`, after the last whole pair of blocks. */
+static void absorb_end(State *s, const uint8_t *text) {
+    s->y = rotate(s->x + s->y, 42) * K0 + s->v[1];
+    s->w[0] += load64(text + 16);
+    s->x = s->x * K0 + s->w[0];
+    s->z += s->w[1] + load64(text);
+    s->w[1] += s->v[0];
+    absorb_half(text, s->v[0] + s->z, s->v[1], s->v);
+    s->v[0] *= K0;
+}
+
+/* At least 128 bytes. */
+static void city_pair(const uint8_t *text, int64_t length, uint64_t x, uint64_t y,
+                      uint64_t out[2]) {
+    State s = {x, y, (uint64_t)length * K1, {0, 0}, {0, 0}};
+    s.v[0] = rotate(y ^ K1, 49) * K1 + load64(text);
+    s.v[1] = rotate(s.v[0], 42) * K1 + load64(text + 8);
+    s.w[0] = rotate(y + s.z, 35) * K1 + x;
+    s.w[1] = rotate(x + load64(text + 88), 53) * K1;
+    int64_t rest = length % (2 * BLOCK);
+    for (int64_t at = 0; at < length - rest; at += BLOCK) absorb(&s, text + at, K1, 1);
+    s.x += rotate(s.v[0] + s.z, 49) * K0;
+    s.y = s.y * K0 + rotate(s.w[1], 37);
+    s.z = s.z * K0 + rotate(s.w[0], 27);
+    s.w[0] *= 9;
+    s.v[0] *= K0;
+    for (int64_t done = 32; done < rest + 32; done += 32) absorb_end(&s, text + length - done);
+    x = mix_pair(s.x, s.v[0]), y = mix_pair(s.y + s.z, s.w[0]);
+    out[0] = mix_pair(x + s.v[1], s.w[1]) + y;
+    out[1] = mix_pair(x + s.w[1], y + s.v[1]);
+}
+
+/* The fingerprints of 128 bits of strings, the low word of each first. */
+PUBLIC void find_long_fingerprints(const uint8_t *const *texts, const int64_t *sizes,
+                                   int64_t count, uint64_t *out) {
+    for (int64_t i = 0; i < count; i++, out += 2) {
+        const uint8_t *text = texts[i];
+        int64_t length = sizes[i];
+        if (length < 16) {
+            murmur_pair(text, length, K0, K1, out);
+            continue;
+        }
+        uint64_t x = load64(text), y = load64(text + 8) + K0;
+        if (length < 16 + 2 * BLOCK)
+            murmur_pair(text + 16, length - 16, x, y, out);
+        else
+            city_pair(text + 16, length - 16, x, y, out);
+    }
+}

@@ -128,3 +128,85 @@ PUBLIC int64_t sort_rows(const void *keys, int64_t kind, int64_t rows, int64_t c
     in_parallel(WORK[kind], &all, rows, threads);
     return all.without_memory;
 }
+
+/* ---- one number of each row */
+
+enum { DIGITS = 1 << BITS, TO_DIGIT = 32 - BITS };
+
+typedef struct {
+    const void *values; /* [rows, columns] */
+    int64_t columns, position, is_float;
+    void *out; /* [rows] */
+    int64_t without_memory;
+} Ranks;
+
+INLINE uint32_t code_at(const Ranks *all, int64_t i) {
+    return all->is_float ? code_of_floats(((const float *)all->values)[i])
+                         : code_of_integers(((const int32_t *)all->values)[i]);
+}
+
+INLINE void put_number_of(const Ranks *all, int64_t row, uint32_t code) {
+    uint32_t bits = all->is_float && code >> 31 == 0 ? ~code : code ^ (uint32_t)1 << 31;
+    if (all->is_float && code == UINT32_MAX) bits = 0x7fc00000; /* not a number */
+    memcpy((uint8_t *)all->out + row * 4, &bits, sizeof bits);
+}
+
+/* The code at a position among those in order; changes their order. */
+static uint32_t select_code(uint32_t *codes, int64_t size, int64_t position) {
+    int64_t low = 0, high = size - 1;
+    while (low < high) {
+        uint32_t a = codes[low], b = codes[(low + high) / 2], c = codes[high];
+        uint32_t middle = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (codes[i] < middle) i++;
+            while (codes[j] > middle) j--;
+            if (i > j) break;
+            uint32_t moved = codes[i];
+            codes[i++] = codes[j], codes[j--] = moved;
+        }
+        if (position <= j)
+            high = j;
+        else if (position >= i)
+            low = i;
+        else
+            break;
+    }
+    return codes[position];
+}
+
+/* Of a long row only the numbers that begin as the wanted one are kept. */
+static void find_rank(void *data, int64_t row) {
+    Ranks *all = data;
+    int64_t size = all->columns, position = all->position, begin = row * size, kept = 0, digit = 0;
+    uint32_t *codes = malloc((size_t)size * sizeof *codes);
+    if (codes == NULL) {
+        __atomic_store_n(&all->without_memory, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (size <= SHORT) {
+        for (; kept < size; kept++) codes[kept] = code_at(all, begin + kept);
+    } else {
+        int32_t counts[DIGITS] = {0};
+        for (int64_t i = 0; i < size; i++) counts[code_at(all, begin + i) >> TO_DIGIT]++;
+        while (position >= counts[digit]) position -= counts[digit++];
+        for (int64_t i = 0; i < size; i++) {
+            codes[kept] = code_at(all, begin + i);
+            kept += codes[kept] >> TO_DIGIT == (uint32_t)digit;
+        }
+    }
+    put_number_of(all, row, select_code(codes, kept, position));
+    free(codes);
+}
+
+/* The number at a position of each row in order; what is not a number is the largest.
+
+   is_float: float, or else int32.
+   columns: as above.
+   Returns 1 if there is no memory. */
+PUBLIC int64_t find_ranks(const void *values, int64_t is_float, int64_t rows, int64_t columns,
+                          int64_t position, void *out, int64_t threads) {
+    Ranks all = {values, columns, position, is_float, out, 0};
+    in_parallel(find_rank, &all, rows, threads);
+    return all.without_memory;
+}

@@ -89,6 +89,32 @@ PUBLIC int64_t find_distinct(const void *items, int64_t bytes, int64_t size, voi
     return count;
 }
 
+/* The different ones among rows of bytes, in the order in which they come first.
+
+   firsts: receives where each stands first; has room for all.
+   places: receives for each row which of these it is.
+   Returns how many there are, or -1 if there is no memory. */
+PUBLIC int64_t find_distinct_rows(const uint8_t *rows, int64_t count, int64_t bytes,
+                                  int64_t *firsts, int64_t *places) {
+    Places seen;
+    int64_t found = 0;
+    if (!make_places(&seen, count)) return -1;
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *row = rows + i * bytes;
+        uint64_t slot = murmur_of(row, bytes, 0) >> seen.shift;
+        while (seen.table[slot] &&
+               memcmp(rows + firsts[seen.table[slot] - 1] * bytes, row, (size_t)bytes))
+            slot = (slot + 1) & seen.last;
+        if (!seen.table[slot]) {
+            firsts[found] = i;
+            seen.table[slot] = ++found;
+        }
+        places[i] = seen.table[slot] - 1;
+    }
+    free(seen.table);
+    return found;
+}
+
 /* The integers of a vector that are not in another one.
 
    unlike: receives them; has room for all.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stillflow import native
 from stillflow.util.farmhash import (
     K0,
     K1,
@@ -22,6 +23,7 @@ from stillflow.util.farmhash import (
     rows_by_length,
     word,
 )
+from stillflow.util.texts import address_of, any_texts_of
 
 _MULTIPLIER = np.uint64(0x9DDFEA08EB382D69)
 _BLOCK = 64
@@ -32,6 +34,10 @@ Pair = tuple[Words, Words]
 def fingerprints128(strings: Sequence[bytes]) -> np.ndarray:
     """Return the fingerprints of byte strings, uint64 [n, 2], the low word first."""
     result = np.empty((len(strings), 2), np.uint64)
+    if (library := native.library()) is not None:
+        texts = any_texts_of(strings)
+        library.find_long_fingerprints(*texts.pointers, address_of(result))
+        return result
     for group, rows in rows_by_length(strings):
         result[group] = np.stack(_fingerprint(rows), 1)
     return result

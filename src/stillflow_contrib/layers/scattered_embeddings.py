@@ -8,8 +8,8 @@ import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.nn.embedding import as_list
-from stillflow.ops.sparse.feature_crossing import sparse_feature_cross
 from stillflow_contrib.layers.embedding_lookups import combiner_or_mean
+from stillflow_contrib.ops.feature_crossing import sparse_feature_cross
 
 # Look-up values of empty rows: values that no feature has by chance.
 _EMPTY_STRING, _EMPTY_NUMBER = "6ZxWzWOHxZ", 1288896567

@@ -42,3 +42,16 @@ def test_what_another_vector_lacks_is_kept_in_order(either_way, kind, count, oth
             out, places = session.run(tf.setdiff1d(x, y), {x: given, y: known})
     assert out.tolist() == given[kept].tolist() and out.dtype == kind
     assert places.tolist() == kept and places.dtype == np.int32
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.bool_])
+def test_distinct_rows_are_numbered_as_they_come(either_way, kind):
+    random = np.random.default_rng(3)
+    rows = random.integers(0, 2, (200, 5)).astype(kind)
+    if kind is np.float32:
+        rows[rows == 0] *= random.choice([-1, 1], (rows == 0).sum())  # zeros of both signs
+    with tf.Session() as session:
+        found, places = session.run(tf.raw_ops.UniqueV2(x=rows, axis=[0])[:2])
+    np.testing.assert_array_equal(found[places], rows)
+    _, firsts = np.unique(rows, axis=0, return_index=True)
+    np.testing.assert_array_equal(found, rows[np.sort(firsts)])

@@ -127,6 +127,52 @@ def test_fractional_pools_take_the_windows_that_they_report(pool, overlapping):
         np.testing.assert_allclose(y[:, i, j], expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.parametrize("overlapping", [False, True])
+def test_gradients_of_fractional_pools_go_to_their_windows(kind, overlapping):
+    random = np.random.default_rng(1)
+    x, grad = random.integers(0, 5, (2, 2, 7, 6, 3)).astype(kind)
+    if kind is np.float32:
+        x[0, 2, 0], x[1, 3, 3, 1] = np.nan, -np.inf
+    rows, columns = np.array([0, 2, 3, 7]), np.array([0, 1, 4, 6])
+    grad, both = grad[:, :3, :3], {"overlapping": overlapping}
+    largest, average = np.zeros(x.shape, kind), np.zeros(x.shape)
+    for i, j, b, c in itertools.product(range(3), range(3), range(2), range(3)):
+        box = (b, *(slice(e[n], e[n + 1] + overlapping) for e, n in ((rows, i), (columns, j))), c)
+        part = x[box].ravel()
+        best = 0
+        for place, number in enumerate(part):
+            best = place if number > part[best] else best
+        largest[box].reshape(x[box].shape)[np.unravel_index(best, x[box].shape)] += grad[b, i, j, c]
+        average[box] += grad[b, i, j, c] / part.size
+    given = {"row_pooling_sequence": rows, "col_pooling_sequence": columns, **both}
+    found = tf.raw_ops.FractionalMaxPoolGrad(
+        orig_input=x, orig_output=grad, out_backprop=grad, **given
+    )
+    np.testing.assert_array_equal(run(found), largest)
+    found = tf.raw_ops.FractionalAvgPoolGrad(
+        orig_input_tensor_shape=x.shape, out_backprop=grad, **given
+    )
+    np.testing.assert_allclose(run(found), average, 1e-6, 1e-9 if kind(0.5) else 1)  # or truncated
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_second_gradients_of_volumes_are_those_at_the_first_maxima(padding):
+    x, grad = np.random.default_rng(2).integers(0, 4, (2, 2, 4, 5, 5, 3)).astype(np.float32)
+    how = {"ksize": [1, 2, 3, 2, 1], "strides": [1, 1, 2, 2, 1], "padding": padding}
+    pooled = run(tf.nn.max_pool3d(x, **how))
+    found = run(tf.raw_ops.MaxPool3DGradGrad(orig_input=x, orig_output=pooled, grad=grad, **how))
+    before = [0, 1, 0] if padding == "SAME" else [0, 0, 0]
+    for place in np.ndindex(*pooled.shape[1:4]):
+        starts = [n * s - b for n, s, b in zip(place, (1, 2, 2), before)]
+        box = tuple(slice(max(0, start), start + size) for start, size in zip(starts, (2, 3, 2)))
+        part = x[:, box[0], box[1], box[2]].reshape(2, -1, 3)
+        expected = np.take_along_axis(
+            grad[:, box[0], box[1], box[2]].reshape(2, -1, 3), part.argmax(1)[:, None], 1
+        )
+        np.testing.assert_array_equal(found[(slice(None), *place)], expected[:, 0])
+
+
 def test_a_dilation_adds_its_filter_before_it_takes_the_maximum():
     x, filter = image(1, 5, 6, 2), image(2, 3, 2, seed=1)
     y = run(tf.nn.dilation2d(x, filter, [1, 2, 1, 1], [1, 1, 1, 1], "VALID"))

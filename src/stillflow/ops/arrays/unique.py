@@ -64,6 +64,8 @@ def _distinct_rows(rows: Any) -> tuple[Any, Any]:
         return torch.from_numpy(places), torch.from_numpy(numbers)
     if rows.is_complex():
         rows = torch.view_as_real(rows).flatten(1)
+    if (native := native_kernels.distinct_rows(rows)) is not None:
+        return native
     keys = rows[:, 0] if rows.shape[1] == 1 else rows
     if not rows.shape[1]:
         inverse = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)

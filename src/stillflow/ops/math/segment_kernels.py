@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph.dims import to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
+from stillflow.ops.arrays.native_kernels import change_rows
 from stillflow.ops.kernels import as_signed, torch_type, type_of
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.memory_limits import require_room
@@ -57,7 +58,19 @@ def sums(dtype: DType) -> Combine:
 
 def products(dtype: DType) -> Combine:
     """Return the combination by products; rows without data are 1."""
-    return _by_numpy(np.multiply, 1, dtype) if dtype in NUMPY_TYPES else _by_scatter("prod", 1)
+    if dtype in NUMPY_TYPES:
+        return _by_numpy(np.multiply, 1, dtype)
+    scattered = _by_scatter("prod", 1)
+
+    def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
+        if not rows or not data.numel() or data.is_complex():
+            return scattered(data, ids, rows)
+        out, flat = data.new_ones((rows, *data.shape[1:])), data.reshape(len(data), -1)
+        if change_rows(out.view(rows, -1), ids, flat, "mul"):
+            return out
+        return scattered(data, ids, rows)
+
+    return combine
 
 
 def extremes(dtype: DType, largest: bool, infinite: bool = False) -> Combine:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.ops.kernels import type_of
 from stillflow.ops.memory_limits import require_room
+from stillflow.ops.nn import native_kernels
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.samples import Bad, Sample, Samples
@@ -81,30 +83,46 @@ def _spans(sequence: Any, size: int, overlapping: bool) -> tuple[list[int], list
 # ---- kernels
 
 
-def _offsets(starts: list[int], stops: list[int], device: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield for each offset into the windows the elements there, and the windows they belong to."""
-    first = torch.tensor(starts, device=device)
-    last = torch.tensor(stops, device=device)
-    for offset in range(max((b - a + 1 for a, b in zip(starts, stops)), default=0)):
-        place = first + offset
-        yield torch.minimum(place, last), place <= last
+def _pool(how: str, image: Any, rows: Any, columns: Any, overlapping: bool) -> torch.Tensor:
+    """Return the "largest" numbers or the "average" of each window, [batch, rows, columns, depth].
+
+    Gradients of these take those of the windows for `image`'s, which they give.
+    """
+    counts = (len(rows) - 1, len(columns) - 1)
+    out = image.new_empty((image.shape[0], *counts, image.shape[3]))
+    return _over_windows(how, image, (rows, columns, overlapping), None, out)
 
 
-def _max(image: Any, rows: Any, columns: Any, overlapping: bool) -> tuple[Any, Any]:
-    """Maxima over the windows, and where in the image each first stands."""
-    row_spans = _spans(rows, image.shape[1], overlapping)
-    column_spans = _spans(columns, image.shape[2], overlapping)
-    best = where = None
-    for row, row_valid in _offsets(*row_spans, image.device):
-        for column, column_valid in _offsets(*column_spans, image.device):
-            value = image[:, row][:, :, column]
-            place = (row[:, None] * image.shape[2] + column)[None, :, :, None].expand(value.shape)
-            if best is None:
-                best, where = value, place
-                continue
-            better = (value > best) & (row_valid[:, None] & column_valid)[..., None]
-            best, where = torch.where(better, value, best), torch.where(better, place, where)
-    return best, where
+def _over_windows(how: str, image: Any, windows: Any, grad: Any, out: Any) -> torch.Tensor:
+    rows, columns, overlapping = windows
+    spans = [_spans(each, image.shape[n], overlapping) for n, each in ((1, rows), (2, columns))]
+    counts = [len(each[0]) for each in spans]
+    edges = ([0], [0]), *spans
+    if native_kernels.pool_windows(how, image[:, None], edges, grad, out):
+        return out
+    for place in np.ndindex(*counts):
+        (a, b), (c, d) = ([edge[n] for edge in each] for each, n in zip(spans, place))
+        box, each = (slice(None), slice(a, b + 1), slice(c, d + 1)), (slice(None), *place)
+        count = (b - a + 1) * (d - c + 1)
+        numbers = image[box].flatten(1, 2)
+        if how == "average":
+            total = numbers.sum(1, dtype=image.dtype)
+            mode = None if image.is_floating_point() else "trunc"
+            out[each] = torch.div(total, count, rounding_mode=mode)
+        elif how == "average gradient":
+            out[box] += (grad[each] / count)[:, None, None]
+        else:
+            keys = numbers
+            if image.is_floating_point():  # NaN is the largest where it comes first
+                keys = numbers.masked_fill(numbers.isnan(), -torch.inf)
+                keys[:, 0].masked_fill_(numbers[:, 0].isnan(), torch.inf)
+            where = keys.argmax(1, keepdim=True)
+            if how == "largest":
+                out[each] = numbers.gather(1, where)[:, 0]
+            else:
+                numbers = out[box].flatten(1, 2)
+                out[box] = numbers.scatter_add(1, where, grad[each][:, None]).view(out[box].shape)
+    return out
 
 
 def _require_windows(shape: Sequence[int], grad: Any, rows: Any, columns: Any) -> None:
@@ -117,56 +135,12 @@ def _require_windows(shape: Sequence[int], grad: Any, rows: Any, columns: Any) -
         )
 
 
-def _max_grad(image: Any, grad: Any, rows: Any, columns: Any, overlapping: bool) -> torch.Tensor:
-    _require_windows(image.shape, grad, rows, columns)
-    _, where = _max(image, rows, columns, overlapping)
-    batch, height, width, depth = image.shape
-    start = torch.arange(batch, device=image.device)[:, None, None, None] * (height * width)
-    index = (start + where) * depth + torch.arange(depth, device=image.device)
-    result = grad.new_zeros(image.numel())
-    return result.index_add_(0, index.reshape(-1), grad.reshape(-1)).view(image.shape)
-
-
-def _indicator(spans: tuple[list[int], list[int]], size: int, like: Any) -> torch.Tensor:
-    """Return a matrix with a row per window that has ones at the window's elements."""
-    place = torch.arange(size, device=like.device)
-    first, last = (torch.tensor(edge, device=like.device)[:, None] for edge in spans)
-    return ((place >= first) & (place <= last)).to(like.dtype)
-
-
-def _avg(image: Any, rows: Any, columns: Any, overlapping: bool) -> torch.Tensor:
-    total = 0
-    row_spans = _spans(rows, image.shape[1], overlapping)
-    column_spans = _spans(columns, image.shape[2], overlapping)
-    for row, row_valid in _offsets(*row_spans, image.device):
-        for column, column_valid in _offsets(*column_spans, image.device):
-            inside = (row_valid[:, None] & column_valid)[..., None]
-            total = total + image[:, row][:, :, column] * inside
-    counts = _counts(row_spans, column_spans, image)
-    if image.is_floating_point():
-        return total / counts
-    return torch.div(total, counts, rounding_mode="trunc")
-
-
-def _counts(rows: Any, columns: Any, like: Any) -> torch.Tensor:
-    heights, widths = (
-        torch.tensor([b - a + 1 for a, b in zip(*spans)], dtype=like.dtype, device=like.device)
-        for spans in (rows, columns)
-    )
-    return (heights[:, None] * widths)[..., None]
-
-
-def _avg_grad(
-    shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapping: bool
+def _gradient(
+    how: str, image: Any, grad: Any, rows: Any, columns: Any, overlapping: bool
 ) -> torch.Tensor:
-    _require_windows(shape, grad, rows, columns)
-    row_spans = _spans(rows, shape[1], overlapping)
-    column_spans = _spans(columns, shape[2], overlapping)
-    wide = grad.double()
-    wide = wide / _counts(row_spans, column_spans, wide)
-    by_row = _indicator(row_spans, shape[1], wide)
-    by_column = _indicator(column_spans, shape[2], wide)
-    return torch.einsum("brcd,rh,cw->bhwd", wide, by_row, by_column).to(grad.dtype)
+    _require_windows(image.shape, grad, rows, columns)
+    windows = (rows, columns, overlapping)
+    return _over_windows(how, image, windows, grad, torch.zeros_like(image))
 
 
 # ---- shared parts of the cards
@@ -265,7 +239,7 @@ fractional_max_pool_op.samples(fractional_pool_samples)
 
 @fractional_max_pool_op.kernel
 def fractional_max_pool_kernel(node: Node) -> Kernel:
-    return _pool_kernel(node, lambda *args: _max(*args)[0])
+    return _pool_kernel(node, partial(_pool, "largest"))
 
 
 @fractional_max_pool_op.gradient
@@ -291,7 +265,7 @@ fractional_avg_pool_op.samples(fractional_pool_samples)
 
 @fractional_avg_pool_op.kernel
 def fractional_avg_pool_kernel(node: Node) -> Kernel:
-    return _pool_kernel(node, _avg)
+    return _pool_kernel(node, partial(_pool, "average"))
 
 
 @fractional_avg_pool_op.gradient
@@ -321,7 +295,8 @@ def fractional_max_pool_grad_shape(node: Node) -> OutputDims:
 @fractional_max_pool_grad_op.kernel
 def fractional_max_pool_grad_kernel(node: Node) -> Kernel:
     image, _, grad, rows, columns = node.inputs
-    return node.call(_max_grad, image, grad, rows, columns, node.overlapping)
+    function = partial(_gradient, "largest gradient")
+    return node.call(function, image, grad, rows, columns, node.overlapping)
 
 
 _ROWS, _COLUMNS = np.array([0, 2, 3, 5], np.int64), np.array([0, 1, 4], np.int64)
@@ -364,7 +339,9 @@ def fractional_avg_pool_grad_kernel(node: Node) -> Kernel:
         for size, name in zip(shape, ("Batch", "Rows", "Columns", "Depth")):
             if size == 0:
                 raise ValueError(f"{name} dimension of input must not be 0")
-        return _avg_grad(shape, grad, rows, columns, overlapping)
+        image = grad.new_zeros(shape, dtype=torch.float64)
+        how = "average gradient"
+        return _gradient(how, image, grad.double(), rows, columns, overlapping).to(grad.dtype)
 
     return spread
 

@@ -274,3 +274,51 @@ def max_pool_gradient(image: Any, grad: Any, places: Any, geometry: PoolGeometry
     native_calls.call("max_pool_gradient", windows, grad.data_ptr(), places.data_ptr(),
                result.data_ptr())  # fmt: skip
     return result
+
+
+# ---- pools over windows of any edges
+
+_HOWS = ("largest", "average", "largest gradient", "average gradient", "second gradient")
+_KINDS = ("float32", "float64", "int32", "int64")
+
+
+def pool_windows(how: str, volumes: Any, edges: Sequence[Any], grad: Any, out: Any) -> bool:
+    """Fill `out` with a pool of volumes [batch, depth, height, width, channels], or a gradient.
+
+    Args:
+      how: one of `_HOWS`.
+      volumes: contiguous, as the other tensors.
+      edges: along each axis the first places of the windows, and the last ones.
+      grad: the gradient of pooled numbers, of a second gradient that of volumes; None for none.
+      out: what is pooled; for a gradient of volumes zeros.
+
+    Returns:
+      False without a loop.
+    """
+    kind, given = str(out.dtype)[6:], [volumes, out] if grad is None else [volumes, out, grad]
+    fits = kind in _KINDS and volumes.numel() < 1 << 31
+    if not fits or not native_calls.reach(*given):
+        return False
+    batch, *sizes, channels = volumes.shape
+    numbers = [batch, channels, *sizes, *(len(firsts) for firsts, _ in edges)]
+    numbers += [place for axis in edges for places in axis for place in places]
+    native_calls.call(
+        "pool_windows", native_calls.int64s(numbers), _KINDS.index(kind), _HOWS.index(how),
+        volumes.data_ptr(), None if grad is None else grad.data_ptr(), out.data_ptr(),
+    )  # fmt: skip
+    return True
+
+
+def second_gradient(volumes: Any, grad: Any, geometry: PoolGeometry) -> torch.Tensor | None:
+    """Return the numbers of `grad` at the maxima of volumes; None without a loop."""
+    if volumes.ndim != 5 or not geometry.is_channels_last or grad.dtype is not volumes.dtype:
+        return None
+    batch, *sizes, channels = volumes.shape
+    counts, edges = geometry.counts(sizes), []
+    for axis, size in enumerate(sizes):
+        before, step = geometry.padding[axis] - geometry.drop[axis], geometry.strides[axis]
+        starts = [n * step - before for n in range(counts[axis])]
+        ends = [min(start + geometry.window[axis], size) - 1 for start in starts]
+        edges.append(([max(0, start) for start in starts], ends))
+    out = volumes.new_empty((batch, *counts, channels))
+    return out if pool_windows("second gradient", volumes, edges, grad, out) else None

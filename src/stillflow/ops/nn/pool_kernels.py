@@ -242,6 +242,8 @@ def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> torch.T
     """Return the gradient of every output's gradient from the first maximum in its window."""
     if geometry.empty:
         return max_pool(image, geometry)
+    if (found := native_kernels.second_gradient(image, grad, geometry)) is not None:
+        return found
     image = image_in(image, geometry)
     _, index = maximum_and_index(image, geometry)
     index = _dropped(index, geometry.drop)

@@ -17,7 +17,7 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.nn import pool_kernels, windows
 from stillflow.ops.nn.conv import check_depths
 from stillflow.ops.nn.pooling import check_window, over_images, pool_shape, refuse
-from stillflow.ops.quantization.arithmetic import centred, product_ends, to_result
+from stillflow.ops.quantization.arithmetic import centred, product_ends, products_in, to_result
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import QUANTIZED, Range, number, numbers, quantize_number
 from stillflow.ops.samples import Bad, Sample, Samples
@@ -122,8 +122,9 @@ def _convolve(
     rows, columns = (
         placed(image.shape[axis + 1], filter.shape[axis], stride, padding) for axis in range(2)
     )
-    pixels = F.pad(centred(image, a).permute(0, 3, 1, 2), (*columns, *rows))
-    sums = F.conv2d(pixels, centred(filter, b).permute(3, 2, 0, 1), stride=stride)
+    kind = products_in(filter[..., 0].numel(), a, b)
+    pixels = F.pad(centred(image, a, kind).permute(0, 3, 1, 2), (*columns, *rows))
+    sums = F.conv2d(pixels, centred(filter, b, kind).permute(3, 2, 0, 1), stride=stride)
     result = to_result(sums.permute(0, 2, 3, 1).contiguous(), types[2])
     return (result, *product_ends(a, b, types[2], ends[0]))
 

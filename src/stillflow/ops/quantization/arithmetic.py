@@ -41,8 +41,8 @@ _RESULT = f"Toutput: {QUANTIZED} = qint32"
 
 def to_result(values: Any, dtype: DType) -> torch.Tensor:
     """64-bit integers or integral doubles in a result's type: 32 bits wrap, fewer saturate."""
-    if values.dtype is torch.int32 and dtype == dtypes.qint32:
-        return values
+    if values.dtype in (torch.int32, torch.float32) and dtype == dtypes.qint32:
+        return values.to(torch.int32)
     whole = values.to(torch.int64)
     if dtype != dtypes.qint32:
         lowest, highest, _ = levels(dtype)
@@ -50,9 +50,18 @@ def to_result(values: Any, dtype: DType) -> torch.Tensor:
     return whole.to(torch_type(dtype))
 
 
-def centred(values: Any, given: Range) -> torch.Tensor:
-    """Integers counted from the one that stands for zero, as doubles: their products are exact."""
-    return values.to(torch.float64).sub_(quantize_unclamped(0.0, *given))
+def centred(values: Any, given: Range, kind: Any) -> torch.Tensor:
+    """Integers counted from the one that stands for zero, as the fractions of `products_in`."""
+    return values.to(kind).sub_(quantize_unclamped(0.0, *given))
+
+
+def products_in(count: int, *given: Range) -> Any:
+    """Return the narrowest type in which sums of `count` products are exact."""
+    largest = count
+    for each in given:
+        zero = quantize_unclamped(0.0, *each)
+        largest *= max(abs(end - zero) for end in levels(each.dtype)[:2])
+    return torch.float32 if largest <= 1 << 24 else torch.float64
 
 
 def _centred_in_32_bits(values: Any, given: Range) -> torch.Tensor:
@@ -116,6 +125,9 @@ def _in_range_of_sum(values: Any, given: Range, total: Range) -> torch.Tensor:
         quantize_unclamped(scales.dequantize_number(code, *given), *total) for code in (0, 1)
     )
     lowest, highest, _ = levels(total.dtype)
+    ends = [at_0 + (at_1 - at_0) * end for end in levels(given.dtype)[:2]]
+    if lowest <= min(ends) and max(ends) <= highest and max(map(abs, ends)) < 1 << 29:
+        return values.to(torch.int32).mul_(at_1 - at_0).add_(at_0)
     return values.to(torch.int64).mul_(at_1 - at_0).add_(at_0).clamp_(lowest, highest)
 
 
@@ -178,9 +190,10 @@ def _multiply(x: Any, y: Any, *rest: Any) -> tuple[torch.Tensor, torch.Tensor, t
     *ends, types = rest
     _require_spans(ends, "max_x must be larger than min_a.", "max_x must be larger than min_b.")
     a, b = _ranges(types, ends)
-    whole = types[2] == dtypes.qint32  # which wraps, as products of 32 bits do
-    centre = _centred_in_32_bits if whole else centred
-    result = to_result(centre(x, a).mul(centre(y, b)), types[2])
+    if types[2] == dtypes.qint32:  # which wraps, as products of 32 bits do
+        result = _centred_in_32_bits(x, a).mul(_centred_in_32_bits(y, b))
+    else:
+        result = to_result(centred(x, a, torch.float64) * centred(y, b, torch.float64), types[2])
     return (result, *product_ends(a, b, types[2], ends[0]))
 
 
@@ -226,7 +239,8 @@ def _matrix_product(a: Any, b: Any, *rest: Any) -> tuple[torch.Tensor, torch.Ten
     *ends, types, transpose_a, transpose_b = rest
     _require_spans(ends, "max_a must be larger than min_a.", "max_b must be larger than min_b.")
     first, second = _ranges(types, ends)
-    left, right = centred(a, first), centred(b, second)
+    kind = products_in(a.shape[0 if transpose_a else 1], first, second)
+    left, right = centred(a, first, kind), centred(b, second, kind)
     product = (left.T if transpose_a else left) @ (right.T if transpose_b else right)
     return (to_result(product, types[2]), *product_ends(first, second, types[2], ends[0]))
 

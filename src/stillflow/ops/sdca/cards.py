@@ -214,7 +214,7 @@ def sdca_fprint_shape(node: Node) -> OutputDims:
 @sdca_fprint_op.kernel
 def sdca_fprint_kernel(node: Node) -> Kernel:
     def fingerprint(strings: Any) -> torch.Tensor:
-        words = fingerprints128(strings.tolist())
+        words = fingerprints128(strings)
         low = words[:, 0]
         # 0 and 1 are kept for tables to mark buckets with.
         low[low < 2] += np.uint64(2**64 - 2)

@@ -41,6 +41,21 @@ def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
     return (found[:count], places) if count >= 0 else None
 
 
+def distinct_rows(rows: Any) -> tuple[Any, Any] | None:
+    """Return where each different row [count, columns] stands first, and each row's number."""
+    if rows.is_floating_point():
+        rows = rows + 0  # no zero with a sign
+        if rows.isnan().any():
+            return None
+    if not rows.numel() or (library := _library(rows)) is None:
+        return None
+    firsts, places = (torch.empty(len(rows), dtype=torch.int64) for _ in range(2))
+    count = library.find_distinct_rows(
+        rows.data_ptr(), len(rows), rows.shape[1] * rows.itemsize, firsts.data_ptr(),
+        places.data_ptr())
+    return (firsts[:count], places) if count >= 0 else None
+
+
 def unlike(numbers: Any, others: Any, place_type: Any) -> tuple[Any, Any] | None:
     """Return those integers of a vector that are not in another one, and where each stands.
 

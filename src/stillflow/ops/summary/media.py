@@ -127,15 +127,16 @@ def in_bytes(image: Array, bad_color: Array) -> Array:
     """
     kind = image.dtype.type
     finite = np.isfinite(image).all(2)
+    chosen = ... if finite.all() else finite  # all at once are not copied first
     with np.errstate(over="ignore", invalid="ignore"):
-        values = image[finite].astype(np.float32)
+        values = image[chosen].astype(np.float32, copy=False)
     low, high = (values.min(), values.max()) if values.size else (np.float32(0), np.float32(0))
     largest = max(abs(low), abs(high)) if low < 0 else high
     span, offset = (127, 128) if low < 0 else (255, 0)
     scale = kind(0) if largest < _DARK else kind(np.float32(span) / largest)
     result = np.empty(image.shape, np.uint8)
     result[:] = bad_color
-    result[finite] = (image[finite] * scale + kind(offset)).astype(np.uint8)
+    result[chosen] = (image[chosen] * scale + kind(offset)).astype(np.uint8)
     return result
 
 

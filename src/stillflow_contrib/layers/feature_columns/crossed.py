@@ -11,7 +11,6 @@ from stillflow.feature_column.base import IdWeightPair, _CategoricalColumn
 from stillflow.feature_column.checks import check_checkpoint
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.sparse.feature_crossing import sparse_feature_cross
 from stillflow_contrib.layers.feature_columns.base import (
     _FeatureColumn,
     _LinearEmbeddingLookupArguments,
@@ -19,6 +18,7 @@ from stillflow_contrib.layers.feature_columns.base import (
 )
 from stillflow_contrib.layers.feature_columns.bucketized import _BucketizedColumn
 from stillflow_contrib.layers.feature_columns.sparse import _SparseColumn
+from stillflow_contrib.ops.feature_crossing import sparse_feature_cross
 
 
 class _CrossedColumn(
