@@ -125,6 +125,19 @@ class Examples:
         feature = int(self._columns[first + place - total]) + total
         return feature, self.value(example, feature), self.spec.sparse_type
 
+    def draw_each(self, examples: Any, words: Words) -> tuple[Any, Any, Any] | None:
+        """Return the results of `draw` for one example after the other, as arrays.
+
+        None if features may be sparse or missing.
+        """
+        spec = self.spec
+        if not self._is_plain or self._rows is not None:
+            return None
+        if not 0 < spec.dense_size == len(spec.dense_types):
+            return None
+        features = np.array([words.below(spec.dense_size) for _ in range(len(examples))], np.int64)
+        return features, self._dense[examples, features], np.array(spec.dense_types)[features]
+
 
 class Targets:
     """Labels and weights of a batch.
@@ -143,6 +156,7 @@ class Targets:
         self.outputs = self._labels.reshape(-1, max(1, width))
         self.weights = np.ones(self.count, np.float32)
         self.weights[: len(weights)] = weights[: self.count]
+        self._classes: dict[int, Array] = {}
 
     def classes(self, count: int) -> Array:
         """Return the labels as numbers of classes, int64 [n].
@@ -150,6 +164,8 @@ class Targets:
         Raises:
           InvalidArgumentError: if one is not below `count`.
         """
+        if count in self._classes:
+            return self._classes[count]
         with np.errstate(invalid="ignore"):
             found = self.outputs[:, 0].astype(np.int32).astype(np.int64)
         if len(found) and found.max() >= count:
@@ -159,4 +175,5 @@ class Targets:
             )
         if len(found) and found.min() < 0:
             raise refused(f"Got a negative label, {int(found.min())}")
+        self._classes[count] = found
         return found

@@ -126,14 +126,13 @@ class DenseGini(Growth):
 
     @classmethod
     def state(cls, shelf: Shelf, rows: Any) -> Any:
-        found = zip(shelf["weight"][rows], shelf["seen"][rows], strict=True)
-        return [(weight, set(np.flatnonzero(seen).tolist())) for weight, seen in found]
+        return list(zip(shelf["weight"][rows], shelf["seen"][rows], strict=True))
 
     @classmethod
     def first_finished(
         cls, state: Any, split_after: int, places: Any, targets: Targets, outputs: int
     ) -> int:
-        weight, seen = state
+        weight, seen = state[0], set(np.flatnonzero(state[1]).tolist())
         labels, weights = targets.classes(outputs)[places], targets.weights[places]
         enough = in_turn(weight, weights)[1:] >= split_after
         return int(np.argmax(enough & (_distinct(seen, labels, weights > 0) > 1)))

@@ -95,6 +95,15 @@ class Growth:
         if len(self.splits) == self.wanted:
             self.settle()
 
+    def add_splits(self, tests: Any) -> None:
+        """Add tests, of `ROW`, for which there is room."""
+        first = len(self.splits)
+        self.splits += map(Split._make, tests.tolist())
+        self.shelf["test"][self.row, first : len(self.splits)] = tests
+        self.shelf["tests"][self.row] = len(self.splits)
+        if len(self.splits) == self.wanted:
+            self.settle()
+
     def remove_split(self, number: int) -> None:
         """Remove a test."""
         del self.splits[number]

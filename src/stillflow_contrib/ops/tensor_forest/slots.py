@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from stillflow_contrib.ops.tensor_forest.growth import Growth
 from stillflow_contrib.ops.tensor_forest.hash_order import hash_order
 from stillflow_contrib.ops.tensor_forest.parameters import MESSAGES
 from stillflow_contrib.ops.tensor_forest.regression import LeastSquares
-from stillflow_contrib.ops.tensor_forest.splits import split_of
+from stillflow_contrib.ops.tensor_forest.splits import ROW, split_of, splits_of
 from stillflow_contrib.ops.tensor_forest.tree import Tree
 from stillflow_contrib.ops.tensor_forest.words import Words
 
@@ -135,7 +136,10 @@ class Slots:
         """Process example by example; return finished leaves, each with its last example."""
         counted = self._shelf["is_initialized"][self._rows[leaves]]
         found: dict[int, int] = {}
-        for row in np.flatnonzero(~counted).tolist():
+        drawn = self._draw_all(examples, leaves, np.flatnonzero(~counted), words)
+        if drawn is not None:
+            counted = ~drawn
+        for row in np.flatnonzero(~counted).tolist() if drawn is None else ():
             leaf = int(leaves[row])
             growth = self._slots[leaf]
             if growth.is_initialized:
@@ -206,6 +210,37 @@ class Slots:
         split = split_of(*examples.draw(row, words), comparison)
         growth.add_split(split, examples, targets, row)
 
+    def _draw_all(self, examples: Examples, leaves: Any, rows: Any, words: Words) -> Any:
+        """Make tests of features of all examples whose leaves have room for more.
+
+        Returns:
+          The examples that tests were made of, bool [n]; None if they have to come one by one.
+        """
+        drawn = np.zeros(len(leaves), bool)
+        groups = _groups(leaves[rows])
+        growths = [self._slots[leaf] for leaf in groups]
+        if (
+            self.parameters.initialize_average_splits
+            or not self._in_bulk
+            or any(growth.split_after <= 0 or growth.weight > 0 for growth in growths)
+        ):
+            return None
+        chosen = [
+            rows[each[: max(0, growth.wanted - len(growth.splits))]]
+            for growth, each in zip(growths, groups.values(), strict=True)
+        ]
+        for each in chosen:
+            drawn[each] = True
+        found = examples.draw_each(np.flatnonzero(drawn), words)
+        if found is None:
+            return None
+        tests = np.empty(len(leaves), ROW)
+        tests[drawn] = splits_of(*found, self.parameters.inequality_test_type)
+        for growth, each in zip(growths, chosen, strict=True):
+            if len(each):
+                growth.add_splits(tests[each])
+        return drawn
+
     # ---- growth
 
     def grow(self, tree: Tree, finished: list[int]) -> None:
@@ -229,5 +264,7 @@ def _groups(leaves: Any) -> dict[int, Any]:
         return {}
     order = np.argsort(leaves, kind="stable")
     distinct, starts = np.unique(leaves[order], return_index=True)
-    parts = dict(zip(distinct.tolist(), np.split(order, starts[1:]), strict=True))
-    return dict(sorted(parts.items(), key=lambda item: item[1][0]))
+    ends = [*starts.tolist(), len(order)]
+    parts = [order[start:end] for start, end in itertools.pairwise(ends)]
+    firsts = order[starts].argsort().tolist()
+    return {leaf: parts[n] for n, leaf in zip(firsts, distinct[firsts].tolist(), strict=True)}

@@ -60,6 +60,16 @@ def split_of(feature: int, threshold: Any, data: int, comparison: int) -> Split:
     return Split(feature, threshold, comparison if data == FLOAT else _EQUAL)
 
 
+def splits_of(features: Any, thresholds: Any, data: Any, comparison: int) -> Array:
+    """Return the tests that examples suggest, of `ROW` [n]; InvalidArgumentError as `split_of`."""
+    for other in sorted({*np.unique(data).tolist()} - {FLOAT, CATEGORICAL}):
+        split_of(0, 0, other, comparison)
+    found = np.empty(len(features), ROW)
+    found["feature"], found["threshold"] = features, thresholds
+    found["kind"] = np.where(data == FLOAT, comparison, _EQUAL)
+    return found
+
+
 def read_split(node: Any) -> Split:
     """Return the test in a `BinaryNode`; InvalidArgumentError for tests that do not grow here."""
     if node.HasField("inequality_left_child_test"):
