@@ -43,6 +43,33 @@ INLINE float exponential(float x) {
     return value * n;
 }
 
+/* ln x = e ln 2 + ln m, of a mantissa between the root of 1/2 and that of 2. */
+INLINE float logarithm(float x) {
+    int is_tiny = x < 1.17549435e-38f;
+    float scaled = is_tiny ? x * 8388608 : x, m, square, value;
+    int32_t bits;
+    memcpy(&bits, &scaled, sizeof bits);
+    int32_t shifted = bits - 0x3f3504f3; /* the root of 1/2 */
+    float e = (float)(shifted >> 23) - (is_tiny ? 23.0f : 0.0f);
+    bits = (shifted & 0x007fffff) + 0x3f3504f3;
+    memcpy(&m, &bits, sizeof m);
+    m -= 1;
+    square = m * m;
+    value = 7.0376836292e-2f;
+    value = value * m - 1.1514610310e-1f;
+    value = value * m + 1.1676998740e-1f;
+    value = value * m - 1.2420140846e-1f;
+    value = value * m + 1.4249322787e-1f;
+    value = value * m - 1.6668057665e-1f;
+    value = value * m + 2.0000714765e-1f;
+    value = value * m - 2.4999993993e-1f;
+    value = value * m + 3.3333331174e-1f;
+    value = value * m * square - 2.12194440e-4f * e - 0.5f * square;
+    value = m + value + 0.693359375f * e;
+    value = x < INFINITY ? value : x; /* NaN stays */
+    return x > 0 ? value : x == 0 ? -INFINITY : NAN;
+}
+
 INLINE float sigmoid(float x) { return 1 / (1 + exponential(-x)); }
 
 INLINE float hyperbolic_tangent(float x) {

@@ -67,6 +67,29 @@ FUNCTIONS = {
     "reshape": lambda x, y: tf.reshape(x, [3, 8]) * tf.reshape(y, [3, 8])[:, :1],
     "row": lambda x, y: x * y[0], "column": lambda x, y: x * y[:, :1],
     "number": lambda x, y: x * y[0, 0], "wider": lambda x, y: x[0] * y[:, :1],
+    "log": lambda x, y: tf.log(y), "maximum": tf.maximum, "minimum": tf.minimum,
+    "sum": lambda x, y: x * tf.reduce_sum(y, 1, keepdims=True),
+    "sum of columns": lambda x, y: x * tf.reduce_sum(y, 0),
+    "sum of all": lambda x, y: x * tf.reduce_sum(y),
+    "mean": lambda x, y: x * tf.reduce_mean(y, 1)[:, None],
+    "mean of columns": lambda x, y: x * tf.reduce_mean(y, 0),
+    "mean of all": lambda x, y: x * tf.reduce_mean(y),
+    "max": lambda x, y: x * tf.reduce_max(y, -1, keepdims=True),
+    "min of columns": lambda x, y: x * tf.reduce_min(y, 0),
+    "max of all": lambda x, y: x + tf.reduce_max(x),
+    "max of one": lambda x, y: x * tf.reduce_max(y[:, :1], 1, keepdims=True),
+    "sum of long rows":
+        lambda x, y: y + tf.reduce_sum(tf.reshape(tf.concat([x, y], 1), [1, 48]), 1),
+    "sum of a row": lambda x, y: x + tf.reduce_sum(tf.reshape(y, [1, 24]), 1),
+    "sum of columns of numbers": lambda x, y: x + tf.reduce_sum(tf.reshape(y, [24, 1]), 0),
+    "logsumexp": lambda x, y: x - tf.reduce_logsumexp(y, 1, keepdims=True),
+    "where": lambda x, y: tf.where(x < y, x, y),
+    "where_v2": lambda x, y: tf.where_v2(x >= 0.5, x, y[:, :1]),
+    "where of rows": lambda x, y: tf.where(tf.equal(x[:, 0], y[:, 1]), x, y),
+    "where of another shape":
+        lambda x, y: tf.where_v2(tf.expand_dims(tf.greater(x[0], y[1]), 0), x, y),
+    "matrices":
+        lambda x, y: tf.reshape(x, [2, 1, 2, 6]) * tf.reshape(y, [2, 2, 1, 6]),
 }  # fmt: skip
 
 
@@ -79,9 +102,14 @@ def test_operations_and_their_gradients_give_what_single_steps_give(monkeypatch,
     assert programs
 
 
-@pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "relu", "rsqrt", "div", "pow 3"])
+@pytest.mark.parametrize(
+    "name",
+    ["exp", "tanh", "sigmoid", "relu", "rsqrt", "div", "pow 3", "log", "maximum", "max of all",
+     "where"],
+)  # fmt: skip
 def test_special_numbers_are_those_of_single_steps(monkeypatch, programs, name):
-    special = [np.nan, np.inf, -np.inf, 0, 88.5, 89, -87.2, -87.4, -104, 1e-30, 1e30, -1e30]
+    special = [np.nan, np.inf, -np.inf, 0, 88.5, 89, -87.2, -87.4, -104, 1e-30, 1e30, -1e30,
+               1e-40, 0.99999994, 1, 1.0000001]  # fmt: skip
     special = np.array(special, np.float32)
     x = tf.placeholder(tf.float32, special.shape)
     given = x * 1.0 * 1.0
@@ -90,12 +118,42 @@ def test_special_numbers_are_those_of_single_steps(monkeypatch, programs, name):
     assert programs
 
 
+@pytest.mark.parametrize("name", [each for each in FUNCTIONS if "s" in each and each != "unstack"])
+def test_operations_in_loops_give_what_single_steps_give(monkeypatch, programs, name):
+    x, y = tf.placeholder(tf.float32, X.shape), tf.placeholder(tf.float32, X.shape)
+
+    def body(i, z):
+        return i + 1, z * 0.5 + tf.reduce_mean(FUNCTIONS[name](z + 0.25, y * 1.5)) - 1.0
+
+    _, z = tf.while_loop(lambda i, z: i < 3, body, [0, x])
+    check(monkeypatch, [z], {x: X, y: POSITIVE}, 64)
+    assert programs
+
+
+def test_rows_are_put_into_the_array_of_a_loop(monkeypatch):
+    x = tf.placeholder(tf.float32, [3, 2])
+
+    def body(i, rows, others):
+        rows = tf.raw_ops.InplaceUpdate(x=rows, i=tf.reshape(i, [1]), v=x[i : i + 1])
+        return i + 1, rows, tf.raw_ops.InplaceAdd(x=others, i=[2], v=rows[:1])
+
+    start = tf.fill([4, 2], -1.0)
+    _, rows, others = tf.while_loop(lambda i, *_: i < 3, body, [0, start, start])
+    given = np.arange(6, dtype=np.float32).reshape(3, 2)
+    with tf.Session() as session:
+        for _ in range(2):
+            found = session.run([rows, others, start], {x: given})
+            np.testing.assert_array_equal(found[0], [*given, [-1, -1]])
+            np.testing.assert_array_equal(found[1][2], [-1, 2])
+            np.testing.assert_array_equal(found[2], np.full((4, 2), -1))
+
+
 def test_values_between_two_programs_stay_in_one_tensor(monkeypatch, programs):
     x = tf.placeholder(tf.float32, [16])
     y = x
     for _ in range(50):
         y = tf.tanh(y * 0.9) + 0.1
-    loss = tf.reduce_sum(y)
+    loss = tf.tensordot(y, y, 1)
     check(monkeypatch, [loss, *tf.gradients(loss, [x])], {x: np.linspace(-1, 1, 16)}, 100)
     assert len(programs) == 2
     with tf.Session() as session:

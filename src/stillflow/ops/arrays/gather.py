@@ -196,8 +196,9 @@ def take(params: Any, indices: Any, axis: int) -> torch.Tensor:
     if not params.is_cpu:
         return _take_safely(params, indices, axis)
     try:
-        if indices.ndim == 1:
-            return params.index_select(axis, indices)
+        if indices.ndim < 2:
+            taken = params.index_select(axis, indices)
+            return taken if indices.ndim else taken.squeeze(axis)
         taken = params.index_select(axis, indices.reshape(-1))
     except (IndexError, RuntimeError):
         if in_range(indices, params.shape[axis]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -33,6 +34,8 @@ def _same_shape(node: Node) -> tuple[int | None, ...] | None:
 
 def _check_rows(x: Sequence[int], i: Sequence[int], v: Sequence[int]) -> None:
     """Raise an error for shapes of rows `v` that do not fit `x` at indices `i`."""
+    if len(i) == 1 and v[:1] == i and len(x) and x[1:] == v[1:]:
+        return
     if len(i) != 1:
         raise ValueError(f"i must be a vector. {shape_text(i)}")
     both = f"{shape_text(x)} vs. {shape_text(v)}"
@@ -51,17 +54,19 @@ def _kernel(how: str) -> Callable[[Node], Any]:
         if how != "update" and node.T in (dtypes.string, dtypes.bool):
             raise ValueError(f"Unsupported data type: {node.T.name}")
 
-        def change(x: Any, i: Any, v: Any) -> Any:
+        def in_place(x: Any, i: Any, v: Any, copies: Any = None) -> Any:
             _check_rows(x.shape, i.shape, v.shape)
             if len(i) and not len(x):  # TF divides by zero
                 raise ValueError(f"i[0] = {int(i[0])} names a row, but x has none")
-            result = copied(x)
-            if prod(x.shape) and len(v):
+            result = x if copies is None else copies(x)
+            if how == "update" and len(v) == 1 and result.dtype is torch.float32:
+                result[int(i) % len(x)] = v[0]
+            elif prod(x.shape) and len(v):
                 rows, flat = i.long() % len(x), v.reshape(len(v), -1)
                 change_rows(result.reshape(len(x), -1), rows, flat, how)
             return result
 
-        return change
+        return partial(in_place, copies=copied)
 
     return kernel
 

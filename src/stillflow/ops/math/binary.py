@@ -324,11 +324,11 @@ def pow_kernel(node: Node) -> Kernel:
 # Where an input is NaN, TF gives the first one; torch gives NaN. Only the second input matters.
 
 
-def _maximum(x: Any, y: Any) -> torch.Tensor:
+def larger(x: Any, y: Any) -> torch.Tensor:
     return torch.maximum(x, y) if is_finite(y) else choose(x < y, y, x)
 
 
-def _minimum(x: Any, y: Any) -> torch.Tensor:
+def smaller(x: Any, y: Any) -> torch.Tensor:
     return torch.minimum(x, y) if is_finite(y) else choose(y < x, y, x)
 
 
@@ -341,12 +341,12 @@ def _extreme_kernel(node: Node, function: Any, exact: Any) -> Call | Callable[..
 
 @maximum_op.kernel
 def maximum_kernel(node: Node) -> Kernel:
-    return _extreme_kernel(node, torch.maximum, _maximum)
+    return _extreme_kernel(node, torch.maximum, larger)
 
 
 @minimum_op.kernel
 def minimum_kernel(node: Node) -> Kernel:
-    return _extreme_kernel(node, torch.minimum, _minimum)
+    return _extreme_kernel(node, torch.minimum, smaller)
 
 
 @pow_op.gradient

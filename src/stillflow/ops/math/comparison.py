@@ -239,7 +239,7 @@ def logical_not_samples() -> Samples:
 # ---- kinds of numbers
 
 
-def _is_finite(x: Any) -> torch.Tensor:
+def finite_ones(x: Any) -> torch.Tensor:
     return torch.lt(torch.abs(x), torch.inf)  # torch.isfinite takes twice as many operations
 
 
@@ -253,7 +253,7 @@ def _kind(name: str, torch_name: str = "", function: Any = None) -> Card:
 
 is_nan_op = _kind("IsNan", "isnan")
 is_inf_op = _kind("IsInf", "isinf")
-is_finite_op = _kind("IsFinite", function=_is_finite)
+is_finite_op = _kind("IsFinite", function=finite_ones)
 
 
 # ---- public functions

@@ -14,14 +14,19 @@ from math import prod
 from typing import Any, NamedTuple
 
 from stillflow import native
+from stillflow.graph import dtypes
 from stillflow.graph.lazy import torch
 from stillflow.ops.arrays.concat import Joined
+from stillflow.ops.arrays.native_kernels import choose, choose_rows
 from stillflow.ops.math.add_n import add_all
-from stillflow.ops.math.binary import difference_squared
+from stillflow.ops.math.binary import difference_squared, larger, smaller
+from stillflow.ops.math.comparison import finite_ones
 from stillflow.ops.math.element_loops import square_roots, tangents
+from stillflow.ops.math.reduction_kernels import extreme_of
 
-_COPY, _ADD = 0, 1
+_COPY, _ADD, _CHOOSE = 0, 1, 30
 _MOST = 1 << 14  # numbers of a result: for more, several threads pay
+_PARTS = 64  # matrices of a result, where one is not enough
 
 View = tuple[str, int, Any]  # name of a tensor, its size, and a view of it without data
 
@@ -65,19 +70,37 @@ def codes() -> dict[tuple[Any, ...], int]:
         (torch.abs,): 12, (torch.exp,): 13, (tangents,): 14, (torch.sigmoid,): 15,
         (torch.relu,): 16, (aten.tanh_backward.default,): 17,
         (aten.sigmoid_backward.default,): 18, (aten.leaky_relu_backward.default, 0, False): 19,
+        (torch.log,): 20, (torch.maximum,): 21, (larger,): 21, (torch.minimum,): 22,
+        (smaller,): 22, **{(function,): 23 + n for n, function in enumerate(_conditions())},
     }  # fmt: skip
+
+
+def _conditions() -> tuple[Any, ...]:
+    return (finite_ones, torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge)
+
+
+@cache
+def _reductions() -> dict[Any, int]:
+    extremes = (extreme_of(dtypes.float32, each)[0] for each in (True, False))
+    return {each: 31 + n for n, each in enumerate((torch.sum, torch.mean, *extremes))}
 
 
 @cache
 def _kinds() -> dict[Any, str]:
     # Kernels whose results are parts or other shapes of their first argument are views.
-    views = (torch.tensor_split, torch.unbind, torch.reshape, operator.getitem)
-    elements = dict.fromkeys([*(key[0] for key in codes()), add_all], "element")
-    return {**elements, **dict.fromkeys(views, "view")}
+    views = (torch.tensor_split, torch.unbind, torch.reshape, torch.unsqueeze, operator.getitem)
+    sums = (torch.sum, torch.mean)
+    elements = dict.fromkeys([*(key[0] for key in codes()), add_all, *_reductions()], "element")
+    conditions = dict.fromkeys(_conditions(), "condition")
+    others = dict.fromkeys((choose, choose_rows), "choice") | dict.fromkeys(sums, "sum")
+    return {**elements, **conditions, **others, **dict.fromkeys(views, "view")}
 
 
 def kind_of(function: Any) -> str:
-    """Return "element" for kernels that the native loop may have, "view" for views, or ""."""
+    """Return the kind of a kernel that the native loop may have; "" of others.
+
+    "element", "sum" whose order differs, "condition" of bools, "choice" by one, or "view".
+    """
     return "element" if isinstance(function, Joined) else _kinds().get(function, "")
 
 
@@ -89,7 +112,7 @@ def tensors_of(function: Any, names: list[Any]) -> list[Any]:
 def place_of(view: View, result: Sequence[int]) -> Place | None:
     """Return the numbers of a view that those of a result are made of; None if no matrix."""
     base, size, data = view
-    if data.shape == result and data.numel() == size:
+    if data.shape == result and data.numel() == size and data.is_contiguous():
         return Place(base, size)
     levels: list[list[int]] = []  # size and distance, merged, from the last dimension on
     distances = data.expand(tuple(result)).stride()
@@ -105,8 +128,9 @@ def place_of(view: View, result: Sequence[int]) -> Place | None:
 
 
 def instructions_of(
-    function: Any, rest: Sequence[Any], views: Sequence[View], result: View
-) -> list[Instruction] | None:
+    function: Any, rest: Sequence[Any], views: Sequence[View], result: View,
+    condition: Sequence[Instruction] = (),
+) -> list[Instruction] | None:  # fmt: skip
     """Return a kernel's call as instructions; None if the loop does not have them.
 
     Args:
@@ -114,34 +138,54 @@ def instructions_of(
       rest: its arguments but tensors.
       views: the tensors that it takes.
       result: the tensor that it makes.
+      condition: of a choice, the instructions for its first argument.
     """
-    name, size, whole = result
-    calls: list[tuple[int, View, Sequence[View]]] = []
-    if not 0 < size <= _MOST:
-        return None
-    if isinstance(function, Joined):
-        start, axis = 0, function.axis
-        for view in views:
-            count = view[2].shape[axis]
-            if not count:
-                continue
-            calls.append((_COPY, (name, size, whole.narrow(axis, start, count)), [view]))
-            start += count
-    elif function is add_all:
-        calls = [(_ADD, result, views[:2]), *((_ADD, result, [result, each]) for each in views[2:])]
-    elif (code := codes().get((function, *rest))) is not None:
-        calls = [(code, result, views)]
-    made = []
-    for code, out, taken in calls:
+    sizes = result[1], views[0][2].numel()
+    calls = _calls(function, rest, views, result) if 0 < min(sizes) <= max(sizes) <= _MOST else []
+    made = [*condition] if calls else []
+    while calls:
+        code, out, taken = calls.pop(0)
         shape = out[2].shape
         places = [place_of(each, shape) for each in (out, *taken)]
         wanted = {place.columns for place in places if place is not None} - {0}
-        if None in places or len(wanted) > 1:
-            return None
+        if None in places or len(wanted) > 1:  # one matrix after the other
+            if code > _CHOOSE or len(shape) < 3 or shape[0] > _PARTS:
+                return None
+            whole = [(*each[:2], each[2].expand(shape)) for each in (out, *taken)]
+            parts = [[(*each[:2], each[2][i]) for each in whole] for i in range(shape[0])]
+            calls[:0] = [(code, part[0], part[1:]) for part in parts]
+            continue
         columns = wanted.pop() if wanted else prod(shape)
         to, *operands = (place for place in places if place is not None)
         made.append(Instruction(code, (prod(shape) // columns, columns), to, tuple(operands)))
     return made or None
+
+
+def _calls(
+    function: Any, rest: Sequence[Any], views: Sequence[View], result: View
+) -> list[tuple[int, View, Sequence[View]]]:
+    """Return operations with what each makes, and takes; none of other kernels."""
+    name, size, whole = result
+    if isinstance(function, Joined):
+        counts = [view[2].shape[function.axis] for view in views]
+        parts = [(name, size, part) for part in whole.split(counts, function.axis)]
+        return [(_COPY, part, [view]) for part, view, n in zip(parts, views, counts) if n]
+    if function is add_all:
+        return [(_ADD, result, views[:2]), *((_ADD, result, [result, each]) for each in views[2:])]
+    if function in (choose, choose_rows):
+        when, x, y = views
+        if function is choose_rows:
+            when = (*when[:2], when[2].reshape(-1, *[1] * (whole.ndim - when[2].ndim)))
+        return [(_COPY, result, [y]), (_CHOOSE, result, [when, x])]
+    code = _reductions().get(function)
+    if code is None:
+        code = codes().get((function, *rest))
+        return [] if code is None else [(code, result, views)]
+    like = views[0][2]
+    axes = rest[0] if rest else range(like.ndim)
+    kept = whole.reshape([1 if i in axes else n for i, n in enumerate(like.shape)])
+    code = _COPY if like.numel() == size else code
+    return [(code, (name, size, kept.expand(like.shape)), views)]
 
 
 class Home(NamedTuple):

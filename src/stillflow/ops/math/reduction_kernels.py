@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,7 @@ def _adjacent(axes: Sequence[int]) -> list[list[int]]:
     return groups
 
 
+@cache
 def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] | None]:
     """Return the largest or smallest element along axes.
 

@@ -39,6 +39,7 @@ class StepGraph:
       memory: which values may share memory.
       facts: known shapes and values of tensors.
       moves: devices of values and operations; None where everything computes on the CPU.
+      in_loop: True for steps of a loop.
 
     Attributes:
       matches: how many times steps were replaced or removed.
@@ -55,14 +56,14 @@ class StepGraph:
         memory: Memory | None = None,
         facts: Facts | None = None,
         moves: Moves | None = None,
+        in_loop: bool = False,
     ) -> None:
-        self.constants = {} if constants is None else constants
+        self.constants, self.in_loop = {} if constants is None else constants, in_loop
         self.results, self.feeds, self.targets = tuple(results), feeds, targets
         self._returned = Counter(results)
         self.values = {} if values is None else values
         self.memory = Memory() if memory is None else memory
-        self.facts, self.moves = facts, moves
-        self.matches = 0
+        self.facts, self.moves, self.matches = facts, moves, 0
         # Each step stands in a slot; a slot keeps its number while its steps change.
         self._slots: list[list[Step]] = []
         self._places: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Sums over the iterations of a loop, accumulated in memory that the loop owns.
+"""Sums and rows of the iterations of a loop, written into memory that the loop owns.
 
 The gradient of a weight that a loop uses is a sum of matrix products, one for each iteration.
 Product and addition become one call that writes into the sum, instead of two new matrices per
@@ -46,14 +46,18 @@ def add_in_place(code: LoopCode, shapes: Shapes) -> set[str]:
     owned = set()
     for variable, value in code.next.items():
         name = names[variable]
-        add = None if value is None else made.get(value.name)
-        if add is None or not _is_sum(add, name) or uses[name] != 1 or uses[add.outputs[0]] != 1:
+        step = None if value is None else made.get(value.name)
+        if step is None or step.guard or uses[name] != 1 or uses[step.outputs[0]] != 1:
             continue
-        (other,) = (argument for argument in add.arguments if argument != name)
-        product = made.get(other)
-        if product is None or uses[other] != 1 or not _fits(product, name, add, shapes):
+        function: Any = step.function
+        others = (a for a in step.arguments if isinstance(a, Name) and uses[a] == 1 and a != name)
+        product = made.get(next(others, ""))
+        if "copies" in getattr(function, "keywords", ()) and step.arguments[0] == name:
+            step.function = function.func
+        elif product and _is_sum(step, name) and _fits(product, name, step, shapes):
+            _join(code.parts["body"], name, product, step)
+        else:
             continue
-        _join(code.parts["body"], name, product, add)
         owned.add(name)
     return owned
 
@@ -66,24 +70,20 @@ def _is_sum(step: Step, name: str) -> bool:
     """Return True if a step adds one other value to `name`, in every iteration."""
     if step.function is not torch.add or step.op is None or step.op.type not in SUMS:
         return False
-    two = len(step.arguments) == 2 and not step.keywords and not step.guard
-    return two and step.arguments.count(name) == 1
+    return len(step.arguments) == 2 and not step.keywords and step.arguments.count(name) == 1
 
 
 def _fits(product: Step, name: str, add: Step, shapes: Shapes) -> bool:
     """Return True if a product has the shape of the sum, so that nothing is broadcast."""
     if product.function not in _ADDERS or product.guard or len(product.arguments) != 2:
         return False
-    if not all(isinstance(argument, Name) for argument in product.arguments):
-        return False
     mine, others = shapes.get(name), (shapes.get(product.outputs[0]), shapes.get(add.outputs[0]))
     if mine is None or mine[0] is None or None in mine[0] or not mine[1].is_floating:
         return False
-    return all(other == mine for other in others)
+    return all(isinstance(a, Name) for a in product.arguments) and others == (mine, mine)
 
 
 def _join(body: list[Step], name: str, product: Step, add: Step) -> None:
     body.remove(product)
     add.function = _ADDERS[product.function]
-    add.arguments = [Name(name), *product.arguments]
-    add.inputs = [name, *product.inputs]
+    add.arguments, add.inputs = [Name(name), *product.arguments], [name, *product.inputs]

@@ -24,6 +24,7 @@ from stillflow.runtime.ir.step_graph import StepGraph
 from stillflow.runtime.ir.steps import Name, Step, all_taken, fuse, is_plain
 
 _LEAST = 3  # steps of a program
+_TYPES = ("float32", "bool")
 _STILL = ("read", "number", "bool")  # kinds of steps that change nothing
 
 
@@ -45,23 +46,30 @@ class _Parts:
     Attributes:
       instructions: of each step, by its id.
       views: by name.
+      conditions: instructions for bools, by name, which each choice by them repeats.
+      bases: names of the values of which views and conditions are.
       shapes: of the steps' results, by name.
-      viewers: the steps that make them.
-      sees_through: the ids of those whose views nobody but such steps takes.
+      viewers: the steps that make views and conditions.
+      sees_through: the ids of those whose results nobody but such steps takes.
     """
 
     def __init__(self, graph: StepGraph) -> None:
         self.graph = graph
         self.instructions: dict[int, list[Instruction]] = {}
         self.views: dict[str, View] = {}
+        self.conditions: dict[str, list[Instruction]] = {}
+        self.bases: dict[str, tuple[str, ...]] = {}
         self.viewers: list[Step] = []
         self.shapes: dict[str, tuple[int, ...]] = {}
         for step in graph:
             kind = elements.kind_of(step.function) if is_plain(step) and not step.guard else ""
-            if kind and step.op is not None and graph.is_on_cpu(step.op):
+            wanted = kind and (graph.in_loop or kind != "sum")  # losses keep torch's order of sums
+            if wanted and step.op is not None and graph.is_on_cpu(step.op):
                 views = self._arguments(step)
                 if views is not None:
                     self._take(kind, step, views)
+            if not _changes_nothing(step):
+                self.conditions.clear()  # they may be of what has changed
         self.sees_through = {id(step) for step in self.viewers}
         for step in reversed(self.viewers):
             users = chain.from_iterable(map(graph.consumers, step.outputs))
@@ -72,24 +80,34 @@ class _Parts:
 
     def _take(self, kind: str, step: Step, views: list[View]) -> None:
         rest = [each for each in step.arguments if not isinstance(each, Name)]
+        name, (base, size, data) = step.outputs[0], views[0]
         if kind == "view":
-            base, size, data = views[0]
             made = step.function(data, *rest)  # type: ignore[misc]
             made = made if isinstance(made, (tuple, list)) else [made]
             self.viewers.append(step)
             pairs = zip(step.outputs, made, strict=True)
             self.views.update((name, (base, size, each)) for name, each in pairs)
-        elif (view := self._whole(step.outputs[0], step.op._outputs[0])) is not None:  # type: ignore[union-attr]
-            found = elements.instructions_of(step.function, rest, views, view)
-            if found is not None:
-                self.instructions[id(step)] = found
-                self.shapes[step.outputs[0]] = tuple(view[2].shape)
+            self.bases.update((name, self.bases.get(base, (base,))) for name in step.outputs)
+            return
+        condition = self.conditions.get(base, []) if kind == "choice" else []
+        bools = [each[0] in self.bases for each in views]
+        view = self._whole(name, step.op._outputs[0], _TYPES[kind == "condition"])  # type: ignore[union-attr]
+        if view is None or bools != [bool(condition)] + [False] * (len(views) - 1):
+            return
+        found = elements.instructions_of(step.function, rest, views, view, condition)
+        if found is not None and kind == "condition":
+            self.viewers.append(step)
+            self.views[name], self.conditions[name] = view, found
+            self.bases[name] = tuple(each[0] for each in views)
+        elif found is not None:
+            self.instructions[id(step)] = found
+            self.shapes[name] = tuple(view[2].shape)
 
     def _arguments(self, step: Step) -> list[View] | None:
         """Return the tensors that a step takes, as views; None if one is not known so well."""
         values, op = self.graph.values, step.op
         assert op is not None
-        given = [tensor for tensor in op._inputs if tensor.dtype.base_dtype.name == "float32"]
+        given = [tensor for tensor in op._inputs if tensor.dtype.base_dtype.name in _TYPES]
         named = {values[tensor].name: tensor for tensor in given if tensor in values}
         names = [each for each in step.arguments if isinstance(each, Name)]
         names = elements.tensors_of(step.function, names)
@@ -101,9 +119,9 @@ class _Parts:
         ]
         return [view for view in found if view is not None] if None not in found else None
 
-    def _whole(self, name: str, tensor: Any) -> View | None:
+    def _whole(self, name: str, tensor: Any, kind: str = "float32") -> View | None:
         dims: Any = self.graph.dims(tensor)
-        if dims is None or None in dims or tensor.dtype.base_dtype.name != "float32":
+        if dims is None or None in dims or tensor.dtype.base_dtype.name != kind:
             return None
         return str(name), prod(dims), torch.empty(dims, device="meta")
 
@@ -147,7 +165,10 @@ class _Groups:
         return {
             id(step) for step in self.parts.viewers
             if id(step) in self.parts.sees_through
-            and id(self.graph.producer(self.parts.views[step.outputs[0]][0])) in self.number_of
+            and any(
+                id(self.graph.producer(base)) in self.number_of
+                for base in self.parts.bases[step.outputs[0]]
+            )
             and None in set(chain.from_iterable(map(self._takers, step.outputs)))
         }  # fmt: skip
 

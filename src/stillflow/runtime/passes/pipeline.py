@@ -126,7 +126,7 @@ def in_loop(steps: list[Step], results: Sequence[str], tracer: Tracer) -> list[S
     """
     graph = StepGraph(
         steps, tracer.constants, results, values=tracer.values, memory=tracer.memory,
-        facts=tracer.facts, moves=tracer.moves,
+        facts=tracer.facts, moves=tracer.moves, in_loop=True,
     )  # fmt: skip
     for each in PASSES:
         if each.loops:
