@@ -25,12 +25,13 @@ from stillflow._hooks import Hook
 
 TYPE_CHECKING = False  # importing typing would cost more than the rest of this package's start
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
 _ROOT = "stillflow"
 _CONTRIB = "contrib."
 contrib_names: Hook[dict[str, str]] = Hook("_namespace.contrib_names")
+with_notices: Hook[Callable[[str, Any], Any]] = Hook("_namespace.with_notices")
 
 # Modules that answer for a whole namespace by function: lookup(name) and names().
 _DYNAMIC = {
@@ -301,7 +302,7 @@ def _join(prefix: str, name: str) -> str:
 
 def _load(path: str) -> Any:
     module, _, name = _names(path)[path].partition(":")
-    return getattr(_imported(absolute(module)), name)
+    return with_notices.value(path, getattr(_imported(absolute(module)), name))
 
 
 def absolute(module: str) -> str:

@@ -9,6 +9,7 @@ from stillflow._hooks import PROVIDERS
 
 PROVIDERS.update({
     "_namespace.contrib_names": "stillflow_contrib._names",
+    "_namespace.with_notices": "stillflow.util.notices",
     "autograph.hooks.convert": "stillflow.autograph.calls",
     "autograph.hooks.convert_called": "stillflow.autograph.calls",
     "autograph.hooks.told": "stillflow.autograph.failures",

@@ -13,7 +13,7 @@ from stillflow.graph.tensor_proto import make_tensor_proto
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import GraphDef, NodeDef
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 _VARIABLE_OPS = frozenset(
     {
@@ -40,7 +40,7 @@ _ON_CPU_FOR = {
 
 
 @export("graph_util.must_run_on_cpu")
-@deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.must_run_on_cpu`")
+@noticed("graph_util.must_run_on_cpu")
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     """Return True for a node that TensorFlow keeps on the CPU.
 
@@ -59,7 +59,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 @export("graph_util.tensor_shape_from_node_def_name")
-@deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.tensor_shape_from_node_def_name`")
+@noticed("graph_util.tensor_shape_from_node_def_name")
 def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> TensorShape:
     """Return the static shape of the tensor that a node's input names.
 
@@ -87,7 +87,7 @@ def needed_by(node: Any) -> Iterator[str]:
 
 
 @export("graph_util.extract_sub_graph")
-@deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.extract_sub_graph`")
+@noticed("graph_util.extract_sub_graph")
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     """Return the nodes of a graph that some of them need, in their order.
 
@@ -230,7 +230,7 @@ def _frozen(node: Any, values: dict[str, Any], passing: dict[str, Any]) -> list[
 
 
 @export("graph_util.convert_variables_to_constants")
-@deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.convert_variables_to_constants`")
+@noticed("graph_util.convert_variables_to_constants")
 def convert_variables_to_constants(
     sess: Any,
     input_graph_def: Any,
@@ -300,7 +300,7 @@ def _spliced(nodes: Sequence[Any], protected: Collection[str]) -> dict[str, str]
 
 
 @export("graph_util.remove_training_nodes")
-@deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.remove_training_nodes`")
+@noticed("graph_util.remove_training_nodes")
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
     """Return a graph without its CheckNumerics nodes and without Identity nodes that do nothing.
 

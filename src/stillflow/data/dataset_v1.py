@@ -19,7 +19,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.platform import tf_logging as logging
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 if TYPE_CHECKING:
     from stillflow.data.iterator import Iterator, IteratorV2
@@ -68,7 +68,7 @@ class DatasetV1(DatasetV2):
     def _as_variant_tensor(self) -> Any:
         """Return the scalar variant tensor that holds the dataset."""
 
-    @deprecated(None, _ITERATE.format("one_shot"))
+    @noticed("data.Dataset")
     def make_one_shot_iterator(self) -> Any:
         """Return an iterator that needs no initialization and walks the dataset once.
 
@@ -89,7 +89,7 @@ class DatasetV1(DatasetV2):
         resource = one_shot_iterator_op(dataset_factory=factory, **self._flat_structure)
         return Iterator(resource, None, *base.legacy_structure(self))
 
-    @deprecated(None, _ITERATE.format("initializable"))
+    @noticed("data.Dataset")
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """Return an iterator that starts whenever its `initializer` runs.
 
@@ -117,19 +117,19 @@ class DatasetV1(DatasetV2):
         return Iterator(resource, initializer, *base.legacy_structure(dataset))
 
     @property
-    @deprecated(None, "Use `tf.compat.v1.data.get_output_classes(dataset)`.")
+    @noticed("data.Dataset")
     def output_classes(self) -> type[Any]:
         """The classes of the components of elements."""
         return base._legacy("classes", self)
 
     @property
-    @deprecated(None, "Use `tf.compat.v1.data.get_output_shapes(dataset)`.")
+    @noticed("data.Dataset")
     def output_shapes(self) -> TensorShape:
         """The static shapes of the components of elements."""
         return base._legacy("shapes", self)
 
     @property
-    @deprecated(None, "Use `tf.compat.v1.data.get_output_types(dataset)`.")
+    @noticed("data.Dataset")
     def output_types(self) -> DType:
         """The dtypes of the components of elements."""
         return base._legacy("types", self)
@@ -142,7 +142,7 @@ class DatasetV1(DatasetV2):
         )
 
     @staticmethod
-    @deprecated(None, "Use `tf.data.Dataset.from_tensor_slices()`.")
+    @noticed("data.Dataset")
     def from_sparse_tensor_slices(sparse_tensor: Any) -> DatasetV1Adapter:
         """Return a dataset of the rows of a sparse tensor: indices, values and shape of each."""
         from stillflow.data.sources import SparseTensorSliceDataset
@@ -153,14 +153,14 @@ class DatasetV1(DatasetV2):
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Any:  # type: ignore[override]
         return _mapped(self, map_func, num_parallel_calls, False)
 
-    @deprecated(None, "Use `tf.data.Dataset.map()")
+    @noticed("data.Dataset")
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: Any = None
     ) -> DatasetV1Adapter:
         """`map`, with a function of the kind of `tf.contrib.framework.Defun`."""
         return _mapped(self, map_func, num_parallel_calls, True)
 
-    @deprecated(None, "Use `tf.data.Dataset.filter()")
+    @noticed("data.Dataset")
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> FilterDataset:
         """`filter`, with a function of the kind of `tf.contrib.framework.Defun`."""
         from stillflow.data.mapping import FilterDataset

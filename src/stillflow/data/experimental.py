@@ -29,6 +29,7 @@ from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.constants import constant
 from stillflow.ops.data import mapping, shuffling, wrappers
 from stillflow.ops.data.grouping import unique_dataset_op
+from stillflow.util.notices import noticed
 
 Transformation = Callable[[Any], Any]
 INFINITE = -1
@@ -62,6 +63,7 @@ class _MapAndBatchDataset(_Mapped):
 
 
 @export("data.experimental.map_and_batch", "contrib.data.map_and_batch")
+@noticed("data.experimental.map_and_batch")
 def map_and_batch(
     map_func: Callable[..., Any],
     batch_size: Any,
@@ -86,6 +88,7 @@ def map_and_batch(
 
 
 @export("data.experimental.map_and_batch_with_legacy_function")
+@noticed("data.experimental.map_and_batch_with_legacy_function")
 def map_and_batch_with_legacy_function(
     map_func: Callable[..., Any],
     batch_size: Any,
@@ -130,12 +133,14 @@ class _ShuffleAndRepeatDataset(UnaryUnchangedStructureDataset):
 
 
 @export("data.experimental.shuffle_and_repeat", "contrib.data.shuffle_and_repeat")
+@noticed("data.experimental.shuffle_and_repeat")
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
     """`shuffle`, then `repeat`; the buffer does not run empty between epochs."""
     return lambda dataset: _ShuffleAndRepeatDataset(dataset, buffer_size, count, seed)
 
 
 @export("data.experimental.parallel_interleave", "contrib.data.parallel_interleave")
+@noticed("data.experimental.parallel_interleave")
 def parallel_interleave(
     map_func: Callable[..., Any],
     cycle_length: Any,
@@ -194,12 +199,14 @@ def unique() -> Transformation:
 
 
 @export("data.experimental.unbatch", "contrib.data.unbatch")
+@noticed("data.experimental.unbatch")
 def unbatch() -> Transformation:
     """See `Dataset.unbatch`."""
     return lambda dataset: dataset.unbatch()
 
 
 @export("data.experimental.enumerate_dataset", "contrib.data.enumerate_dataset")
+@noticed("data.experimental.enumerate_dataset")
 def enumerate_dataset(start: Any = 0) -> Transformation:
     """See `Dataset.enumerate`."""
     return lambda dataset: dataset.enumerate(start)

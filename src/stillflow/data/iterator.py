@@ -24,7 +24,7 @@ from stillflow.graph.type_spec import TypeSpec
 from stillflow.ops.data import iterators as cards
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import Trackable
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 GET_NEXT_CALL_WARNING_THRESHOLD = 32
 GET_NEXT_CALL_WARNING_MESSAGE = (
@@ -213,19 +213,19 @@ class Iterator(Trackable):
         return cards.iterator_to_string_handle_op(self._iterator_resource, name=name)
 
     @property
-    @deprecated(None, "Use `tf.compat.v1.data.get_output_classes(iterator)`.")
+    @noticed("data.Iterator")
     def output_classes(self) -> Any:
         """The classes of the components of elements."""
         return _legacy("classes", self)
 
     @property
-    @deprecated(None, "Use `tf.compat.v1.data.get_output_shapes(iterator)`.")
+    @noticed("data.Iterator")
     def output_shapes(self) -> TensorShape:
         """The static shapes of the components of elements."""
         return _legacy("shapes", self)
 
     @property
-    @deprecated(None, "Use `tf.compat.v1.data.get_output_types(iterator)`.")
+    @noticed("data.Iterator")
     def output_types(self) -> DType:
         """The dtypes of the components of elements."""
         return _legacy("types", self)

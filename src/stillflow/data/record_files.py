@@ -35,7 +35,6 @@ from stillflow.ops.io.parsing.features import (
     with_row_dimension,
 )
 from stillflow.ops.io.readers.classes import ReaderBase
-from stillflow.util.deprecation import deprecated
 
 
 def maybe_shuffle_and_repeat(
@@ -191,7 +190,6 @@ def make_batched_features_dataset(
 
 
 @export("contrib.data.read_batch_features")
-@deprecated(None, "Use `tf.data.experimental.make_batched_features_dataset(...)`")
 def read_batch_features(
     file_pattern: Any, batch_size: Any, features: Any, reader: Any = TFRecordDataset,
     reader_args: Any = None, randomize_input: Any = True, num_epochs: Any = None,

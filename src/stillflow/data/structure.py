@@ -22,18 +22,15 @@ from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor
 from stillflow.ragged.spec import RaggedTensorSpec
 from stillflow.ragged.spec import _RaggedTensorStructure as _RaggedTensorStructure
 from stillflow.ragged.tensor import RaggedTensor
-from stillflow.util.deprecation import deprecated
 
 
 @export("data.experimental.TensorStructure")
-@deprecated(None, "Use `tf.TensorSpec` instead.")
 def _TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
     """Return the type of tensors of that dtype and shape."""
     return TensorSpec(shape, dtype)
 
 
 @export("data.experimental.SparseTensorStructure")
-@deprecated(None, "Use `tf.SparseTensorSpec` instead.")
 def _SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
     """Return the type of sparse tensors of that dtype and shape."""
     return SparseTensorSpec(shape, dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 from stillflow.distributions.checks import embed_check_integer_casting_closed
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.kullback_leibler import register_kl
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -43,7 +43,6 @@ class Bernoulli(ScalarDistribution):
 
     _parameter_names = ("logits",)
 
-    @moved
     def __init__(
         self,
         logits: Any = None,

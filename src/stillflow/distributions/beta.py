@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from stillflow.distributions.distribution import ScalarDistribution
-from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.kullback_leibler import register_kl
 from stillflow.distributions.parameters import gen_new_seed, weighted_digamma
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -24,7 +24,7 @@ from stillflow.ops.math.special import betainc, digamma, lgamma
 from stillflow.ops.math.unary import log1p
 from stillflow.ops.nn.activations import softplus
 from stillflow.ops.random.gamma import random_gamma
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 @export("distributions.Beta", "contrib.distributions.Beta")
@@ -44,7 +44,6 @@ class Beta(ScalarDistribution):
 
     _parameter_names = ("concentration1", "concentration0")
 
-    @moved
     def __init__(
         self,
         concentration1: Any = None,
@@ -162,11 +161,7 @@ def _checked_concentration(concentration: Any, validate_args: bool) -> Any:
 class BetaWithSoftplusConcentration(Beta):
     """Beta distributions of softplus of both concentrations."""
 
-    @deprecated(
-        "2019-01-01",
-        "Use `tfd.Beta(tf.nn.softplus(concentration1), tf.nn.softplus(concentration2))` instead.",
-        warn_once=True,
-    )
+    @noticed("contrib.distributions.BetaWithSoftplusConcentration")
     def __init__(
         self,
         concentration1: Any,

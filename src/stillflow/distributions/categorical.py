@@ -9,7 +9,7 @@ from stillflow.distributions.checks import (
     embed_check_integer_casting_closed,
 )
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.kullback_leibler import register_kl
 from stillflow.distributions.layout import known_or
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph import dtypes
@@ -69,7 +69,6 @@ class Categorical(ScalarDistribution):
       ValueError: if both or none of `logits` and `probs` are given.
     """
 
-    @moved
     def __init__(
         self,
         logits: Any = None,

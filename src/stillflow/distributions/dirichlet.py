@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.distributions.distribution import Distribution
-from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.kullback_leibler import register_kl
 from stillflow.distributions.parameters import weighted_digamma
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -79,7 +79,6 @@ class Dirichlet(OverClasses):
       name: of the scope.
     """
 
-    @moved
     def __init__(
         self,
         concentration: Any,

@@ -10,7 +10,6 @@ from stillflow.distributions.checks import (
 )
 from stillflow.distributions.dirichlet import OverClasses
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import gen_new_seed, log_combinations
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -43,7 +42,6 @@ class DirichletMultinomial(OverClasses):
       name: of the scope.
     """
 
-    @moved
     def __init__(
         self,
         total_count: Any,

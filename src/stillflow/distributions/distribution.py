@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from stillflow.distributions import kullback_leibler
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.layout import pick_vector
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -42,7 +41,6 @@ class ReparameterizationType:
       rep_type: shown in messages.
     """
 
-    @moved
     def __init__(self, rep_type: str) -> None:
         self._rep_type = rep_type
 
@@ -96,7 +94,6 @@ class Distribution:
       ValueError: if a graph parent is no tensor.
     """
 
-    @moved
     def __init__(
         self,
         dtype: Any,

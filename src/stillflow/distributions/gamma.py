@@ -11,7 +11,7 @@ from stillflow.distributions.distribution import (
     ReparameterizationType,
     ScalarDistribution,
 )
-from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.kullback_leibler import register_kl
 from stillflow.distributions.parameters import same_floats, weighted_digamma
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -31,7 +31,7 @@ from stillflow.ops.math.special import digamma, igamma, lgamma
 from stillflow.ops.math.unary import log, sqrt, square
 from stillflow.ops.nn.activations import softplus
 from stillflow.ops.random.gamma import random_gamma
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 class ConcentrationRate(ScalarDistribution):
@@ -99,7 +99,6 @@ class Gamma(ConcentrationRate):
       TypeError: if the parameters are of different or no floating-point types.
     """
 
-    @moved
     def __init__(
         self,
         concentration: Any,
@@ -172,11 +171,7 @@ class Gamma(ConcentrationRate):
 class GammaWithSoftplusConcentrationRate(Gamma):
     """Gamma distributions of softplus of both parameters."""
 
-    @deprecated(
-        "2019-01-01",
-        "Use `tfd.Gamma(tf.nn.softplus(concentration), tf.nn.softplus(rate))` instead.",
-        warn_once=True,
-    )
+    @noticed("contrib.distributions.GammaWithSoftplusConcentrationRate")
     def __init__(
         self,
         concentration: Any,
@@ -210,7 +205,6 @@ class Exponential(Gamma):
 
     _parameter_names = ("rate",)
 
-    @moved
     def __init__(
         self,
         rate: Any,
@@ -244,7 +238,7 @@ class Exponential(Gamma):
 class ExponentialWithSoftplusRate(Exponential):
     """Exponential distributions of rates `softplus(rate)`."""
 
-    @deprecated("2019-01-01", "Use `tfd.Exponential(tf.nn.softplus(rate)).", warn_once=True)
+    @noticed("contrib.distributions.ExponentialWithSoftplusRate")
     def __init__(
         self,
         rate: Any,

@@ -13,18 +13,9 @@ from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.comparison import is_nan, logical_not
 from stillflow.ops.math.reductions import reduce_any
-from stillflow.util.deprecation import deprecated, silence
+from stillflow.util.deprecation import silence
 
 DIVERGENCES: dict[tuple[type, type], Callable[..., Any]] = {}
-
-# Marks everything in `tf.distributions`.
-moved = deprecated(
-    "2019-01-01",
-    "The TensorFlow Distributions library has moved to TensorFlow Probability "
-    "(https://github.com/tensorflow/probability). You should update all references to use "
-    "`tfp.distributions` instead of `tf.distributions`.",
-    warn_once=True,
-)
 
 
 def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
@@ -39,7 +30,6 @@ def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
 
 
 @export("distributions.kl_divergence", "contrib.distributions.kl_divergence")
-@moved
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
@@ -78,7 +68,6 @@ def _without_nan(divergence: Any, *distributions: Any) -> Any:
         return identity(value, name="checked_kl")
 
 
-@moved
 def cross_entropy(
     ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
@@ -96,7 +85,6 @@ class RegisterKL:
       ValueError: if the classes have a divergence already.
     """
 
-    @moved
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
         self._key = (dist_cls_a, dist_cls_b)
 

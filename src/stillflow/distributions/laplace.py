@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from stillflow.distributions import special_math
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.location_scale import LocationScale
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
@@ -18,7 +17,7 @@ from stillflow.ops.math.unary import abs as abs_
 from stillflow.ops.math.unary import exp, log, log1p, sign
 from stillflow.ops.nn.activations import softplus
 from stillflow.ops.random.basic import random_uniform
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 @export("distributions.Laplace", "contrib.distributions.Laplace")
@@ -36,7 +35,6 @@ class Laplace(LocationScale):
       TypeError: if the parameters are of different or no floating-point types.
     """
 
-    @moved
     def __init__(
         self,
         loc: Any,
@@ -94,9 +92,7 @@ class Laplace(LocationScale):
 class LaplaceWithSoftplusScale(Laplace):
     """Laplace distributions of mean absolute deviations `softplus(scale)`."""
 
-    @deprecated(
-        "2019-01-01", "Use `tfd.Laplace(loc, tf.nn.softplus(scale)) instead.", warn_once=True
-    )
+    @noticed("contrib.distributions.LaplaceWithSoftplusScale")
     def __init__(
         self,
         loc: Any,

@@ -6,7 +6,6 @@ from typing import Any
 
 from stillflow.distributions.checks import embed_check_nonnegative_integer_form
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, Distribution
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import get_logits_and_probs, log_combinations
 from stillflow.functional.map_fn import map_fn
 from stillflow.graph import dtypes
@@ -45,7 +44,6 @@ class Multinomial(Distribution):
       ValueError: if both or none of `logits` and `probs` are given.
     """
 
-    @moved
     def __init__(
         self,
         total_count: Any,

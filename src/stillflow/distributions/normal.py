@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from stillflow.distributions import special_math
-from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.kullback_leibler import register_kl
 from stillflow.distributions.location_scale import LocationScale
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
@@ -17,7 +17,7 @@ from stillflow.ops.math.binary import squared_difference
 from stillflow.ops.math.unary import log, square
 from stillflow.ops.nn.activations import softplus
 from stillflow.ops.random.basic import random_normal
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 @export("distributions.Normal", "contrib.distributions.Normal")
@@ -35,7 +35,6 @@ class Normal(LocationScale):
       TypeError: if the parameters are of different or no floating-point types.
     """
 
-    @moved
     def __init__(
         self,
         loc: Any,
@@ -94,9 +93,7 @@ class Normal(LocationScale):
 class NormalWithSoftplusScale(Normal):
     """Normal distributions of standard deviations `softplus(scale)`."""
 
-    @deprecated(
-        "2019-01-01", "Use `tfd.Normal(loc, tf.nn.softplus(scale)) instead.", warn_once=True
-    )
+    @noticed("contrib.distributions.NormalWithSoftplusScale")
     def __init__(
         self,
         loc: Any,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from stillflow.distributions.distribution import ScalarDistribution
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import gen_new_seed, same_floats
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
@@ -25,7 +24,7 @@ from stillflow.ops.math.unary import floor, log, log1p, rsqrt, square
 from stillflow.ops.nn.activations import softplus
 from stillflow.ops.random.basic import random_normal
 from stillflow.ops.random.gamma import random_gamma
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 @export("distributions.StudentT", "contrib.distributions.StudentT")
@@ -46,7 +45,6 @@ class StudentT(ScalarDistribution):
 
     _parameter_names = ("df", "loc", "scale")
 
-    @moved
     def __init__(
         self,
         df: Any,
@@ -153,11 +151,7 @@ class StudentT(ScalarDistribution):
 class StudentTWithAbsDfSoftplusScale(StudentT):
     """Student's t distributions of `floor(abs(df))` and `softplus(scale)`."""
 
-    @deprecated(
-        "2019-01-01",
-        "Use `tfd.StudentT(tf.floor(tf.abs(df)), loc, tf.nn.softplus(scale)) instead.",
-        warn_once=True,
-    )
+    @noticed("contrib.distributions.StudentTWithAbsDfSoftplusScale")
     def __init__(
         self,
         df: Any,

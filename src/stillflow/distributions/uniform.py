@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from stillflow.distributions.distribution import ScalarDistribution
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import same_floats
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
@@ -38,7 +37,6 @@ class Uniform(ScalarDistribution):
 
     _parameter_names = ("low", "high")
 
-    @moved
     def __init__(
         self,
         low: Any = 0.0,

@@ -45,8 +45,8 @@ from stillflow.train.monitored_session import MonitoredSession
 from stillflow.train.session_creator import ChiefSessionCreator
 from stillflow.train.stopping_hooks import StopAtStepHook
 from stillflow.train.warm_starting import warm_start
-from stillflow.util.deprecation import deprecated
 from stillflow.util.function_utils import fn_args
+from stillflow.util.notices import noticed
 
 # Methods that subclasses may override.
 _OPEN = {"model_fn", "_create_and_assert_global_step", "_export_all_saved_models"}
@@ -377,7 +377,7 @@ class Estimator:
             checkpoint_path, strip_default_attrs=True,
         )  # fmt: skip
 
-    @deprecated(None, "This function has been renamed, use `export_saved_model` instead.")
+    @noticed("estimator.Estimator")
     def export_savedmodel(
         self, export_dir_base: Any, serving_input_receiver_fn: Callable[[], Any],
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,

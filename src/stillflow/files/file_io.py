@@ -10,7 +10,7 @@ from stillflow._export import export
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import file_system, name_of
 from stillflow.platform.compat import as_bytes, as_str_any
-from stillflow.util.deprecation import deprecated, deprecated_args
+from stillflow.util.notices import noticed
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
@@ -107,7 +107,7 @@ class FileIO:
             return_value = reader.read(n)
         return self._value(return_value)
 
-    @deprecated_args(None, "position is deprecated in favor of the offset argument.", "position")
+    @noticed("gfile.GFile")
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Move the position of reading.
 
@@ -236,6 +236,6 @@ class FastGFile(FileIO):
       b'cat'
     """
 
-    @deprecated(None, "Use tf.gfile.GFile.")
+    @noticed("gfile.FastGFile")
     def __init__(self, name: Any, mode: str = "r") -> None:
         super().__init__(name=name, mode=mode)

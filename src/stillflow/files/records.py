@@ -21,7 +21,6 @@ from stillflow.files import compression, record_frames
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.filesystem import name_of, open_file
 from stillflow.files.record_frames import FRAME, HEADER
-from stillflow.util.deprecation import deprecated
 from stillflow.util.weak import LiveSet
 
 _CHUNK = 1 << 18
@@ -340,10 +339,6 @@ def read_records(path: Any, kind: str = "") -> Iterator[bytes]:
 
 
 @export("io.tf_record_iterator", "python_io.tf_record_iterator")
-@deprecated(
-    date=None,
-    instructions="Use eager execution and: \n`tf.data.TFRecordDataset(path)`",
-)
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     """Yield the records of a TFRecord file.
 

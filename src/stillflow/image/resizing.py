@@ -20,7 +20,6 @@ from stillflow.ops.math.binary import minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import floor
 from stillflow.ops.math.unary import round as round_
-from stillflow.util.deprecation import Function, deprecated
 
 
 @export("image.ResizeMethod")
@@ -202,12 +201,7 @@ def _fitting(image: Any, target_height: Any, target_width: Any) -> tuple[list[An
     return size, top, left
 
 
-def _instead(method: str) -> Callable[[Function], Function]:
-    return deprecated(None, f"Use `tf.image.resize(...method=ResizeMethod.{method}...)` instead.")
-
-
 @export("image.resize_area")
-@_instead("AREA")
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
@@ -223,7 +217,6 @@ def resize_area(
 
 
 @export("image.resize_bicubic")
-@_instead("BICUBIC")
 def resize_bicubic(
     images: Any,
     size: Any,
@@ -246,7 +239,6 @@ def resize_bicubic(
 
 
 @export("image.resize_bilinear")
-@_instead("BILINEAR")
 def resize_bilinear(
     images: Any,
     size: Any,
@@ -274,7 +266,6 @@ def resize_bilinear(
 
 
 @export("image.resize_nearest_neighbor")
-@_instead("NEAREST_NEIGHBOR")
 def resize_nearest_neighbor(
     images: Any,
     size: Any,

@@ -18,7 +18,7 @@ from stillflow.layers import base_layer
 from stillflow.layers.names import to_snake_case, unique_object_name
 from stillflow.layers.style import in_keras_style
 from stillflow.layers.weights import check_synchronization
-from stillflow.util import deprecation
+from stillflow.util.notices import noticed
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.collections import global_variables, trainable_variables
 from stillflow.variables.partitioned import PartitionedVariable
@@ -58,9 +58,7 @@ class Layer(base_layer.Layer):
                 pass
 
     @property
-    @deprecation.deprecated(
-        None, "Stop using this property because tf.layers layers no longer track their graph."
-    )
+    @noticed("layers.Layer")
     def graph(self) -> None:
         """None."""
         return

@@ -52,7 +52,8 @@ from stillflow.layers.weights import Weights
 from stillflow.ops.math.cast import cast
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
-from stillflow.util import deprecation, tf_inspect
+from stillflow.util import tf_inspect
+from stillflow.util.notices import noticed
 from stillflow.variables.module import Module
 
 _Build = TypeVar("_Build", bound=Callable[..., Any])
@@ -474,12 +475,12 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
 
     # ---- deprecated names
 
-    @deprecation.deprecated(None, "Please use `layer.__call__` method instead.")
+    @noticed("keras.layers.Layer")
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
-    @deprecation.deprecated(None, "Please use `layer.add_weight` method instead.")
+    @noticed("keras.layers.Layer")
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
         """Return the same as `add_weight`."""
         return self.add_weight(*args, **kwargs)

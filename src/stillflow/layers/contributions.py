@@ -25,7 +25,7 @@ from stillflow.ops.functional.nodes import (
     WhileCondFuncGraph,
 )
 from stillflow.ops.math.cast import cast
-from stillflow.util import deprecation
+from stillflow.util.notices import noticed
 
 _NOT_OF_A_METRIC = (
     "We do not support adding an aggregated metric result tensor that is not the output of a "
@@ -140,7 +140,7 @@ class Contributions:
                     raise ValueError(_NOT_SYMBOLIC)
                 (self._eager_losses if of_this_call else self._losses).append(loss)
 
-    @deprecation.deprecated_args(None, "`inputs` is now automatically inferred", "inputs")
+    @noticed("keras.layers.Layer")
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Add updates: operations, tensors, or functions without arguments that give one.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stillflow.graph.export import export
 from stillflow.keras.layers import convolutional
 from stillflow.layers import base
-from stillflow.layers.functional import NOTICE, layer_function, scoped_constructor
+from stillflow.layers.functional import layer_function, scoped_constructor
 
 
 @export("layers.Conv1D")
@@ -19,7 +19,6 @@ conv1d = export("layers.conv1d")(
     layer_function(
         Conv1D,
         "Return a convolution of sequences: `activation(convolution(inputs, kernel) + bias)`.",
-        NOTICE,
     )
 )
 
@@ -35,7 +34,6 @@ conv2d = export("layers.conv2d")(
     layer_function(
         Conv2D,
         "Return a convolution of images: `activation(convolution(inputs, kernel) + bias)`.",
-        NOTICE,
         example="""
         >>> y = tf.layers.conv2d(tf.ones([2, 8, 8, 3]), filters=16, kernel_size=3, strides=2)
         >>> y.shape.as_list(), [(v.name, v.shape.as_list()) for v in tf.trainable_variables()]
@@ -56,7 +54,6 @@ conv3d = export("layers.conv3d")(
     layer_function(
         Conv3D,
         "Return a convolution of volumes: `activation(convolution(inputs, kernel) + bias)`.",
-        NOTICE,
     )
 )
 

@@ -9,7 +9,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.keras.layers import core
 from stillflow.layers import base
 from stillflow.layers.functional import layer_function, scoped_constructor
-from stillflow.util.deprecation import deprecated
 
 
 @export("layers.Dense")
@@ -48,7 +47,6 @@ dropout = export("layers.dropout")(
     layer_function(
         Dropout,
         "Set a random part of the inputs to 0 in training, and scale up the others.",
-        "Use keras.layers.dropout instead.",
         call={"training": False},
         reuse=False,
         inputs="a tensor of floats.",
@@ -75,7 +73,6 @@ class Flatten(core.Flatten, base.Layer):
 
 
 @export("layers.flatten")
-@deprecated(None, "Use keras.layers.flatten instead.")
 def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Tensor:
     """Flatten every axis except the batch axis.
 

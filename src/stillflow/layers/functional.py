@@ -17,12 +17,10 @@ from stillflow.layers.signatures import (
     place,
     scoped,
 )
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.initializers import Ones, Zeros
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _INITIALIZERS = {"glorot_uniform": None, "zeros": Zeros(), "ones": Ones()}
-NOTICE = "Use `tf.keras.layers.{}` instead."
 
 
 def scoped_constructor(function: _Function, *missing: str, **defaults: Any) -> _Function:
@@ -36,7 +34,6 @@ def scoped_constructor(function: _Function, *missing: str, **defaults: Any) -> _
 def layer_function(
     kind: Any,
     summary: str,
-    notice: str = "Use keras.layers.{} instead.",
     call: Mapping[str, Any] | None = None,
     reuse: bool = True,
     after: str | None = None,
@@ -45,11 +42,11 @@ def layer_function(
 ) -> Callable[..., Any]:
     """Make the function of `tf.layers` that makes a layer and calls it.
 
-    `summary` is the first line of its docstring; `notice` tells programs what to use instead, with
-    {} for the name of the class. `call` has default values of the arguments of `call` that the
-    function takes. `reuse` says whether the layer has variables, which can be shared. Arguments of
-    the call and of scopes follow `after`, by default the last; `arguments` describes those that no
-    other layer has, including `inputs`; `example` has lines of a session of Python.
+    `summary` is the first line of its docstring. `call` has default values of the arguments of
+    `call` that the function takes. `reuse` says whether the layer has variables, which can be
+    shared. Arguments of the call and of scopes follow `after`, by default the last; `arguments`
+    describes those that no other layer has, including `inputs`; `example` has lines of a session
+    of Python.
     """
     call = call or {}
     own = parameters_of(kind.__init__)[1:-1]
@@ -61,4 +58,4 @@ def layer_function(
     function = compiled(name, parameters, body, {"kind": kind}, place())
     function.__annotations__["return"] = Tensor
     function.__doc__ = docstring(summary, [x.name for x in parameters], arguments, example)
-    return deprecated(None, notice.format(kind.__name__))(function)
+    return function

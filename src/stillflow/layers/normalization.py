@@ -29,9 +29,6 @@ batch_normalization = export("layers.batch_normalization")(
 
     The moving averages are updated by the operations of the collection UPDATE_OPS, which a program
     must run in each step.""",
-        "Use keras.layers.BatchNormalization instead.  In particular, "
-        "`tf.control_dependencies(tf.GraphKeys.UPDATE_OPS)` should not be used (consult the "
-        "`tf.keras.layers.batch_normalization` documentation).",
         call={"training": False},
         after="gamma_constraint",
         inputs="a tensor of floats.",

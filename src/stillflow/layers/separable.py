@@ -5,7 +5,7 @@ from __future__ import annotations
 from stillflow.graph.export import export
 from stillflow.keras.layers import separable
 from stillflow.layers import base
-from stillflow.layers.functional import NOTICE, layer_function, scoped_constructor
+from stillflow.layers.functional import layer_function, scoped_constructor
 
 
 @export("layers.SeparableConv1D")
@@ -22,7 +22,6 @@ separable_conv1d = export("layers.separable_conv1d")(
     layer_function(
         SeparableConv1D,
         "Return a convolution of sequences by channel, then across channels.",
-        NOTICE,
     )
 )
 
@@ -41,7 +40,6 @@ separable_conv2d = export("layers.separable_conv2d")(
     layer_function(
         SeparableConv2D,
         "Return a convolution of images by channel, then across channels.",
-        NOTICE,
     )
 )
 

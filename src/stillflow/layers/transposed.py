@@ -5,7 +5,7 @@ from __future__ import annotations
 from stillflow.graph.export import export
 from stillflow.keras.layers import transposed
 from stillflow.layers import base
-from stillflow.layers.functional import NOTICE, layer_function, scoped_constructor
+from stillflow.layers.functional import layer_function, scoped_constructor
 
 
 @export("layers.Conv2DTranspose")
@@ -24,7 +24,6 @@ conv2d_transpose = export("layers.conv2d_transpose")(
     layer_function(
         Conv2DTranspose,
         "Return a transposed convolution of images, with a bias and an activation.",
-        NOTICE,
     )
 )
 
@@ -43,7 +42,6 @@ conv3d_transpose = export("layers.conv3d_transpose")(
     layer_function(
         Conv3DTranspose,
         "Return a transposed convolution of volumes, with a bias and an activation.",
-        NOTICE,
     )
 )
 

@@ -33,7 +33,6 @@ from stillflow.ops.math.complex import conj
 from stillflow.ops.math.reductions import reduce_max, reduce_sum
 from stillflow.ops.math.unary import abs as abs_
 from stillflow.ops.math.unary import sqrt
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 _MATRIX_NORMS = ["euclidean", "fro", 1, 2, np.inf]
@@ -58,7 +57,6 @@ def _axes(ord: Any, axis: Any) -> tuple[bool, Any]:
 
 
 @export("norm", "linalg.norm")
-@deprecated_args(None, "keep_dims is deprecated, use keepdims instead", "keep_dims")
 def norm(
     tensor: Any,
     ord: Any = "euclidean",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.lite import settings
 from stillflow.lite.converter import TFLiteConverter
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 # Further arguments of `toco_convert`, in order; most are settings of a converter.
 _ARGUMENTS = (
@@ -27,19 +28,17 @@ class TocoConverter:
     """Former name of `TFLiteConverter`."""
 
 
-for _name in ("session", "frozen_graph", "saved_model", "keras_model_file"):
-    _method = getattr(TFLiteConverter, f"from_{_name}")
-    setattr(
-        TocoConverter,
-        f"from_{_name}",
-        staticmethod(
-            deprecated(None, f"Use `lite.TFLiteConverter.from_{_name}` instead.")(_method)
-        ),
-    )
+def _former(name: str) -> Any:
+    method = getattr(TFLiteConverter, name)
+    made = functools.wraps(method)(lambda *args, **kwargs: method(*args, **kwargs))
+    return noticed("lite.TocoConverter")(made)
+
+
+for _name in ("from_session", "from_frozen_graph", "from_saved_model", "from_keras_model_file"):
+    setattr(TocoConverter, _name, staticmethod(_former(_name)))
 
 
 @export("lite.toco_convert")
-@deprecated(None, "Use `lite.TFLiteConverter` instead.")
 def toco_convert(
     input_data: Any, input_tensors: Sequence[Any], output_tensors: Sequence[Any], *args: Any,
     **kwargs: Any,

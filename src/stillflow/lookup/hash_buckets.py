@@ -26,7 +26,7 @@ from stillflow.ops.strings.elementwise import (
 )
 from stillflow.ops.strings.numbers import as_string
 from stillflow.platform import compat
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 @export("contrib.lookup.HasherSpec")
@@ -199,7 +199,7 @@ class IdTableWithHashBuckets(Bucketed):
         super().__init__(table if table else None, num_oov_buckets, key_dtype, name)
 
     @property
-    @deprecated("2018-12-15", "Use `initializer` instead.")
+    @noticed("contrib.lookup.IdTableWithHashBuckets")
     def init(self) -> Any:
         """The operation that fills the table."""
         return self.initializer

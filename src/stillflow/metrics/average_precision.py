@@ -27,7 +27,6 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.cumulative import cumsum
 from stillflow.ops.math.division import div, div_no_nan
 from stillflow.ops.math.reductions import reduce_sum
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.state_ops import assign_add
 
 
@@ -73,7 +72,6 @@ def average_precision_at_k(
 
 @export("metrics.sparse_average_precision_at_k")
 @graph_only
-@deprecated(None, "Use average_precision_at_k instead")
 def sparse_average_precision_at_k(
     labels: Any,
     predictions: Any,

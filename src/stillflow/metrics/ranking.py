@@ -15,7 +15,6 @@ from stillflow.ops.arrays.top_k import top_k
 from stillflow.ops.math.binary import add
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.division import div
-from stillflow.util.deprecation import deprecated
 
 
 def _ratio(hits: Any, others: Any, name: str | None) -> Tensor:
@@ -227,7 +226,6 @@ def precision_at_k(
 
 @export("metrics.sparse_precision_at_k")
 @graph_only
-@deprecated(None, "Use precision_at_k instead")
 def sparse_precision_at_k(
     labels: Any,
     predictions: Any,

@@ -12,7 +12,6 @@ from stillflow.ops.arrays.shape import expand_dims, squeeze
 from stillflow.ops.nn.conv import conv2d_backprop_input_op, conv2d_op
 from stillflow.ops.nn.conv3d import conv3d_transpose_v2
 from stillflow.ops.nn.windows import channel_axis, sequence
-from stillflow.util.deprecation import deprecated_arg_values
 from stillflow.util.renamed import renamed_argument
 
 # ---- one dimension
@@ -28,12 +27,6 @@ def _sequence_layout(data_format: str | None, old_names: bool) -> tuple[str, int
 
 
 @export("nn.conv1d")
-@deprecated_arg_values(
-    None, "`NCHW` for data_format is deprecated, use `NCW` instead", data_format="NCHW"
-)
-@deprecated_arg_values(
-    None, "`NHWC` for data_format is deprecated, use `NWC` instead", data_format="NHWC"
-)
 def conv1d(
     value: Any = None,
     filters: Any = None,

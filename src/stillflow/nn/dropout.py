@@ -15,7 +15,6 @@ from stillflow.ops.arrays.shape import shape
 from stillflow.ops.math.cast import cast
 from stillflow.ops.random.basic import random_uniform
 from stillflow.platform import tf_logging
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 
@@ -33,11 +32,6 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 
 
 @export("nn.dropout")
-@deprecated_args(
-    None,
-    "Please use `rate` instead of `keep_prob`. Rate should be set to `rate = 1 - keep_prob`.",
-    "keep_prob",
-)
 def dropout(
     x: Any,
     keep_prob: Any = None,

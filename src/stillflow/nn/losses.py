@@ -23,7 +23,6 @@ from stillflow.ops.math.unary import abs as abs_
 from stillflow.ops.math.unary import exp, log, log1p
 from stillflow.ops.nn.activations import relu
 from stillflow.ops.nn.cross_entropy import require_names
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 
@@ -97,7 +96,6 @@ def sigmoid_cross_entropy_with_logits(
 
 
 @export("nn.weighted_cross_entropy_with_logits")
-@deprecated_args(None, "targets is deprecated, use labels instead", "targets")
 def weighted_cross_entropy_with_logits(
     labels: Any = None,
     logits: Any = None,

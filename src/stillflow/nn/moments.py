@@ -21,12 +21,10 @@ from stillflow.ops.math.binary import add, maximum, multiply, squared_difference
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_prod, reduce_sum
 from stillflow.ops.math.unary import reciprocal, rsqrt, square
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 
 @export("math.l2_normalize", "linalg.l2_normalize", "nn.l2_normalize")
-@deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:

@@ -9,7 +9,6 @@ from stillflow.graph.export import export, export_value
 from stillflow.profiler.advisor import ALL_ADVICE
 from stillflow.profiler.option_builder import _DEFAULTS, TRAINABLE_VARIABLES
 from stillflow.profiler.profiler import Profiler, advise, profile
-from stillflow.util.deprecation import deprecated
 
 _NEWER = ("min_occurrence", "select", "step")  # options that these functions did not know
 
@@ -37,11 +36,6 @@ export_value("contrib.tfprof.model_analyzer.Profiler", Profiler)
 
 
 @export("contrib.tfprof.model_analyzer.print_model_analysis")
-@deprecated(
-    "2018-01-01",
-    "Use `tf.profiler.profile(graph, run_meta, op_log, cmd, options)`. Build `options` with "
-    "`tf.profiler.ProfileOptionBuilder`. See README.md for details",
-)
 def print_model_analysis(
     graph: Any, run_meta: Any = None, op_log: Any = None, tfprof_cmd: str = "scope",
     tfprof_options: Any = 0,
@@ -51,7 +45,6 @@ def print_model_analysis(
 
 
 @export("contrib.tfprof.model_analyzer.advise")
-@deprecated("2018-01-01", "Use `tf.profiler.advise(graph, run_meta, options)`. See README.md")
 def advise_on(graph: Any, run_meta: Any = None, tfprof_options: Any = 0) -> Any:
     """Advise on a model; see `tf.profiler.advise`."""
     return advise(graph, run_meta, tfprof_options)

@@ -25,7 +25,6 @@ from stillflow.graph.type_spec import (
 from stillflow.ragged.conversion import is_ragged
 from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.value import RaggedTensorValue, nested_value
-from stillflow.util.deprecation import deprecated
 
 
 @export("RaggedTensorSpec")
@@ -158,7 +157,6 @@ class RaggedTensorType:
 
 
 @export("data.experimental.RaggedTensorStructure")
-@deprecated(None, "Use `tf.RaggedTensorSpec` instead.")
 def _RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
     """Return the type of ragged tensors of that dtype, shape and number of ragged dimensions."""
     return RaggedTensorSpec(shape, dtype, ragged_rank)

@@ -8,7 +8,6 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation
 from stillflow.ops.control_flow.identity_and_group import group
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import (
     global_variables_initializer,
     local_variables_initializer,
@@ -17,11 +16,6 @@ from stillflow.variables.collections import (
 
 
 @export("saved_model.main_op.main_op")
-@deprecated(
-    date=None,
-    instructions="This function will only be available through the v1 compatibility library as "
-    "tf.compat.v1.saved_model.main_op.main_op.",
-)
 def main_op() -> Operation:
     """Return an operation that initializes variables, local variables and tables."""
     first = global_variables_initializer()
@@ -29,12 +23,6 @@ def main_op() -> Operation:
 
 
 @export("saved_model.main_op_with_restore", "saved_model.main_op.main_op_with_restore")
-@deprecated(
-    date=None,
-    instructions="This function will only be available through the v1 compatibility library as "
-    "tf.compat.v1.saved_model.main_op_with_restore or "
-    "tf.compat.v1.saved_model.main_op.main_op_with_restore.",
-)
 def main_op_with_restore(restore_op_name: Any) -> Operation:
     """Return `main_op` followed by the restore operation.
 

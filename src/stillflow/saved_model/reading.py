@@ -18,7 +18,6 @@ from stillflow.saved_model import names
 from stillflow.saved_model.signatures import load_op_from_signature_def
 from stillflow.train.meta_graph import import_meta_graph_with_return_elements
 from stillflow.train.saver import Saver
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import all_saveable_objects
 
 
@@ -65,12 +64,6 @@ def maybe_saved_model_directory(export_dir: Any) -> bool:
 
 
 @export("saved_model.load", "saved_model.loader.load")
-@deprecated(
-    date=None,
-    instructions="This function will only be available through the v1 compatibility library as "
-    "tf.compat.v1.saved_model.loader.load or tf.compat.v1.saved_model.load. There will be a new "
-    "function for importing SavedModels in Tensorflow 2.0.",
-)
 def load(
     sess: Any,
     tags: Sequence[str],

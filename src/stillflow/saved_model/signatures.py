@@ -16,7 +16,6 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.protos import SignatureDef, StructuredValue, TensorInfo
 from stillflow.saved_model import names
 from stillflow.saved_model.structures import decode, encode
-from stillflow.util.deprecation import deprecated
 
 _V1_ONLY = (
     "This function will only be available through the v1 compatibility library as "
@@ -25,7 +24,6 @@ _V1_ONLY = (
 
 
 @export("saved_model.build_tensor_info", "saved_model.utils.build_tensor_info")
-@deprecated(date=None, instructions=_V1_ONLY.format("build_tensor_info"))
 def build_tensor_info(tensor: Any) -> Any:
     """Return a `TensorInfo` that names a tensor, its type and shape.
 
@@ -68,7 +66,6 @@ def tensor_info_of_op(op: Operation) -> Any:
 
 
 @export("saved_model.get_tensor_from_tensor_info", "saved_model.utils.get_tensor_from_tensor_info")
-@deprecated(date=None, instructions=_V1_ONLY.format("get_tensor_from_tensor_info"))
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: Any = None, import_scope: str | None = None
 ) -> Any:

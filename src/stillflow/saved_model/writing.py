@@ -18,7 +18,6 @@ from stillflow.protos import AssetFileDef, CollectionDef, SavedModel, SaverDef
 from stillflow.saved_model import names
 from stillflow.saved_model.signatures import op_signature_def, predict_signature_def
 from stillflow.train.saver import Saver
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import all_saveable_objects
 
 
@@ -312,11 +311,6 @@ def free_name(source: str, sources: dict[str, str]) -> str:
 
 
 @export("saved_model.simple_save")
-@deprecated(
-    date=None,
-    instructions="This function will only be available through the v1 compatibility library as "
-    "tf.compat.v1.saved_model.simple_save.",
-)
 def simple_save(
     session: Any, export_dir: Any, inputs: Any, outputs: Any, legacy_init_op: Any = None
 ) -> None:

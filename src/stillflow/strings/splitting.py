@@ -21,7 +21,6 @@ from stillflow.ops.strings.parts import (
 )
 from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_ragged
 from stillflow.ragged.tensor import RaggedTensor
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 
@@ -100,7 +99,6 @@ def strings_split(
 
 
 @export("string_split")
-@deprecated_args(None, "delimiter is deprecated, please use sep instead.", "delimiter")
 def string_split(
     source: Any,
     sep: Any = None,

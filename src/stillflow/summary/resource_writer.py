@@ -34,7 +34,6 @@ from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.summary import writer_cards as cards
 from stillflow.platform import tf_logging as logging
 from stillflow.summary.recording import state
-from stillflow.util.deprecation import deprecated
 
 _INITIALIZERS = "_SUMMARY_WRITER_V2"
 SUMMARIES = "_SUMMARY_V2"  # the collection of operations that write
@@ -198,7 +197,6 @@ def create_file_writer(
 
 
 @export("contrib.summary.create_summary_file_writer")
-@deprecated(None, "Renamed to create_file_writer().")
 def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
     """See `create_file_writer`."""
     logging.warning(

@@ -7,17 +7,11 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.train.batching import Batches
-from stillflow.train.input_producers import INSTEAD
-from stillflow.util.deprecation import deprecated
 
 _PADDED = "(or `padded_batch(...)` if `dynamic_pad=True`)."
 
 
 @export("train.batch")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.batch(batch_size)` {_PADDED}",
-)
 def batch(
     tensors: Any, batch_size: Any, num_threads: int = 1, capacity: int = 32,
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
@@ -56,10 +50,6 @@ def batch(
 
 
 @export("train.maybe_batch")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.filter(...).batch(batch_size)` {_PADDED}",
-)
 def maybe_batch(
     tensors: Any, keep_input: Any, batch_size: Any, num_threads: int = 1, capacity: int = 32,
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
@@ -94,10 +84,6 @@ def maybe_batch(
 
 
 @export("train.batch_join")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.interleave(...).batch(batch_size)` {_PADDED}",
-)
 def batch_join(
     tensors_list: Any, batch_size: Any, capacity: int = 32, enqueue_many: bool = False,
     shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
@@ -129,10 +115,6 @@ def batch_join(
 
 
 @export("train.maybe_batch_join")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.interleave(...).filter(...).batch(batch_size)` {_PADDED}",
-)
 def maybe_batch_join(
     tensors_list: Any, keep_input: Any, batch_size: Any, capacity: int = 32,
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
@@ -166,10 +148,6 @@ def maybe_batch_join(
 
 
 @export("train.shuffle_batch")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.shuffle(min_after_dequeue).batch(batch_size)`.",
-)
 def shuffle_batch(
     tensors: Any, batch_size: Any, capacity: int, min_after_dequeue: int, num_threads: int = 1,
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
@@ -210,10 +188,6 @@ def shuffle_batch(
 
 
 @export("train.maybe_shuffle_batch")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.filter(...).shuffle(min_after_dequeue).batch(batch_size)`.",
-)
 def maybe_shuffle_batch(
     tensors: Any, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any,
     num_threads: int = 1, seed: int | None = None, enqueue_many: bool = False,
@@ -249,10 +223,6 @@ def maybe_shuffle_batch(
 
 
 @export("train.shuffle_batch_join")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.interleave(...).shuffle(min_after_dequeue).batch(batch_size)`.",
-)
 def shuffle_batch_join(
     tensors_list: Any, batch_size: Any, capacity: int, min_after_dequeue: int,
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
@@ -286,11 +256,6 @@ def shuffle_batch_join(
 
 
 @export("train.maybe_shuffle_batch_join")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.interleave(...).filter(...).shuffle(min_after_dequeue)"
-    ".batch(batch_size)`.",
-)
 def maybe_shuffle_batch_join(
     tensors_list: Any, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any,
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,

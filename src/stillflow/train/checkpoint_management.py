@@ -19,7 +19,6 @@ from stillflow.graph.export import export
 from stillflow.platform import compat
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import CheckpointState, SaverDef
-from stillflow.util.deprecation import deprecated
 
 
 @export("train.generate_checkpoint_state_proto")
@@ -71,11 +70,6 @@ def generate_checkpoint_state_proto(
 
 
 @export("train.update_checkpoint_state")
-@deprecated(
-    date=None,
-    instructions="Use `tf.train.CheckpointManager` to manage checkpoints rather than manually "
-    "editing the Checkpoint proto.",
-)
 def update_checkpoint_state(
     save_dir: str,
     model_checkpoint_path: str,
@@ -266,7 +260,6 @@ def checkpoint_exists_internal(checkpoint_prefix: str) -> bool:
 
 
 @export("train.checkpoint_exists")
-@deprecated(date=None, instructions="Use standard file APIs to check for files with this prefix.")
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Return True if there is a checkpoint of either format.
 
@@ -277,7 +270,6 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 
 
 @export("train.get_checkpoint_mtimes")
-@deprecated(date=None, instructions="Use standard file utilities to get mtimes.")
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     """When checkpoints were written, in seconds; those that do not exist are left out."""
     return checkpoint_mtimes(checkpoint_prefixes)
@@ -300,7 +292,6 @@ def _changed(path: str) -> float:
 
 
 @export("train.remove_checkpoint")
-@deprecated(date=None, instructions="Use standard file APIs to delete files with this prefix.")
 def remove_checkpoint(
     checkpoint_prefix: str,
     checkpoint_format_version: int = SaverDef.V2,

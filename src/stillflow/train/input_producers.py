@@ -24,16 +24,13 @@ from stillflow.ops.queues.classes import FIFOQueue
 from stillflow.ops.random.shuffle import random_shuffle
 from stillflow.train.batching import NO_QUEUES, summarize_fullness
 from stillflow.train.queue_runner import QueueRunner, add_queue_runner
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.base import Variable
 
-INSTEAD = "Queue-based input pipelines have been replaced by `tf.data`. Use "
 _SHUFFLED = "shuffle(tf.shape(input_tensor, out_type=tf.int64)[0]).repeat(num_epochs)`. "
 _UNSHUFFLED = "If `shuffle=False`, omit the `.shuffle(...)`."
 
 
 @export("train.limit_epochs")
-@deprecated(None, f"{INSTEAD}`tf.data.Dataset.from_tensors(tensor).repeat(num_epochs)`.")
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
     """Return a tensor that can be computed only so many times; then it raises `OutOfRangeError`.
 
@@ -71,10 +68,6 @@ def _row_shape(rows: Tensor, given: Any) -> TensorShape:
 
 
 @export("train.input_producer")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.from_tensor_slices(input_tensor).{_SHUFFLED}{_UNSHUFFLED}",
-)
 def input_producer(
     input_tensor: Any, element_shape: Any = None, num_epochs: int | None = None,
     shuffle: bool = True, seed: int | None = None, capacity: int = 32,
@@ -118,10 +111,6 @@ def input_producer(
 
 
 @export("train.string_input_producer")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.from_tensor_slices(string_tensor).{_SHUFFLED}{_UNSHUFFLED}",
-)
 def string_input_producer(
     string_tensor: Any, num_epochs: int | None = None, shuffle: bool = True,
     seed: int | None = None, capacity: int = 32, shared_name: str | None = None,
@@ -163,10 +152,6 @@ def string_input_producer(
 
 
 @export("train.range_input_producer")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.range(limit).shuffle(limit).repeat(num_epochs)`. {_UNSHUFFLED}",
-)
 def range_input_producer(
     limit: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
     capacity: int = 32, shared_name: str | None = None, name: str | None = None,
@@ -180,10 +165,6 @@ def range_input_producer(
 
 
 @export("train.slice_input_producer")
-@deprecated(
-    None,
-    f"{INSTEAD}`tf.data.Dataset.from_tensor_slices(tuple(tensor_list)).{_SHUFFLED}{_UNSHUFFLED}",
-)
 def slice_input_producer(
     tensor_list: Any, num_epochs: int | None = None, shuffle: bool = True,
     seed: int | None = None, capacity: int = 32, shared_name: str | None = None,

@@ -19,9 +19,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session.session import BaseSession
-from stillflow.util.deprecation import deprecated
-
-_INSTEAD = "To construct input pipelines, use the `tf.data` module."
+from stillflow.util.notices import noticed
 
 
 @export("train.queue_runner.QueueRunner", "train.QueueRunner")
@@ -49,7 +47,7 @@ class QueueRunner:
       ('items', 2, 'QueueCloseV2')
     """
 
-    @deprecated(None, _INSTEAD)
+    @noticed("train.QueueRunner")
     def __init__(
         self, queue: Any = None, enqueue_ops: Any = None, close_op: Any = None,
         cancel_op: Any = None, queue_closed_exception_types: Any = None,
@@ -261,14 +259,14 @@ def _error_types(types: Any) -> tuple[Any, ...]:
 
 
 @export("train.queue_runner.add_queue_runner", "train.add_queue_runner")
-@deprecated(None, _INSTEAD)
+@noticed("train.add_queue_runner")
 def add_queue_runner(qr: Any, collection: Any = GraphKeys.QUEUE_RUNNERS) -> None:
     """Add a queue runner to a collection of the graph."""
     add_to_collection(collection, qr)
 
 
 @export("train.queue_runner.start_queue_runners", "train.start_queue_runners")
-@deprecated(None, _INSTEAD)
+@noticed("train.start_queue_runners")
 def start_queue_runners(
     sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True,
     collection: Any = GraphKeys.QUEUE_RUNNERS,

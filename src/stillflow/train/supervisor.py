@@ -31,7 +31,7 @@ from stillflow.train.supervisor_threads import (
     SVSummaryThread,
     SVTimerCheckpointThread,
 )
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow.variables import collections as variables
 
 
@@ -114,7 +114,7 @@ class Supervisor:
 
     USE_DEFAULT = 0
 
-    @deprecated(None, "Please switch to tf.train.MonitoredTrainingSession")
+    @noticed("train.Supervisor")
     def __init__(
         self, graph: Graph | None = None, ready_op: Any = USE_DEFAULT,
         ready_for_local_init_op: Any = USE_DEFAULT, is_chief: bool = True,

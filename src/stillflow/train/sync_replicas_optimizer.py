@@ -30,7 +30,7 @@ from stillflow.train.optimizer import Optimizer
 from stillflow.train.queue_runner import QueueRunner
 from stillflow.train.session_manager import _ready
 from stillflow.train.session_run_hook import SessionRunHook
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow.variables.base import Variable
 from stillflow.variables.collections import global_variables, report_uninitialized_variables
 from stillflow.variables.state_ops import assign
@@ -54,13 +54,7 @@ class SyncReplicasOptimizer(Optimizer):
       name: of the operations.
     """
 
-    @deprecated(
-        None,
-        "The `SyncReplicaOptimizer` class is deprecated. For synchrononous training, please use "
-        "[Distribution Strategies](https://github.com/tensorflow/tensorflow/tree/master/tensorflow"
-        "/contrib/distribute).",
-        warn_once=True,
-    )
+    @noticed("train.SyncReplicasOptimizer")
     def __init__(
         self,
         opt: Any,

@@ -46,18 +46,12 @@ def deprecated(
 
     def decorate(func: Function) -> Function:
         validate_callable(func, "deprecated")
+        notice = f"{_title(func)} is deprecated and will be removed {when}.\n"
 
         @functools.wraps(func)
         def new_func(*args: Any, **kwargs: Any) -> Any:
-            _warn(
-                func,
-                warn_once,
-                f"From %s: %s (from %s) is deprecated and will be removed %s.\n{_UPDATING}\n%s",
-                get_qualified_name(func),
-                func.__module__,
-                when,
-                instructions,
-            )
+            if func not in _PRINTED_WARNING:
+                _warn(func, warn_once, f"{notice}{_UPDATING}\n{instructions}")
             return func(*args, **kwargs)
 
         doc = _with_notice(
@@ -107,11 +101,14 @@ def deprecated_args(
                 f"{missing}. Found next arguments: {spec.args}."
             )
 
+        first = min((spec.args.index(n) for n in fine if n in spec.args), default=len(spec.args))
+        warn = _argument_warner(func, warn_once, date, instructions)
+
         @functools.wraps(func)
         def new_func(*args: Any, **kwargs: Any) -> Any:
-            if _PRINT_DEPRECATION_WARNINGS:
+            if (kwargs or len(args) > first) and _PRINT_DEPRECATION_WARNINGS:
                 for name in _given(func, spec, fine, args, kwargs):
-                    _warn_argument(func, name, warn_once, date, instructions)
+                    warn(name)
             return func(*args, **kwargs)
 
         names = ", ".join(sorted(fine))
@@ -145,13 +142,15 @@ def deprecated_arg_values(
     def decorate(func: Function) -> Function:
         validate_callable(func, "deprecated_arg_values")
 
+        warn = _argument_warner(func, warn_once, date, instructions)
+
         @functools.wraps(func)
         def new_func(*args: Any, **kwargs: Any) -> Any:
             if _PRINT_DEPRECATION_WARNINGS:
                 given = tf_inspect.getcallargs(func, *args, **kwargs)
                 for name, value in deprecated_kwargs.items():
                     if name in given and given[name] == value:
-                        _warn_argument(func, name, warn_once, date, instructions, f"={value}")
+                        warn(name, f"={value}")
             return func(*args, **kwargs)
 
         values = ", ".join(f"{name}={value!r}" for name, value in sorted(deprecated_kwargs.items()))
@@ -179,14 +178,14 @@ def deprecated_alias(
       func_or_class: what both stand for.
       warn_once: whether the first use alone warns.
     """
-    message = "From %s: The name %s is deprecated. Please use %s instead.\n"
+    message = f"The name {deprecated_name} is deprecated. Please use {name} instead.\n"
     instead = f"Please use {name} instead."
     if not tf_inspect.isclass(func_or_class):
         validate_callable(func_or_class, "deprecated")
 
         @functools.wraps(func_or_class)
         def new_func(*args: Any, **kwargs: Any) -> Any:
-            _warn(new_func, warn_once, message, deprecated_name, name)
+            _warn(new_func, warn_once, message)
             return func_or_class(*args, **kwargs)
 
         doc = _with_notice(
@@ -208,7 +207,7 @@ def deprecated_alias(
         )
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            _warn(Alias, warn_once, message, deprecated_name, name)
+            _warn(Alias, warn_once, message)
             super().__init__(*args, **kwargs)
 
     tf_decorator.make_decorator(func_or_class.__init__, Alias.__init__)
@@ -282,23 +281,22 @@ def _same(first: Any, second: Any) -> bool:
         return False
 
 
-def _warn_argument(
-    func: Any, name: str, warn_once: bool, date: str | None, instructions: str, value: str = ""
-) -> None:
-    _warn(
-        (func, name),
-        warn_once,
-        "From %s: calling %s (from %s) with %s is deprecated and will be removed %s.\n"
-        f"{_UPDATING}\n%s",
-        get_qualified_name(func),
-        func.__module__,
-        name + value,
-        _when(date),
-        instructions,
-    )
+def _argument_warner(func: Any, warn_once: bool, date: str | None, text: str) -> Any:
+    """Return a function that warns of an argument of `func`, by its name and value."""
+    title = _title(func)
+
+    def warn(name: str, value: str = "") -> None:
+        notice = f"with {name}{value} is deprecated and will be removed {_when(date)}."
+        _warn((func, name), warn_once, f"calling {title} {notice}\n{_UPDATING}\n{text}")
+
+    return warn
 
 
-def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
+def _title(func: Any) -> str:
+    return f"{get_qualified_name(func)} (from {func.__module__})"
+
+
+def _warn(key: Hashable, warn_once: bool, message: str) -> None:
     if not _PRINT_DEPRECATION_WARNINGS or key in _PRINTED_WARNING:
         return
     caller = _caller()
@@ -309,7 +307,7 @@ def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
     from stillflow.platform import tf_logging
 
     place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller is not None else "UNKNOWN"
-    tf_logging.warning(message, place, *args)
+    tf_logging.warning("From %s: %s", place, message)
 
 
 class HiddenTfApiAttribute(property):

@@ -17,6 +17,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.reference import Reference
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.util.notices import noticed
 
 if TYPE_CHECKING:
     from stillflow.variables.scatter import ScatterMethods
@@ -269,6 +270,7 @@ class VariableV2(metaclass=_VariableMeta):
         """Return the variable's value in `session` (or the default one)."""
         return self.value().eval(session=session)
 
+    @noticed("compat.v2.Variable")
     def initialized_value(self) -> Tensor:
         """Return the value if there is one when the graph runs, else the initial value."""
         from stillflow.graph.api import init_scope
@@ -287,6 +289,7 @@ class VariableV2(metaclass=_VariableMeta):
     def read_value(self) -> Tensor:
         raise NotImplementedError
 
+    @noticed("compat.v2.Variable")
     def load(self: Any, value: Any, session: Any = None) -> None:
         """Set the variable in `session` (or the default one) without adding to the graph.
 

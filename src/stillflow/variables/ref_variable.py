@@ -17,6 +17,7 @@ from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.variables.reference import assign_op, variable_v2_op
 from stillflow.platform import tf_logging as logging
+from stillflow.util.notices import noticed
 from stillflow.variables.base import (
     SaveSliceInfo,
     Variable,
@@ -215,6 +216,7 @@ class RefVariable(RefScatterMethods, Variable):
             read_value,
         )
 
+    @noticed("RefVariable")
     def count_up_to(self, limit: int) -> Tensor:
         """Return the value and increment it until it reaches `limit`."""
         from stillflow.ops.variables.reference import count_up_to_op

@@ -24,6 +24,7 @@ from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math import cast as casts
 from stillflow.ops.variables import resource as ops
+from stillflow.util.notices import noticed
 from stillflow.variables.accesses import variable_accessed
 from stillflow.variables.base import (
     SaveSliceInfo,
@@ -264,6 +265,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         with _graph_of(self._handle), self._assign_dependencies():
             return super()._strided_slice_assign(begin, end, strides, value, name, **masks)
 
+    @noticed("contrib.eager.Variable")
     def count_up_to(self, limit: int) -> Tensor:
         """Return the value and increment it until it reaches `limit`."""
         result: Tensor = ops.resource_count_up_to_op(self._handle, limit=limit, T=self.dtype)

@@ -8,7 +8,6 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.util.deprecation import deprecated
 
 
 @export("contrib.bayesflow.monte_carlo.expectation_importance_sampler")
@@ -80,12 +79,6 @@ def get_samples(distribution: Any, z: Any, n: Any, seed: int | None) -> Tensor:
 
 
 @export("contrib.bayesflow.monte_carlo.expectation")
-@deprecated(
-    "2018-10-01",
-    "The tf.contrib.bayesflow library has moved to TensorFlow Probability "
-    "(https://github.com/tensorflow/probability). Use `tfp.monte_carlo.expectation` instead.",
-    warn_once=True,
-)
 def expectation(
     f: Callable[[Any], Any], samples: Any, log_prob: Callable[[Any], Any] | None = None,
     use_reparametrization: bool = True, axis: Any = 0, keep_dims: bool = False,

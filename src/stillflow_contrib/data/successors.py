@@ -11,11 +11,9 @@ from typing import Any
 from stillflow.data import csv, grouping
 from stillflow.data.experimental import Transformation
 from stillflow.graph.export import export
-from stillflow.util.deprecation import deprecated
 
 
 @export("contrib.data.bucket_by_sequence_length")
-@deprecated(None, "Use `tf.data.experimental.bucket_by_sequence_length(...)`.")
 def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
     bucket_boundaries: Any,
@@ -33,7 +31,6 @@ def bucket_by_sequence_length(
 
 
 @export("contrib.data.make_csv_dataset")
-@deprecated(None, "Use `tf.data.experimental.make_csv_dataset(...)`.")
 def make_csv_dataset(
     file_pattern: Any, batch_size: Any, column_names: Any = None, column_defaults: Any = None,
     label_name: Any = None, select_columns: Any = None, field_delim: Any = ",",

@@ -22,19 +22,16 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.data.windows import sliding_window_dataset_op
-from stillflow.util.deprecation import deprecated, deprecated_args
 from stillflow_contrib.framework.shapes import with_shape
 
 
 @export("contrib.data.batch_and_drop_remainder")
-@deprecated(None, "Use `tf.data.Dataset.batch(..., drop_remainder=True)`.")
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
     """Batch `batch_size` elements; drop the incomplete last batch."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 @export("contrib.data.padded_batch_and_drop_remainder")
-@deprecated(None, "Use `tf.data.Dataset.padded_batch(..., drop_remainder=True)`.")
 def padded_batch_and_drop_remainder(
     batch_size: Any, padded_shapes: Any, padding_values: Any = None
 ) -> Transformation:
@@ -46,14 +43,12 @@ def padded_batch_and_drop_remainder(
 
 
 @export("contrib.data.sloppy_interleave")
-@deprecated(None, "Use `tf.contrib.data.parallel_interleave(..., sloppy=True)`.")
 def sloppy_interleave(map_func: Any, cycle_length: Any, block_length: Any = 1) -> Transformation:
     """`parallel_interleave` in an order that depends on who is faster."""
     return parallel_interleave(map_func, cycle_length, block_length, sloppy=True)
 
 
 @export("contrib.data.reduce_dataset")
-@deprecated(None, "Use `tf.data.Dataset.reduce(...)`.")
 def reduce_dataset(dataset: Any, reducer: Any) -> Any:
     """Return the last state of a reducer, which begins with the key 0.
 
@@ -158,12 +153,6 @@ class _SlideDataset(UnaryDataset):
 
 
 @export("contrib.data.sliding_window_batch")
-@deprecated_args(None, "stride is deprecated, use window_shift instead", "stride")
-@deprecated(
-    None,
-    "Use `tf.data.Dataset.window(size=window_size, shift=window_shift, "
-    "stride=window_stride).flat_map(lambda x: x.batch(window_size))` instead.",
-)
 def sliding_window_batch(
     window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
 ) -> Transformation:

@@ -119,7 +119,6 @@ def audio_summary(
 
 
 @export("contrib.deprecated.merge_summary")
-@deprecated("2016-11-30", "Please switch to tf.summary.merge.")
 def merge_summary(
     inputs: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
@@ -138,7 +137,6 @@ def merge_summary(
 
 
 @export("contrib.deprecated.merge_all_summaries")
-@deprecated("2016-11-30", "Please switch to tf.summary.merge_all.")
 def merge_all_summaries(key: str = GraphKeys.SUMMARIES) -> Any:
     """One summary of all in a graph collection; None if there are none.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.kullback_leibler import register_kl
 from stillflow.distributions.layout import dimension_size
 from stillflow.distributions.normal import Normal
 from stillflow.graph.conversion import convert_to_tensor
@@ -39,7 +39,6 @@ class MultivariateNormalLinearOperator(StretchedDistribution):
       TypeError: if its type is no floating-point type.
     """
 
-    @moved
     def __init__(
         self, loc: Any = None, scale: Any = None, validate_args: bool = False,
         allow_nan_stats: bool = True, name: str = "MultivariateNormalLinearOperator",
@@ -56,7 +55,6 @@ class MultivariateNormalLinearOperator(StretchedDistribution):
 
 
 @register_kl(MultivariateNormalLinearOperator, MultivariateNormalLinearOperator)
-@moved
 def _kl(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Return the divergence of two normal distributions of vectors."""
 
@@ -94,7 +92,6 @@ class MultivariateNormalDiag(MultivariateNormalLinearOperator):
       ValueError: if nothing says how many numbers there are.
     """
 
-    @moved
     def __init__(
         self, loc: Any = None, scale_diag: Any = None, scale_identity_multiplier: Any = None,
         validate_args: bool = False, allow_nan_stats: bool = True,
@@ -119,7 +116,6 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
       loc, scale_diag, ...: as of `MultivariateNormalDiag`.
     """
 
-    @moved
     def __init__(
         self, loc: Any, scale_diag: Any, validate_args: bool = False,
         allow_nan_stats: bool = True, name: str = "MultivariateNormalDiagWithSoftplusScale",
@@ -146,7 +142,6 @@ class MultivariateNormalTriL(MultivariateNormalLinearOperator):
       ValueError: without either.
     """
 
-    @moved
     def __init__(
         self, loc: Any = None, scale_tril: Any = None, validate_args: bool = False,
         allow_nan_stats: bool = True, name: str = "MultivariateNormalTriL",
@@ -188,7 +183,6 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
       ValueError: without either.
     """
 
-    @moved
     def __init__(
         self, loc: Any = None, covariance_matrix: Any = None, validate_args: bool = False,
         allow_nan_stats: bool = True, name: str = "MultivariateNormalFullCovariance",
@@ -229,7 +223,6 @@ class MultivariateNormalDiagPlusLowRank(MultivariateNormalLinearOperator):
       ValueError: if nothing says how many numbers there are.
     """
 
-    @moved
     def __init__(
         self, loc: Any = None, scale_diag: Any = None, scale_identity_multiplier: Any = None,
         scale_perturb_factor: Any = None, scale_perturb_diag: Any = None,

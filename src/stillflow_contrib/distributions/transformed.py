@@ -8,7 +8,6 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.distributions.distribution import Distribution
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.layout import pick_vector
 from stillflow.graph.arrays import Array
 from stillflow.graph.conversion import convert_to_tensor
@@ -95,7 +94,6 @@ class TransformedDistribution(Distribution):
       TypeError: if a shape is none.
     """
 
-    @moved
     def __init__(
         self, distribution: Any, bijector: Any = None, batch_shape: Any = None,
         event_shape: Any = None, validate_args: bool = False, name: str | None = None,

@@ -13,8 +13,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.layers.base import Layer
 from stillflow.layers.names import default_counts
 from stillflow.platform import tf_logging as logging
-from stillflow.util.deprecation import deprecated
 from stillflow.util.function_utils import fn_args
+from stillflow.util.notices import noticed
 from stillflow.variables.variable_scope import VariableScope, get_variable_scope_store
 
 _INSTEAD = (
@@ -53,7 +53,7 @@ class Network(Layer):
     _first_parent: Any = None
     _owned_layers: dict[str, Any]
 
-    @deprecated(None, _INSTEAD)
+    @noticed("contrib.eager.Network")
     def __init__(self, name: str | None = None) -> None:
         if tf.executing_eagerly():
             logging.warning(

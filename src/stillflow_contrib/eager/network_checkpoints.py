@@ -12,7 +12,6 @@ from stillflow.graph.export import export
 from stillflow.train.checkpoint_utils import list_variables, load_checkpoint
 from stillflow.train.global_step import get_global_step
 from stillflow.train.saver import Saver
-from stillflow.util.deprecation import deprecated
 from stillflow_contrib.eager.network import Network
 
 _MapFunc = Callable[[str], str]
@@ -112,7 +111,6 @@ def _session() -> Any:
 
 
 @export("contrib.eager.save_network_checkpoint")
-@deprecated(None, _INSTEAD + "save_weights.")
 def save_network_checkpoint(
     network: Network, save_path: str, global_step: Any = None, map_func: _MapFunc | None = None
 ) -> str | None:
@@ -148,7 +146,6 @@ def save_network_checkpoint(
 
 
 @export("contrib.eager.restore_network_checkpoint")
-@deprecated(None, _INSTEAD + "load_weights.")
 def restore_network_checkpoint(
     network: Network, save_path: str, map_func: _MapFunc | None = None
 ) -> None:

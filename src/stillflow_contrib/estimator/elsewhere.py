@@ -13,7 +13,6 @@ from stillflow.estimator.receivers import (
     build_supervised_input_receiver_fn_from_input_fn,
 )
 from stillflow.graph.export import export, export_value
-from stillflow.util.deprecation import deprecated
 
 export_value("contrib.estimator.add_metrics", add_metrics)
 export_value(
@@ -29,7 +28,6 @@ export_value("contrib.estimator.linear_logit_fn_builder", linear_logit_fn_builde
 
 
 @export("contrib.estimator.export_saved_model_for_mode")
-@deprecated("2018-12-03", "Use estimator.export_saved_model(*args, experimental_mode=...)")
 def export_saved_model_for_mode(
     estimator: Any,
     export_dir_base: Any,
@@ -47,7 +45,6 @@ def export_saved_model_for_mode(
 
 
 @export("contrib.estimator.export_all_saved_models")
-@deprecated("2018-12-03", "Use estimator.experimental_export_all_saved_models")
 def export_all_saved_models(
     estimator: Any,
     export_dir_base: Any,

@@ -10,11 +10,9 @@ from stillflow.train.global_step import assert_global_step as train_assert
 from stillflow.train.global_step import create_global_step as train_create
 from stillflow.train.global_step import get_global_step as train_get
 from stillflow.train.global_step import get_or_create_global_step as train_get_or_create
-from stillflow.util.deprecation import deprecated
 
 
 @export("contrib.framework.assert_global_step", "contrib.slim.assert_global_step")
-@deprecated(None, "Please switch to tf.train.assert_global_step")
 def assert_global_step(global_step_tensor: Any) -> None:
     """See `tf.train.assert_global_step`."""
     train_assert(global_step_tensor)
@@ -34,21 +32,18 @@ def assert_or_get_global_step(graph: Graph | None = None, global_step_tensor: An
 
 
 @export("contrib.framework.get_global_step", "contrib.slim.get_global_step")
-@deprecated(None, "Please switch to tf.train.get_global_step")
 def get_global_step(graph: Graph | None = None) -> Any:
     """See `tf.train.get_global_step`."""
     return train_get(graph)
 
 
 @export("contrib.framework.create_global_step", "contrib.slim.create_global_step")
-@deprecated(None, "Please switch to tf.train.create_global_step")
 def create_global_step(graph: Graph | None = None) -> Any:
     """See `tf.train.create_global_step`."""
     return train_create(graph)
 
 
 @export("contrib.framework.get_or_create_global_step", "contrib.slim.get_or_create_global_step")
-@deprecated(None, "Please switch to tf.train.get_or_create_global_step")
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
     """See `tf.train.get_or_create_global_step`."""
     return train_get_or_create(graph)

@@ -8,7 +8,6 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.util.deprecation import deprecated
 
 
 @export("contrib.framework.reduce_sum_n")
@@ -48,11 +47,6 @@ def _squeezed_if(condition: Any, tensor: Any, shape: Any) -> Any:
 
 
 @export("contrib.framework.remove_squeezable_dimensions")
-@deprecated(
-    None,
-    "Please switch to remove_squeezable_dimensions from tf.confusion_matrix. Note that the order "
-    "of the inputs and outputs of labels and predictions have also been switched.",
-)
 def remove_squeezable_dimensions(
     predictions: Any, labels: Any, name: str | None = None
 ) -> tuple[Any, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.util.deprecation import deprecated
 from stillflow_contrib.graph_editor import util
 
 Filter = Any  # a function of an operation or tensor, or True
@@ -279,11 +278,6 @@ def get_forward_walk_ops(
 @export(
     "contrib.graph_editor.select.get_backward_walk_ops",
     "contrib.graph_editor.get_backward_walk_ops",
-)
-@deprecated(
-    "2019-06-06",
-    "Please use tensorflow.python.ops.op_selector.get_backward_walk_ops.",
-    warn_once=True,
 )
 def get_backward_walk_ops(
     seed_ops: Any,

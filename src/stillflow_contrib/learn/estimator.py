@@ -31,8 +31,9 @@ from stillflow.train.logging_hooks import FeedFnHook
 from stillflow.train.monitored_session import MonitoredSession
 from stillflow.train.session_creator import ChiefSessionCreator
 from stillflow.train.stopping_hooks import StopAtStepHook
-from stillflow.util.deprecation import deprecated, deprecated_args
+from stillflow.util.deprecation import deprecated_args
 from stillflow.util.function_utils import fn_args
+from stillflow.util.notices import noticed
 from stillflow_contrib.learn.bundle_export import export_bundle, parse_features
 from stillflow_contrib.learn.estimator_export import export_savedmodel
 from stillflow_contrib.learn.estimator_inputs import array_input, verify_input_args
@@ -84,11 +85,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
 
     _Config = RunConfig
 
-    @deprecated(
-        None,
-        "Please replace uses of any Estimator from tf.contrib.learn with an Estimator from "
-        "tf.estimator.*",
-    )
+    @noticed("contrib.learn.BaseEstimator")
     def __init__(self, model_dir: str | None = None, config: Any = None) -> None:
         if config is None:
             config = BaseEstimator._Config()
@@ -325,7 +322,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         return results, current
 
     @redefinable
-    @deprecated("2017-03-25", "Please use Estimator.export_savedmodel() instead.")
+    @noticed("contrib.learn.BaseEstimator")
     def export(
         self, export_dir: Any, input_fn: Any = parse_features,
         input_feature_key: str | None = None, use_deprecated_input_fn: bool = True,

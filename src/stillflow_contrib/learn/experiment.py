@@ -17,8 +17,8 @@ from stillflow.train.checkpoint_management import latest_checkpoint
 from stillflow.train.saving_hooks import CheckpointSaverHook, CheckpointSaverListener
 from stillflow.train.server import Server
 from stillflow.train.stopping_hooks import GlobalStepWaiterHook
-from stillflow.util.deprecation import deprecated
 from stillflow.util.function_utils import fn_args
+from stillflow.util.notices import noticed
 from stillflow_contrib.learn.cluster_config import Environment
 from stillflow_contrib.learn.export_strategy import ExportStrategy
 from stillflow_contrib.learn.interfaces import Evaluable, Trainable
@@ -90,11 +90,7 @@ class Experiment:
       ValueError: if an argument is not for this estimator, or of another type.
     """
 
-    @deprecated(
-        None,
-        "Please switch to tf.estimator.train_and_evaluate. You will also have to convert to a "
-        "tf.estimator.Estimator.",
-    )
+    @noticed("contrib.learn.Experiment")
     def __init__(
         self, estimator: Any, train_input_fn: Any, eval_input_fn: Any, eval_metrics: Any = None,
         train_steps: int | None = None, eval_steps: int | None = 100, train_monitors: Any = None,
@@ -206,11 +202,7 @@ class Experiment:
             logging.info("Waiting %f secs before starting eval.", delay_secs)
             time.sleep(delay_secs)
 
-    @deprecated(
-        "2016-10-23",
-        "local_run will be renamed to train_and_evaluate and the new default behavior will be to "
-        "run evaluation every time there is a new checkpoint.",
-    )
+    @noticed("contrib.learn.Experiment")
     def local_run(self) -> tuple[Any, Any]:
         """Train and evaluate like `train_and_evaluate`, every `local_eval_frequency` steps."""
         before = self._min_eval_frequency

@@ -9,12 +9,10 @@ from typing import Any
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.exporters import keep_latest
 from stillflow.graph.export import export
-from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.export_strategy import ExportStrategy
 
 
 @export("contrib.learn.make_export_strategy")
-@deprecated(None, "Switch to tf.estimator.Exporter and associated utilities.")
 def make_export_strategy(
     serving_input_fn: Callable[[], Any],
     default_output_alternative_key: str | None = None,

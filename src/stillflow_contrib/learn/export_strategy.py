@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from stillflow.graph.export import export
 from stillflow.util import tf_inspect
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 class _Fields(NamedTuple):
@@ -29,10 +29,7 @@ class ExportStrategy(_Fields):
 
     __slots__ = ()
 
-    @deprecated(
-        None,
-        "Please switch to tf.estimator.train_and_evaluate, and use tf.estimator.Exporter.",
-    )
+    @noticed("contrib.learn.ExportStrategy")
     def __new__(
         cls, name: str, export_fn: Callable[..., Any], strip_default_attrs: bool | None = None
     ) -> ExportStrategy:

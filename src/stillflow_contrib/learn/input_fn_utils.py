@@ -9,7 +9,6 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.ops.constants import placeholder
 from stillflow.ops.io.parsing.functions import parse_example
-from stillflow.util.deprecation import deprecated
 
 
 @export("contrib.learn.InputFnOps", "contrib.learn.utils.InputFnOps")
@@ -25,7 +24,6 @@ class InputFnOps(NamedTuple):
     "contrib.learn.build_parsing_serving_input_fn",
     "contrib.learn.utils.build_parsing_serving_input_fn",
 )
-@deprecated(None, "Please use tf.estimator.export.build_parsing_serving_input_receiver_fn.")
 def build_parsing_serving_input_fn(
     feature_spec: dict[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], InputFnOps]:
@@ -47,7 +45,6 @@ def build_parsing_serving_input_fn(
 
 
 @export("contrib.learn.utils.build_default_serving_input_fn")
-@deprecated(None, "Please use tf.estimator.export.build_raw_serving_input_receiver_fn.")
 def build_default_serving_input_fn(
     features: dict[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], InputFnOps]:

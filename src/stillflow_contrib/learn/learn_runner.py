@@ -8,7 +8,6 @@ from typing import Any
 from stillflow.contrib.training.hparam import HParams
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
-from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.cluster_config import TaskType
 from stillflow_contrib.learn.experiment import Experiment
 from stillflow_contrib.learn.run_config import RunConfig
@@ -22,7 +21,6 @@ _SCHEDULES = {
 
 
 @export("contrib.learn.learn_runner.run")
-@deprecated(None, _INSTEAD)
 def run(
     experiment_fn: Callable[..., Any], output_dir: str | None = None, schedule: str | None = None,
     run_config: Any = None, hparams: Any = None,
@@ -63,7 +61,6 @@ def run(
 
 
 @export("contrib.learn.learn_runner.tune")
-@deprecated(None, _INSTEAD)
 def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
     """Give a tuner the experiment to run, as long as it has another trial.
 

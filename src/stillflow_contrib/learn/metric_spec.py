@@ -9,7 +9,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
 from stillflow.util import tf_inspect
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 # Names of an argument in metric functions; the first is the one they should use.
 _LABELS = ("labels", "label", "targets", "target")
@@ -31,7 +31,7 @@ class MetricSpec:
       ValueError: if a key is given and the function has no argument for it, or two.
     """
 
-    @deprecated(None, "Use tf.estimator.EstimatorSpec.eval_metric_ops.")
+    @noticed("contrib.learn.MetricSpec")
     def __init__(
         self, metric_fn: Callable[..., Any], prediction_key: str | None = None,
         label_key: str | None = None, weight_key: str | None = None,

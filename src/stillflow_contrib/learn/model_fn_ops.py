@@ -20,7 +20,7 @@ from stillflow.saved_model.export_outputs import (
     RegressionOutput,
 )
 from stillflow.train.session_run_hook import SessionRunHook
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow_contrib.framework.elsewhere import get_graph_from_inputs
 from stillflow_contrib.learn.keys import MetricKey, PredictionKey, ProblemType
 from stillflow_contrib.learn.mode_keys import ModeKeys
@@ -70,11 +70,7 @@ class ModelFnOps(_Fields):
 
     __slots__ = ()
 
-    @deprecated(
-        None,
-        "When switching to tf.estimator.Estimator, use tf.estimator.EstimatorSpec. You can use "
-        "the `estimator_spec` method to create an equivalent one.",
-    )
+    @noticed("contrib.learn.ModelFnOps")
     def __new__(
         cls, mode: str, predictions: Any = None, loss: Any = None, train_op: Any = None,
         eval_metric_ops: Any = None, output_alternatives: Any = None,

@@ -12,7 +12,7 @@ from stillflow.estimator.run_config import RunConfig as CoreRunConfig
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import ConfigProto, GPUOptions
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow_contrib.learn.cluster_config import ClusterConfig, tf_config
 
 _DEFAULT_SECS = 600
@@ -52,10 +52,7 @@ class RunConfig(ClusterConfig, CoreRunConfig):
 
     _USE_DEFAULT = 0
 
-    @deprecated(
-        None,
-        "When switching to tf.estimator.Estimator, use tf.estimator.RunConfig instead.",
-    )
+    @noticed("contrib.learn.RunConfig")
     def __init__(
         self, master: str | None = None, num_cores: int = 0, log_device_placement: bool = False,
         gpu_memory_fraction: float = 1, tf_random_seed: int | None = None,

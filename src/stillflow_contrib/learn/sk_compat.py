@@ -9,7 +9,7 @@ import numpy as np
 from stillflow.graph.arrays import Array
 from stillflow.graph.export import export
 from stillflow.train.logging_hooks import FeedFnHook
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow_contrib.learn.estimator_inputs import array_input
 from stillflow_contrib.learn.interfaces import Parametrized
 
@@ -22,7 +22,7 @@ class SKCompat(Parametrized):
       estimator: a `tf.contrib.learn.Estimator`.
     """
 
-    @deprecated(None, "Please switch to the Estimator interface.")
+    @noticed("contrib.learn.SKCompat")
     def __init__(self, estimator: Any) -> None:
         self._estimator = estimator
 

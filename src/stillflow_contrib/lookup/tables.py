@@ -11,7 +11,6 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.lookup import vocabularies
 from stillflow.lookup.hash_buckets import FastHashSpec
 from stillflow.lookup.static_tables import Hashed, InitializableLookupTableBaseV1
-from stillflow.util.deprecation import deprecated
 
 if TYPE_CHECKING:
     from stillflow.lookup.interface import LookupInterface
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 
 @export("contrib.lookup.string_to_index_table_from_file")
-@deprecated("2017-04-10", "Use `index_table_from_file`.")
 def string_to_index_table_from_file(
     vocabulary_file: Any = None,
     num_oov_buckets: int = 0,
@@ -36,7 +34,6 @@ def string_to_index_table_from_file(
 
 
 @export("contrib.lookup.string_to_index_table_from_tensor")
-@deprecated("2017-04-10", "Use `index_table_from_tensor`.")
 def string_to_index_table_from_tensor(
     mapping: Any,
     num_oov_buckets: int = 0,
@@ -86,11 +83,6 @@ def index_table_from_tensor(
 
 
 @export("contrib.lookup.string_to_index")
-@deprecated(
-    "2017-01-07",
-    "This op will be removed after the deprecation date. Please switch to "
-    "index_table_from_tensor and call the lookup method of the returned table.",
-)
 def string_to_index(
     tensor: Any, mapping: Any, default_value: Any = -1, name: str | None = None
 ) -> Any:
@@ -119,11 +111,6 @@ def index_to_string_table_from_tensor(
 
 
 @export("contrib.lookup.index_to_string")
-@deprecated(
-    "2017-01-07",
-    "This op will be removed after the deprecation date. Please switch to "
-    "index_to_string_table_from_tensor and call the lookup method of the returned table.",
-)
 def index_to_string(
     tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None
 ) -> Tensor | SparseTensor:

@@ -7,7 +7,6 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 from stillflow_contrib.losses.collections import (
     add_loss,
@@ -150,7 +149,6 @@ def mean_pairwise_squared_error(
 
 @export("contrib.losses.cosine_distance", "contrib.slim.losses.cosine_distance")
 @replaced("cosine_distance")
-@deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def cosine_distance(
     predictions: Any,
     labels: Any = None,

@@ -11,7 +11,6 @@ from stillflow.metrics.average_precision import streaming_average_precision
 from stillflow.metrics.class_sets import at_k_name
 from stillflow.metrics.ranking import precision_at_top_k, recall_at_top_k
 from stillflow.metrics.variables import Pair
-from stillflow.util.deprecation import deprecated
 from stillflow_contrib.metrics.renamed import streaming_mean
 
 _SHARES = {"precision": precision_at_top_k, "recall": recall_at_top_k}
@@ -28,11 +27,6 @@ def _share(kind: str, given: dict[str, Any]) -> Pair:
 
 
 @export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")
-@deprecated(
-    "2016-11-08",
-    "Please use `streaming_sparse_recall_at_k`, and reshape labels from [batch_size] to "
-    "[batch_size, 1].",
-)
 def streaming_recall_at_k(
     predictions: Any,
     labels: Any,

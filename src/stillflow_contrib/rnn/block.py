@@ -14,7 +14,7 @@ from stillflow.nn.rnn_cell.base import LayerRNNCell
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
 from stillflow.ops.recurrent.gru_block import gru_block_cell_op
 from stillflow.ops.recurrent.lstm_block import block_lstm_op, lstm_block_cell_op
-from stillflow.util.deprecation import deprecated_args
+from stillflow.util.notices import noticed
 
 
 class _LSTMVariables(Layer):
@@ -238,7 +238,7 @@ class GRUBlockCell(LayerRNNCell):
 
     _NAMES: tuple[str, ...] = ("w_ru", "b_ru", "w_c", "b_c")
 
-    @deprecated_args(None, "cell_size is deprecated, use num_units instead", "cell_size")
+    @noticed("contrib.rnn.GRUBlockCell")
     def __init__(
         self,
         num_units: int | None = None,

@@ -11,7 +11,7 @@ from stillflow.graph.collection_protos import register_proto_function
 from stillflow.graph.export import export
 from stillflow.platform import compat
 from stillflow.protos import HParamDef
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 # The field of `HParamDef.HParamType` for values of a type, the first that matches.
 _KINDS = ((bool, "bool"), (int, "int64"), ((str, bytes), "bytes"), (float, "float"))
@@ -123,7 +123,7 @@ class HParams:
             self.set_hparam(name, value)
         return self
 
-    @deprecated(None, "Use `override_from_dict`.")
+    @noticed("contrib.training.HParams")
     def set_from_map(self, values_map: dict[str, Any]) -> HParams:
         """Return the same under its former name."""
         return self.override_from_dict(values_dict=values_map)

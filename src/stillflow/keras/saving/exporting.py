@@ -29,7 +29,6 @@ from stillflow.saved_model.object_writing import save
 from stillflow.saved_model.writing import InternalBuilder
 from stillflow.train.saver import Saver
 from stillflow.train.tracking.object_graph import ObjectGraph
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import local_variables_initializer
 
 _JSON = "saved_model.json"
@@ -37,11 +36,6 @@ _TAGS = {"train": names.TRAINING, "test": "eval", "predict": names.SERVING}
 
 
 @export("keras.experimental.export_saved_model", "contrib.saved_model.save_keras_model")
-@deprecated(
-    date=None,
-    instructions='Please use `model.save(..., save_format="tf")` or '
-    '`tf.keras.models.save_model(..., save_format="tf")`.',
-)
 def export_saved_model(
     model: Any,
     saved_model_path: Any,
@@ -85,11 +79,6 @@ def export_saved_model(
 
 
 @export("keras.experimental.load_from_saved_model", "contrib.saved_model.load_keras_model")
-@deprecated(
-    date=None,
-    instructions="The experimental save and load functions have been  deprecated. Please switch "
-    "to `tf.keras.models.load_model`.",
-)
 def load_from_saved_model(saved_model_path: Any, custom_objects: Any = None) -> Model:
     """Make the model that `export_saved_model` wrote, not compiled.
 

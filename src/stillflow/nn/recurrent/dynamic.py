@@ -39,7 +39,6 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.reductions import reduce_all
 from stillflow.ops.tensor_array import tensor_array
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.variable_scope import variable_scope
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 
 @export("nn.dynamic_rnn")
-@deprecated(None, "Please use `keras.layers.RNN(cell)`, which is equivalent to this API")
 def dynamic_rnn(
     cell: Any,
     inputs: Any,
@@ -235,11 +233,6 @@ def _static_sizes(flat_input: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 @export("nn.bidirectional_dynamic_rnn")
-@deprecated(
-    None,
-    "Please use `keras.layers.Bidirectional(keras.layers.RNN(cell))`, which is equivalent to this "
-    "API",
-)
 def bidirectional_dynamic_rnn(
     cell_fw: Any,
     cell_bw: Any,

@@ -35,7 +35,6 @@ from stillflow.ops.arrays.splitting import unstack
 from stillflow.ops.arrays.stack import stack
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math.cast import cast
-from stillflow.util.deprecation import deprecated
 from stillflow.variables.variable_scope import variable_scope
 
 
@@ -64,9 +63,6 @@ def _static_batch_size(inputs: Any, first: Any) -> Dimension:
 
 
 @export("nn.static_rnn", "contrib.rnn.static_rnn")
-@deprecated(
-    None, "Please use `keras.layers.RNN(cell, unroll=True)`, which is equivalent to this API"
-)
 def static_rnn(
     cell: Any,
     inputs: Any,
@@ -148,9 +144,6 @@ def _masking(
 
 
 @export("nn.static_state_saving_rnn", "contrib.rnn.static_state_saving_rnn")
-@deprecated(
-    None, "Please use `keras.layers.RNN(cell, stateful=True)`, which is equivalent to this API"
-)
 def static_state_saving_rnn(
     cell: Any,
     inputs: Any,
@@ -197,11 +190,6 @@ def static_state_saving_rnn(
 
 
 @export("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn")
-@deprecated(
-    None,
-    "Please use `keras.layers.Bidirectional(keras.layers.RNN(cell, unroll=True))`, which is "
-    "equivalent to this API",
-)
 def static_bidirectional_rnn(
     cell_fw: Any,
     cell_bw: Any,

@@ -20,14 +20,9 @@ from stillflow.ops.math.clip import clip_by_value
 from stillflow.ops.math.unary import sigmoid
 from stillflow.ops.nn.bias import bias_add
 from stillflow.platform import tf_logging
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow.variables.initializers import Zeros
 from stillflow.variables.partitioned import fixed_size_partitioner
-
-_REPLACED = (
-    "This class is equivalent as tf.keras.layers.LSTMCell, and will be replaced by that in "
-    "Tensorflow 2.0."
-)
 
 
 @export("nn.rnn_cell.LSTMStateTuple", "contrib.rnn.LSTMStateTuple")
@@ -100,7 +95,7 @@ class BasicLSTMCell(_KernelCell):
       ([2, 4], [2, 4], [2, 4])
     """
 
-    @deprecated(None, _REPLACED)
+    @noticed("contrib.rnn.BasicLSTMCell")
     def __init__(
         self,
         num_units: Any,
@@ -173,7 +168,7 @@ class LSTMCell(_KernelCell):
       ([2, 5, 4], [2, 8], [2, 4])
     """
 
-    @deprecated(None, _REPLACED)
+    @noticed("contrib.rnn.LSTMCell")
     def __init__(
         self,
         num_units: Any,

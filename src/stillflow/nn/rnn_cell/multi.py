@@ -13,7 +13,7 @@ from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.platform import tf_logging
 from stillflow.train.tracking.base import Trackable
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow.variables.variable_scope import variable_scope
 
 
@@ -35,11 +35,7 @@ class MultiRNNCell(RNNCell):
       ((8, 4), 4)
     """
 
-    @deprecated(
-        None,
-        "This class is equivalent as tf.keras.layers.StackedRNNCells, and will be replaced by "
-        "that in Tensorflow 2.0.",
-    )
+    @noticed("contrib.rnn.MultiRNNCell")
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
         super().__init__()
         if not cells:

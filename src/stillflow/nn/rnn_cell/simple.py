@@ -17,7 +17,7 @@ from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.trigonometry import tanh
 from stillflow.ops.math.unary import sigmoid
 from stillflow.ops.nn.bias import bias_add
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow.variables.initializers import Constant, Zeros
 
 
@@ -65,11 +65,7 @@ class BasicRNNCell(UnitsCell):
       dtype: of the variables; that of the inputs by default.
     """
 
-    @deprecated(
-        None,
-        "This class is equivalent as tf.keras.layers.SimpleRNNCell, and will be replaced by that "
-        "in Tensorflow 2.0.",
-    )
+    @noticed("contrib.rnn.BasicRNNCell")
     def __init__(
         self,
         num_units: Any,
@@ -119,11 +115,7 @@ class GRUCell(UnitsCell):
       ([2, 4], ['gru_cell/gates/bias:0', 'gru_cell/candidate/bias:0'])
     """
 
-    @deprecated(
-        None,
-        "This class is equivalent as tf.keras.layers.GRUCell, and will be replaced by that in "
-        "Tensorflow 2.0.",
-    )
+    @noticed("contrib.rnn.GRUCell")
     def __init__(
         self,
         num_units: Any,

@@ -17,16 +17,11 @@ from stillflow.ops.image.suppression import (
     non_max_suppression_v5_op,
     non_max_suppression_with_overlaps_op,
 )
-from stillflow.util.deprecation import deprecated
 
 _LOWEST = float("-inf")
 
 
 @export("image.sample_distorted_bounding_box")
-@deprecated(
-    date=None,
-    instructions="`seed2` arg is deprecated.Use sample_distorted_bounding_box_v2 instead.",
-)
 def sample_distorted_bounding_box(
     image_size: Any,
     bounding_boxes: Any,

@@ -24,7 +24,6 @@ from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import as_signed, torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate_by
 from stillflow.ops.samples import Bad, Sample, Samples
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
@@ -362,7 +361,6 @@ def crop_and_resize_grad_boxes_samples() -> Samples:
 
 
 @export("image.crop_and_resize")
-@deprecated_args(None, "box_ind is deprecated, use box_indices instead", "box_ind")
 def crop_and_resize(
     image: Any,
     boxes: Any,

@@ -32,7 +32,6 @@ from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.cast import cast
 from stillflow.ops.nn.softmax import log_softmax, softmax
 from stillflow.ops.samples import Bad, Sample, Samples
-from stillflow.util.deprecation import deprecated, deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 _FLOATS = "{half, bfloat16, float, double}"
@@ -309,7 +308,6 @@ def _are_matrices(*tensors: Tensor) -> bool:
 
 
 @export("nn.softmax_cross_entropy_with_logits_v2")
-@deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -357,16 +355,7 @@ def softmax_cross_entropy_with_logits_v2(
         return cast(cost, logits.dtype) if narrow else cost
 
 
-_GRADIENTS_INTO_LABELS = """
-Future major versions of TensorFlow will allow gradients to flow
-into the labels input on backprop by default.
-
-See `tf.nn.softmax_cross_entropy_with_logits_v2`.
-"""
-
-
 @export("nn.softmax_cross_entropy_with_logits")
-@deprecated(None, _GRADIENTS_INTO_LABELS)
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,

@@ -23,7 +23,6 @@ from stillflow.ops.nn import native_kernels
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.samples import Bad, Sample, Samples
-from stillflow.util.deprecation import deprecated
 
 _ATTRS = """
     pooling_ratio: list(float) >= 4
@@ -396,8 +395,7 @@ def _public(card: Any, name: str, what: str) -> Any:
       A named tuple (output, row_pooling_sequence, col_pooling_sequence).
     """
     pool.__name__ = pool.__qualname__ = name
-    advice = f"`seed2` and `deterministic` args are deprecated.  Use {name}_v2."
-    return deprecated(None, advice)(pool)
+    return pool
 
 
 fractional_max_pool = export("nn.fractional_max_pool")(

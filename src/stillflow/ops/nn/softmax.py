@@ -27,7 +27,6 @@ from stillflow.ops.math.comparison import less
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.unary import exp
 from stillflow.ops.samples import Bad, Sample, Samples
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 
 _FLOATS = "{half, bfloat16, float, double}"
@@ -140,7 +139,6 @@ def along_axis(card: Card, logits: Any, axis: Any, name: str | None) -> Tensor:
 
 
 @export("nn.softmax", "math.softmax")
-@deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """`exp(logits)` divided by its sum along `axis` (the last one by default).
 
@@ -162,7 +160,6 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
 
 
 @export("nn.log_softmax", "math.log_softmax")
-@deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """Return the logarithm of `softmax`, without overflow. Arguments are those of `softmax`.
 

@@ -17,7 +17,6 @@ from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.scales import QUANTIZED, levels, number, scalar
 from stillflow.ops.samples import Bad, Sample, Samples
-from stillflow.util.deprecation import deprecated
 
 _SIGNED = (dtypes.qint8, dtypes.qint16, dtypes.qint32)
 
@@ -242,10 +241,6 @@ def quantize(
 
 
 @export("quantize_v2")
-@deprecated(
-    "2017-10-25",
-    "`tf.quantize_v2` is deprecated, please use `tf.quantization.quantize` instead.",
-)
 def quantize_v2(
     input: Any,
     min_range: Any,

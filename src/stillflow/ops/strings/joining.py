@@ -29,7 +29,6 @@ from stillflow.ops.math.reduction_kernels import reduction_shape
 from stillflow.ops.printing import as_array
 from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import strings_of
-from stillflow.util.deprecation import deprecated_args
 from stillflow.util.renamed import renamed_argument
 from stillflow.util.texts import FEW, Texts, joined_rows, texts_of
 
@@ -189,7 +188,6 @@ def _all_axes(x: Tensor) -> Tensor:
 
 @export("reduce_join", "strings.reduce_join")
 @dispatchable
-@deprecated_args(None, "keep_dims is deprecated, use keepdims instead", "keep_dims")
 def reduce_join(
     inputs: Any,
     axis: Any = None,

@@ -25,7 +25,6 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.ops.strings.kernels import strings_of
-from stillflow.util.deprecation import deprecated
 from stillflow.util.renamed import renamed_argument
 from stillflow.util.texts import FEW, Texts, parts_of, strings_at, texts_of
 
@@ -216,7 +215,6 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 
 
 @export("substr")
-@deprecated(None, "Use `tf.strings.substr` instead of `tf.substr`.")
 def substr_deprecated(
     input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE"
 ) -> Tensor:

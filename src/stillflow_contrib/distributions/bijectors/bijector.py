@@ -13,7 +13,6 @@ import numpy as np
 import stillflow as tf
 from stillflow.distributions.checks import maybe_get_static_value
 from stillflow.distributions.distribution import either
-from stillflow.distributions.kullback_leibler import moved
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
@@ -397,7 +396,6 @@ def static_rank(event_ndims: Any) -> int | None:
 class Identity(Bijector):
     """y = x."""
 
-    @moved
     def __init__(self, validate_args: bool = False, name: str = "identity") -> None:
         super().__init__(
             forward_min_event_ndims=0,

@@ -8,7 +8,6 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.heads.base import (
     Head,
     add_loss_summary,
@@ -187,7 +186,6 @@ def multi_head(heads: Any, loss_weights: Any = None) -> Head:
 
 
 @export("contrib.learn.no_op_train_fn")
-@deprecated(None, "Use 'lambda _: tf.no_op()'.")
 def no_op_train_fn(loss: Any) -> Operation:
     """Make no training operation of a loss."""
     return tf.no_op()

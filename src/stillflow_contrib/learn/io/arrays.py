@@ -13,7 +13,6 @@ _OF_FRAMES = deprecated(None, "Please access pandas data directly.")
 
 
 @export("contrib.learn.io.numpy_input_fn")
-@deprecated(None, "Use tf.compat.v1.estimator.inputs.numpy_input_fn.")
 def numpy_input_fn(
     x: Any,
     y: Any = None,
@@ -30,7 +29,6 @@ def numpy_input_fn(
 
 
 @export("contrib.learn.io.pandas_input_fn")
-@deprecated(None, "Please use tf.compat.v1.estimator.inputs.pandas_input_fn")
 def pandas_input_fn(
     x: Any,
     y: Any = None,

@@ -7,11 +7,9 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.train.batching import summarize_fullness
-from stillflow.util.deprecation import deprecated
 
 
 @export("contrib.learn.io.queue_parsed_features")
-@deprecated(None, "Use tf.data.")
 def queue_parsed_features(
     parsed_features: dict[str, Any],
     keys: Any = None,

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 def _require(condition: bool, *problem: Any) -> None:
@@ -28,7 +28,7 @@ class BaseMonitor:
     _max_steps: int | None = None
     _estimator: Any = None
 
-    @deprecated("2016-12-05", "Monitors are deprecated. Please use tf.train.SessionRunHook.")
+    @noticed("contrib.learn.monitors.BaseMonitor")
     def __init__(self) -> None:
         """Begin in no step, no epoch and no training."""
 

@@ -8,7 +8,7 @@ from stillflow.estimator.estimator import Estimator
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.train.checkpoint_management import latest_checkpoint
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow_contrib.learn.monitors.base import EveryN
 
 
@@ -26,10 +26,7 @@ class ExportMonitor(EveryN):
       default_batch_size: how many examples there are.
     """
 
-    @deprecated(
-        "2017-03-25",
-        "ExportMonitor is deprecated. Please pass an ExportStrategy to Experiment instead.",
-    )
+    @noticed("contrib.learn.monitors.ExportMonitor")
     def __init__(
         self, every_n_steps: int, export_dir: Any, input_fn: Any = None,
         input_feature_key: str | None = None, exports_to_keep: int | None = 5,

@@ -10,7 +10,6 @@ from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import SessionLog, Summary
 from stillflow.summary.writer import FileWriter, FileWriterCache
-from stillflow.util.deprecation import deprecated
 from stillflow_contrib.learn.monitors.base import BaseMonitor, EveryN, extract_output
 from stillflow_contrib.learn.monitors.watching import PrintTensor
 
@@ -182,7 +181,6 @@ class CheckpointSaver(BaseMonitor):
 
 
 @export("contrib.learn.monitors.get_default_monitors")
-@deprecated(None, "Use tf.train.MonitoredTrainingSession.")
 def get_default_monitors(
     loss_op: Any = None, summary_op: Any = None, save_summary_steps: int = 100,
     output_dir: Any = None, summary_writer: Any = None,

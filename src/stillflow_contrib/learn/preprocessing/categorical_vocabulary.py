@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 
 
 @export(
@@ -23,7 +23,7 @@ class CategoricalVocabulary:
     """
 
     # The names of all attributes are TensorFlow's: they stand in the files of vocabularies.
-    @deprecated(None, "Please use tensorflow/transform or tf.data.")
+    @noticed("contrib.learn.preprocessing.CategoricalVocabulary")
     def __init__(self, unknown_token: Hashable = "<UNK>", support_reverse: bool = True) -> None:
         self._unknown_token = unknown_token
         self._support_reverse = support_reverse

@@ -13,6 +13,7 @@ from stillflow.files.file_io import FileIO
 from stillflow.graph.export import export, export_value
 from stillflow.util import pickles
 from stillflow.util.deprecation import deprecated
+from stillflow.util.notices import noticed
 from stillflow_contrib.learn.preprocessing.categorical_vocabulary import CategoricalVocabulary
 
 _INSTEAD = "Please use tensorflow/transform or tf.data."
@@ -25,7 +26,6 @@ TOKENIZER_RE = export_value(
 
 
 @export("contrib.learn.preprocessing.tokenizer", "contrib.learn.preprocessing.text.tokenizer")
-@deprecated(None, _INSTEAD)
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
     """Yield the words of each text."""
     for value in iterator:
@@ -83,7 +83,7 @@ class VocabularyProcessor:
       tokenizer_fn: gives the words of each of several texts, as `tokenizer` does.
     """
 
-    @deprecated(None, _INSTEAD)
+    @noticed("contrib.learn.preprocessing.VocabularyProcessor")
     def __init__(
         self,
         max_document_length: int,

@@ -11,9 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.io.readers import cards
 from stillflow.ops.queues.creation import fake_queue_op
-from stillflow.util.deprecation import deprecated
-
-_INSTEAD = "Queue-based input pipelines have been replaced by `tf.data`. Use "
+from stillflow.util.notices import noticed
 
 
 @export("ReaderBase")
@@ -96,7 +94,7 @@ class WholeFileReader(ReaderBase):
       name: of the operation.
     """
 
-    @deprecated(None, f"{_INSTEAD}`tf.data.Dataset.map(tf.read_file)`.")
+    @noticed("WholeFileReader")
     def __init__(self, name: str | None = None) -> None:
         reference = cards.making["WholeFileReaderV2"](name=name)
         super().__init__(reference, supports_serialize=True)
@@ -111,7 +109,7 @@ class TextLineReader(ReaderBase):
       name: of the operation.
     """
 
-    @deprecated(None, f"{_INSTEAD}`tf.data.TextLineDataset`.")
+    @noticed("TextLineReader")
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
         super().__init__(
             cards.making["TextLineReaderV2"](skip_header_lines=skip_header_lines, name=name)
@@ -131,7 +129,7 @@ class FixedLengthRecordReader(ReaderBase):
       encoding: the compression, None or "ZLIB" or "GZIP".
     """
 
-    @deprecated(None, f"{_INSTEAD}`tf.data.FixedLengthRecordDataset`.")
+    @noticed("FixedLengthRecordReader")
     def __init__(
         self, record_bytes: int, header_bytes: int | None = None,
         footer_bytes: int | None = None, hop_bytes: int | None = None,
@@ -160,7 +158,7 @@ class TFRecordReader(ReaderBase):
       b'record'
     """
 
-    @deprecated(None, f"{_INSTEAD}`tf.data.TFRecordDataset`.")
+    @noticed("TFRecordReader")
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         kind = TFRecordOptions.get_compression_type_string(options)
         super().__init__(cards.making["TFRecordReaderV2"](name=name, compression_type=kind))
@@ -175,7 +173,7 @@ class LMDBReader(ReaderBase):
       options: not used.
     """
 
-    @deprecated(None, f"{_INSTEAD}`tf.contrib.data.LMDBDataset`.")
+    @noticed("LMDBReader")
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         del options
         super().__init__(cards.making["LMDBReader"](name=name))
@@ -189,7 +187,7 @@ class IdentityReader(ReaderBase):
       name: of the operation.
     """
 
-    @deprecated(None, f"{_INSTEAD}`tf.data.Dataset.map(...)`.")
+    @noticed("IdentityReader")
     def __init__(self, name: str | None = None) -> None:
         reference = cards.making["IdentityReaderV2"](name=name)
         super().__init__(reference, supports_serialize=True)
