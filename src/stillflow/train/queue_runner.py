@@ -144,14 +144,16 @@ class QueueRunner:
                         self._leave(sess, close=True)
                     return
         except Exception as error:
+            if isinstance(error, errors.OpError):  # its message tells of the causes
+                error.__cause__ = error.__context__ = None
+                error.with_traceback(None)
             if coord:
                 coord.request_stop(error)
                 return
             logging.error("Exception in QueueRunner: %s", error)
             with self._lock:
                 self._exceptions_raised.append(error)
-            # The thread ends with its traceback, which tells of the causes in its message.
-            raise error.with_traceback(None) from None
+            raise
         finally:
             if counted:
                 with self._lock:
