@@ -201,11 +201,12 @@ class ImmediateGraph(EagerContext):
           tf.errors.OpError: if it is invalid or fails.
         """
         kernel = None
-        try:
-            kinds = [tensor._kind for tensor in inputs]
-        except AttributeError:  # not all are tensors that hold values
-            kinds = None
-        if kinds is not None:
+        kinds: list[Any] = []
+        for tensor in inputs:
+            if (kind := getattr(tensor, "_kind", None)) is None:
+                break  # not all are tensors that hold values
+            kinds.append(kind)
+        else:
             try:
                 kernel = self._kernel(card, inputs, None, attrs, kinds, name)
             except TensorForList:

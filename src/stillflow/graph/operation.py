@@ -335,7 +335,7 @@ class Operation:
             tensor._consumers.append(self)
         for op in control_inputs:
             op._control_outputs.append(self)
-        self._frames = caller_frames()
+        self._frames = [] if graph.runs_at_once else caller_frames()
 
     @property
     def _id_value(self) -> int:

@@ -101,12 +101,13 @@ def deprecated_args(
                 f"{missing}. Found next arguments: {spec.args}."
             )
 
+        of_any = spec.varkw in fine
         first = min((spec.args.index(n) for n in fine if n in spec.args), default=len(spec.args))
         warn = _argument_warner(func, warn_once, date, instructions)
 
         @functools.wraps(func)
         def new_func(*args: Any, **kwargs: Any) -> Any:
-            if (kwargs or len(args) > first) and _PRINT_DEPRECATION_WARNINGS:
+            if len(args) > first or (kwargs and (of_any or not fine.keys().isdisjoint(kwargs))):
                 for name in _given(func, spec, fine, args, kwargs):
                     warn(name)
             return func(*args, **kwargs)

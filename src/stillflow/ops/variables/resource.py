@@ -115,8 +115,15 @@ def assign_variable_kernel(node: Node) -> Kernel:
     def assign(handle: Any, value: Any) -> None:
         handle.value = value
 
+    def assign_checked(handle: Any, value: Any) -> None:
+        if not isinstance(handle, Buffer):
+            raise ValueError("Trying to access resource using the wrong type for AssignVariableOp")
+        handle.value = value
+
+    if node.is_eager:
+        return assign_checked  # which serves the variables of a shape
     state = node.state(0) if node.planning else None
-    if state is not None and not isinstance(state, Buffer):
+    if not (state is None or isinstance(state, Buffer)):
         raise ValueError("Trying to access resource using the wrong type for AssignVariableOp")
     declared = node.variable_dims(0)
     if not node.planning or declared is None or dims.is_known(node.dims(1)):
