@@ -20,6 +20,7 @@ from stillflow.lookup.table_initializers import TrackableAsset
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.saved_model import names
+from stillflow.saved_model.graph_reading import load_graph
 from stillflow.saved_model.object_functions import SignatureMap
 from stillflow.saved_model.reading import check_inside, parse_saved_model
 from stillflow.saved_model.restored_functions import (
@@ -55,16 +56,19 @@ def load(export_dir: Any, tags: Any = None) -> Any:
     Raises:
       IOError: If there is no SavedModel.
       ValueError: If its tags are others.
-      NotImplementedError: If no objects were saved with it, but a graph alone.
+      NotImplementedError: Where operations do not run when they are called, if no objects were
+        saved with it, but a graph alone.
       PermissionDeniedError: If the model is not trusted and names a file outside of its folder.
     """
     message = parse_saved_model(export_dir)
     graph = message.meta_graphs[0] if len(message.meta_graphs) == 1 else None
     if graph is None or not graph.HasField("object_graph_def"):
-        raise NotImplementedError(
-            f"The SavedModel at {os.fsdecode(export_dir)} holds graphs and no objects. Load it by "
-            "tf.compat.v1.saved_model.load(session, tags, export_dir)."
-        )
+        if not executing_eagerly():
+            raise NotImplementedError(
+                f"The SavedModel at {os.fsdecode(export_dir)} holds graphs and no objects. Load it "
+                "by tf.compat.v1.saved_model.load(session, tags, export_dir)."
+            )
+        return load_graph(os.fsdecode(export_dir), tags)
     own = list(graph.meta_info_def.tags)
     if tags is not None and set(nest.flatten(tags)) != set(own):
         raise ValueError(
