@@ -115,6 +115,8 @@ def nearest_neighbors(points: Any, centers: Any, k: Any, name: str | None = None
 
 # ---- KmeansPlusPlusInitialization
 
+_MOST_RETRIES = 1_000_000
+
 
 @kmeans_plus_plus_initialization_op.shape
 def kmeans_plus_plus_initialization_shape(node: Node) -> OutputDims:
@@ -135,6 +137,10 @@ def kmeans_plus_plus_initialization_kernel(node: Node) -> Kernel:
             raise ValueError("Expected num_to_sample > 0.")
         if number > len(points):
             raise ValueError(f"Expected num_to_sample <= points.rows(). {number} vs {len(points)}.")
+        if tries > _MOST_RETRIES:  # which take minutes for each point
+            raise ValueError(
+                f"Expected num_retries_per_sample <= {_MOST_RETRIES}, but got {tries}."
+            )
         if tries < 0:
             tries = 2 + int(math.log(number))
         chosen = _spread(points.cpu().numpy(), number, Words(Philox(int(seed), 0, 0)), tries)
@@ -180,6 +186,9 @@ def kmeans_plus_plus_initialization_samples() -> Samples:
     yield Sample(points, np.int64(4), seed, np.int64(-1))
     yield Bad(points, no, seed, one, match="Expected num_to_sample > 0")
     yield Bad(points, np.int64(5), seed, one, match="5 vs 4")
+    yield Bad(
+        points, one, seed, np.int64(2**62), match="Expected num_retries_per_sample <= 1000000"
+    )
 
 
 def kmeans_plus_plus_initialization(

@@ -52,8 +52,12 @@ SPARSE = [
             (longs([0, -1]), longs(2, 2), ints(0)),
             (longs([0, 0]), longs(2, 2), ints(2)),
             (longs([0, 0]), longs(2, 2), ints(-3)),
+            (longs([0, 0]), longs([2, 2]), ints(0)),
         )
     ],
+    refused(
+        "EditDistance", longs([4, 0]), ones(1), longs(1, 2), longs([0, 0]), ones(1), longs(1, 2)
+    ),
     refused(
         "SparseConcat", [longs([0, 0])] * 2, [ones(1)] * 2, [longs(2, 2), longs(3, 3)], concat_dim=0
     ),

@@ -37,6 +37,22 @@ def test_calls_end_well(
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name, seed",
+    [
+        ("QuantizedConcat", "20261130.8"),  # of int8
+        ("SparseReduceSum", "20261130.0"),  # a shape that is a matrix
+        ("StackPopV2", "20261130.1"),  # of a tensor array
+        ("SymbolicGradient", "20261130.3"),  # of more arguments than the function has
+        ("TensorArrayCloseV3", "20261130.1"),  # of a variable
+        ("TensorArraySizeV3", "20261130.2"),  # of a stack
+    ],
+)
+def test_calls_that_ended_badly_end_well(name: str, seed: str, cpu: None) -> None:
+    assert outcomes.check(cards.get(name), seed)
+
+
 def test_calls_are_the_same_every_time() -> None:
     for name in ("Conv2D", "Concat", "ScatterNd"):
         first, second = (Arguments(random.Random(f"1/{name}"), cards.get(name)) for _ in range(2))

@@ -20,13 +20,13 @@ _counter = itertools.count()
 class StackStore:
     """A stack during a run; it keeps tensors as they are, without copies."""
 
-    __slots__ = ("closed", "dtype", "max_size", "name", "values")
+    __slots__ = ("closed", "dtype", "max_size", "name", "pushed")
 
     def __init__(self, name: str, dtype: DType, max_size: int = -1) -> None:
         self.name = f"{name}_{next(_counter)}"
         self.dtype = dtype
         self.max_size = max_size
-        self.values: list[Any] = []
+        self.pushed: list[Any] = []
         self.closed = False
 
     # Old graphs have references to stacks; the value of one is the stack itself.
@@ -47,7 +47,7 @@ class StackStore:
         Raises:
           InvalidArgumentError: if the stack is full or closed.
         """
-        values = self.values
+        values = self.pushed
         if self.closed or 0 <= self.max_size <= len(values):
             self.check_open()
             raise errors.invalid_argument(
@@ -62,13 +62,13 @@ class StackStore:
         Raises:
           InvalidArgumentError: if there is none or the stack is closed.
         """
-        if not self.values:
+        if not self.pushed:
             self.check_open()
             raise errors.invalid_argument(f"Stack[{self.name}] is empty when calling Pop().")
-        return self.values.pop()
+        return self.pushed.pop()
 
     def close(self) -> None:
-        self.values.clear()
+        self.pushed.clear()
         self.closed = True
 
 

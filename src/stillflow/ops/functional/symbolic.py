@@ -55,7 +55,10 @@ def _build(graph: Graph, function: Any, named: Any, count: int) -> FuncGraph:
         if inner._dims is None:
             inner._dims = traced._dims
     outputs, inputs = body.outputs, list(body.inputs)
-    assert len(inputs) == count
+    if len(inputs) != count:
+        raise errors.invalid_argument(
+            f"The function {named.name} has {len(inputs)} arguments, not {count}"
+        )
     with body.as_default():
         given = [body.add_argument(t.dtype.base_dtype, t._dims) for t in outputs]
         pairs = [(y, g) for y, g in zip(outputs, given, strict=True) if is_trainable(y)]

@@ -17,6 +17,7 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.concat import concat_shape, joined_shape
 from stillflow.ops.arrays.shape import reshape_shape, resolve_shape
 from stillflow.ops.kernels import ints
+from stillflow.ops.math.kernels import no_kernel
 from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import Range, number, scalar
@@ -81,6 +82,8 @@ def _requantize(values: Any, given: Range, common: Range) -> torch.Tensor:
 @quantized_concat_op.kernel
 def quantized_concat_kernel(node: Node) -> Kernel:
     count, dtype = node.N, node.T
+    if dtype not in (dtypes.quint8, dtypes.qint32):
+        raise no_kernel(node)
     return lambda axis, *inputs: _concat(axis, count, dtype, inputs)
 
 
@@ -92,6 +95,9 @@ def quantized_concat_samples() -> Samples:
         yield Sample(0, parts, floats(-1, 0.5), floats(2, 3.7), fixed=(0,))
     yield Bad(2, parts, floats(-1, 0.5), floats(2, 3), match="must be at least rank 3|range")
     yield Bad(1, [parts[0], parts[0][:1]], floats(-1, 0), floats(2, 3), match="equal|match")
+    yield Bad(
+        1, [np.zeros([2, 3], np.int8)] * 2, floats(-1, 0), floats(2, 3), match="No OpKernel was"
+    )
 
 
 quantized_reshape_op = op(

@@ -54,7 +54,7 @@ def _axes(axes: Any, rank: int) -> set[int]:
 
 def _dense_shape(node: Node) -> tuple[int, ...] | None:
     value, axes = node.value(2), node.value(3)  # TF wants all sizes, or gives no shape at all
-    if value is None or axes is None:
+    if value is None or axes is None or value.ndim != 1:  # the kernel says what is wrong
         return None
     size = value.tolist()
     if node.planning:

@@ -115,7 +115,7 @@ class ArrayStore:
 
     def close(self) -> None:
         """Release all elements."""
-        self.values, self.states, self.shapes = [], bytearray(), []
+        self.values, self.states, self.shapes = self.values[:0], bytearray(), []
         self.closed = True
 
     # ---- writing

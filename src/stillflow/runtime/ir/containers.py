@@ -189,7 +189,7 @@ def _size(tracer: Tracer, op: Operation) -> None:
     guard = tracer.guard_of(op)
     if guard is not None and key is not None and not key[1]:
         size = tracer.facts.values.get(key[0]._inputs[0])
-        steady = not key[0].attrs["dynamic_size"]
+        steady = key[0].attrs.get("dynamic_size") is False  # a stack has no such attribute
         closed = any(_users(key[0]._outputs[0], "close"))  # such has no size
         if size is not None and steady and not closed and not size.ndim and size >= 0:
             tracer.settle(op, [size], guard)

@@ -229,7 +229,7 @@ class Batch:
         self._compute(known)
         for store, places in taken:
             if isinstance(store, StackStore):
-                del store.values[-places:]
+                del store.pushed[-places:]
             else:
                 for place in places:
                     store.read(place)
@@ -252,9 +252,9 @@ class Batch:
         taken: list[tuple[Any, Any]] = []
         for step in self.pops:
             stack = self._value(step.arguments[0], known)
-            if stack.closed or len(stack.values) < count:
+            if stack.closed or len(stack.pushed) < count:
                 raise Turning
-            known[step.outputs[0]] = stack.values[: -count - 1 : -1]
+            known[step.outputs[0]] = stack.pushed[: -count - 1 : -1]
             taken.append((stack, count))
         for step in self.reads:
             store = self._value(step.arguments[0], known)
