@@ -24,6 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PRINT_DEPRECATION_WARNINGS = True
 _PRINTED_WARNING: dict[Hashable, bool] = {}
 _UPDATING = "Instructions for updating:"
+_REMOVED = f"is deprecated and will be removed %s.\n{_UPDATING}\n%s"
 _DECORATORS = os.path.join(os.path.dirname(__file__), "")
 
 
@@ -46,12 +47,12 @@ def deprecated(
 
     def decorate(func: Function) -> Function:
         validate_callable(func, "deprecated")
-        notice = f"{_title(func)} is deprecated and will be removed {when}.\n"
+        told = get_qualified_name(func), func.__module__, when, instructions
 
         @functools.wraps(func)
         def new_func(*args: Any, **kwargs: Any) -> Any:
             if func not in _PRINTED_WARNING:
-                _warn(func, warn_once, f"{notice}{_UPDATING}\n{instructions}")
+                _warn(func, warn_once, f"From %s: %s (from %s) {_REMOVED}", *told)
             return func(*args, **kwargs)
 
         doc = _with_notice(
@@ -179,14 +180,14 @@ def deprecated_alias(
       func_or_class: what both stand for.
       warn_once: whether the first use alone warns.
     """
-    message = f"The name {deprecated_name} is deprecated. Please use {name} instead.\n"
+    message = "From %s: The name %s is deprecated. Please use %s instead.\n"
     instead = f"Please use {name} instead."
     if not tf_inspect.isclass(func_or_class):
         validate_callable(func_or_class, "deprecated")
 
         @functools.wraps(func_or_class)
         def new_func(*args: Any, **kwargs: Any) -> Any:
-            _warn(new_func, warn_once, message)
+            _warn(new_func, warn_once, message, deprecated_name, name)
             return func_or_class(*args, **kwargs)
 
         doc = _with_notice(
@@ -208,7 +209,7 @@ def deprecated_alias(
         )
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            _warn(Alias, warn_once, message)
+            _warn(Alias, warn_once, message, deprecated_name, name)
             super().__init__(*args, **kwargs)
 
     tf_decorator.make_decorator(func_or_class.__init__, Alias.__init__)
@@ -284,20 +285,19 @@ def _same(first: Any, second: Any) -> bool:
 
 def _argument_warner(func: Any, warn_once: bool, date: str | None, text: str) -> Any:
     """Return a function that warns of an argument of `func`, by its name and value."""
-    title = _title(func)
+    title, message = (
+        (get_qualified_name(func), func.__module__),
+        "From %s: calling %s (from %s) with ",
+    )
 
     def warn(name: str, value: str = "") -> None:
-        notice = f"with {name}{value} is deprecated and will be removed {_when(date)}."
-        _warn((func, name), warn_once, f"calling {title} {notice}\n{_UPDATING}\n{text}")
+        told = (*title, name + value, _when(date), text)
+        _warn((func, name), warn_once, f"{message}%s {_REMOVED}", *told)
 
     return warn
 
 
-def _title(func: Any) -> str:
-    return f"{get_qualified_name(func)} (from {func.__module__})"
-
-
-def _warn(key: Hashable, warn_once: bool, message: str) -> None:
+def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
     if not _PRINT_DEPRECATION_WARNINGS or key in _PRINTED_WARNING:
         return
     caller = _caller()
@@ -308,7 +308,7 @@ def _warn(key: Hashable, warn_once: bool, message: str) -> None:
     from stillflow.platform import tf_logging
 
     place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller is not None else "UNKNOWN"
-    tf_logging.warning("From %s: %s", place, message)
+    tf_logging.warning(message, place, *args)
 
 
 class HiddenTfApiAttribute(property):

@@ -29,7 +29,7 @@ def rows() -> dict[str, tuple[str, ...]]:
     """Return the lines of each public name, the outermost decorator's first."""
     found: dict[str, tuple[str, ...]] = {}
     folder = os.path.dirname(os.path.dirname(__file__))
-    with open(os.path.join(folder, "deprecated.txt"), encoding="ascii") as file:
+    with open(os.path.join(folder, "deprecated.txt"), encoding="utf-8") as file:
         for line in file:
             names, _, row = line.partition("\t")
             for name in names.split(" "):
