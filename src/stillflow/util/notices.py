@@ -96,15 +96,16 @@ def _decorated(function: Any, notices: list[_Row]) -> Any:
         setattr(made, name, getattr(function, name))
     made.__dict__.update(vars(function), _noticed=function)
     for about, made.__qualname__, made.__module__, day, text in reversed(notices):
-        date, text, about = day or None, text.replace("\\n", "\n"), json.loads(about)
+        inner, date, text, about = made, day or None, text.replace("\\n", "\n"), json.loads(about)
         if about is None:
-            made = deprecation.deprecated(date, text)(made)
+            made = deprecation.deprecated(date, text)(inner)
         elif isinstance(about, dict):
-            made = deprecation.deprecated_arg_values(date, text, **about)(made)
+            made = deprecation.deprecated_arg_values(date, text, **about)(inner)
         else:
             fine = (name if isinstance(name, str) else tuple(name) for name in about)
-            made = deprecation.deprecated_args(date, text, *fine)(made)
-        made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+            made = deprecation.deprecated_args(date, text, *fine)(inner)
+        for each in (inner, made):  # the notice has the names that they had
+            each.__module__, each.__qualname__ = function.__module__, function.__qualname__
     return made
 
 
