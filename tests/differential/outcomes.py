@@ -23,6 +23,8 @@ _PROCESS_NUMBER = re.compile(
     r"((?:^|_)(?:CustomGradient-|PartitionedCall-|pyfunc_|__(?:inference|forward|backward)_.*_"
     r"|true_|false_|cond_|body_|branch\d+_|while_|grad_|rewritten_))\d+"
 )
+#: Such numbers in a row: of a function, and of its gradient.
+_NUMBERS_OF_GRADIENT = re.compile(r"(__backward_.*?)(?:_(?:\d+|#))+$")
 #: A hash, of a function in which there may be such names.
 _DATASET_HASH = re.compile(r"^(_make_dataset_)[0-9A-Za-z_+-]{11}$")
 #: Two entries of a map in calls of functions, which TensorFlow writes in any order.
@@ -113,7 +115,8 @@ def _attribute(value: Any) -> Any:
 
 
 def _without_numbers(text: str) -> str:
-    return _DATASET_HASH.sub(r"\1#", _PROCESS_NUMBER.sub(r"\1#", text))
+    text = _NUMBERS_OF_GRADIENT.sub(r"\1_#", _PROCESS_NUMBER.sub(r"\1#", text))
+    return _DATASET_HASH.sub(r"\1#", text)
 
 
 def draws_unseeded(graph: Any) -> bool:
