@@ -42,9 +42,15 @@ def _by_numpy(update: Any, start: Any, dtype: DType) -> Combine:
 
 
 def _by_scatter(reduce: str, start: Any) -> Combine:
+    how = {"prod": "mul", "amin": "min", "amax": "max"}[reduce]
+
     def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
         shape = (rows, *data.shape[1:])
         out = torch.full(shape, start, dtype=data.dtype, device=data.device)
+        if out.numel() and data.numel() and change_rows(
+            out.view(rows, -1), ids, data.reshape(len(data), -1), how
+        ):  # fmt: skip
+            return out
         index = ids.long().reshape(-1, *[1] * (data.dim() - 1)).expand(data.shape)
         return out.scatter_reduce_(0, index, data, reduce)
 
@@ -58,19 +64,7 @@ def sums(dtype: DType) -> Combine:
 
 def products(dtype: DType) -> Combine:
     """Return the combination by products; rows without data are 1."""
-    if dtype in NUMPY_TYPES:
-        return _by_numpy(np.multiply, 1, dtype)
-    scattered = _by_scatter("prod", 1)
-
-    def combine(data: Any, ids: Any, rows: int) -> torch.Tensor:
-        if not rows or not data.numel() or data.is_complex():
-            return scattered(data, ids, rows)
-        out, flat = data.new_ones((rows, *data.shape[1:])), data.reshape(len(data), -1)
-        if change_rows(out.view(rows, -1), ids, flat, "mul"):
-            return out
-        return scattered(data, ids, rows)
-
-    return combine
+    return _by_numpy(np.multiply, 1, dtype) if dtype in NUMPY_TYPES else _by_scatter("prod", 1)
 
 
 def extremes(dtype: DType, largest: bool, infinite: bool = False) -> Combine:
