@@ -159,6 +159,7 @@ _SHORT = {
     "draw_few": "- iiiiiipi",
     "sample_classes": "i piiiiipippp",
     "run_elements": "- pip",
+    "gru_cell": "- p",
     "find_step": "i pp",
     "run_steps": "i ppipippipi",
     "copy_results": "- ppip",

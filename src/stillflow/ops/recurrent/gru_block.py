@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Gradients, Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops import native_calls
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.nn.bias import bias_add_grad_op
@@ -48,9 +50,29 @@ def gru_block_cell_shape(node: Node) -> OutputDims:
     return [(batch, cells)] * 4
 
 
+_FEW = 1 << 18  # products that torch does not compute faster
+
+
+def _by_loop(x: Any, h: Any, w_ru: Any, *rest: Any) -> list[Any] | None:
+    """Return the results of a cell of few numbers; None without a loop."""
+    x = x.contiguous()  # a step of a batch of sequences is not
+    if w_ru.numel() * len(x) > _FEW or not native_calls.take(x, h, w_ru, *rest):
+        return None
+    rows, cells = h.shape
+    made = [torch.empty_like(h) for _ in range(4)]
+    room = h.new_empty(3 * rows * cells)
+    tensors = (x, h, w_ru, *rest, *made, room)
+    given = [rows, x.shape[1], cells, *(each.data_ptr() for each in tensors)]
+    library: Any = native.library()
+    library.gru_cell(native_calls.int64s(given))
+    return made
+
+
 @gru_block_cell_op.kernel
 def gru_block_cell_kernel(node: Node) -> Kernel:
-    def run(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> tuple[Any, Any, Any, Any]:
+    def run(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
+        if (found := _by_loop(x, h, w_ru, w_c, b_ru, b_c)) is not None:
+            return found
         gates = torch.sigmoid(torch.addmm(b_ru, torch.cat([x, h], 1), w_ru))
         r, u = gates.chunk(2, dim=1)
         c = torch.tanh(torch.addmm(b_c, torch.cat([x, h * r], 1), w_c))
