@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import stillflow as tf
 from stillflow import errors, protos
@@ -144,6 +145,30 @@ def test_strings_of_kept_messages_are_the_receivers_own(ends):
         (strings,) = far.receive().tensors
         assert strings.tolist() == [b"a", b"b"]
         strings[:] = b""  # the next message is the same, and kept
+
+
+def test_memory_of_large_tensors_is_used_again_once_nobody_has_it(ends):
+    near, far = ends[0], Wire(ends[1])
+
+    def received(value):
+        data = np.full((400, 1000), value, np.float32)
+        sending = threading.Thread(
+            target=near.send, args=([pack(data, dtypes.float32)],), kwargs={"ran": {}}
+        )
+        sending.start()
+        (array,) = far.receive().tensors
+        sending.join()
+        assert array.shape == (400, 1000) and (array == value).all()
+        return array
+
+    first = received(1.0)
+    rows = torch.from_numpy(first)[3:]
+    second = received(2.0)
+    assert (rows == 1.0).all() and not np.shares_memory(first, second)
+    place = first.ctypes.data
+    del first, rows
+    assert received(3.0).ctypes.data == place
+    assert (second == 2.0).all()
 
 
 def test_a_system_that_takes_one_buffer_at_a_time_sends_all_of_them():

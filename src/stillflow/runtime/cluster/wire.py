@@ -21,11 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow import protos
+from stillflow.graph.lazy import torch
+from stillflow.ops.kernels import LARGE, Memory
 from stillflow.runtime.cluster import packed
 
 _HEAD = struct.Struct("<4sI")
 _NUMBERS = struct.Struct("<QQ")
-_MAGIC = b"SFc2"
+_MAGIC, _FILE = b"SFc2", "stillflow/cluster.proto"
 _KEPT = 2048  # messages
 # A graph with all its constants is one message; protobuf ends at 2 GiB.
 _LONGEST = (1 << 31) - 1
@@ -76,6 +78,7 @@ class Wire:
         self._sending = threading.Lock()
         self._held: list[Any] = []
         self._ahead = memoryview(b"")
+        self._memory = Memory()
 
     def send(
         self, tensors: Sequence[Packed] = (), number: int = 0, step: int = 0, more: bool = False,
@@ -145,16 +148,23 @@ class Wire:
             number, step = _NUMBERS.unpack_from(data)
             parse = _kept_parsed if length <= _SHORT else _parsed
             kind, content, rooms = parse(data[_NUMBERS.size :])
-            arrays = [make() for make in rooms]
+            arrays = [self._used_again(make()) for make in rooms]
             for array in arrays:
                 target = packed.writable_bytes(array)
                 if target is not None:
                     self._fill(target)
         except OSError as error:
             raise Broken(error.strerror or str(error)) from None
-        except (MemoryError, ValueError, protos_error()) as error:
+        except (MemoryError, RuntimeError, ValueError, protos_error()) as error:
             raise Broken(f"what came in is no message of a task: {error}") from None
         return Frame(kind, content, number, step, arrays)
+
+    def _used_again(self, room: np.ndarray) -> np.ndarray:
+        """Return memory for an array that was not written to; large memory is of earlier ones."""
+        if room.nbytes < LARGE or room.dtype.hasobject:
+            return room
+        room_of_bytes = self._memory.empty(room.nbytes, torch.empty(0, dtype=torch.uint8))
+        return room_of_bytes.numpy().view(room.dtype).reshape(room.shape)
 
     def _read(self, count: int) -> bytes:
         """Read a bounded number of bytes; memory grows with the received data."""
@@ -186,12 +196,8 @@ class Wire:
         self._socket.close()
 
 
-def _message() -> type[Any]:
-    return protos.file("stillflow/cluster.proto")["Message"]
-
-
 def _text(kind: str, fields: Any, heads: Sequence[tuple[Any, ...]]) -> bytes:
-    message = _message()(**{kind: dict(fields)})
+    message = protos.file(_FILE)["Message"](**{kind: dict(fields)})
     for head in heads:
         message.tensors.add(**dict(zip(("dtype", "shape", "strings"), head, strict=False)))
     text: bytes = message.SerializeToString()
@@ -199,7 +205,7 @@ def _text(kind: str, fields: Any, heads: Sequence[tuple[Any, ...]]) -> bytes:
 
 
 def _parsed(text: bytes) -> tuple[Any, Any, list[Callable[[], np.ndarray]]]:
-    message = _message().FromString(text)
+    message = protos.file(_FILE)["Message"].FromString(text)
     kind = message.WhichOneof("content")
     content = None if kind is None else getattr(message, kind)
     return kind, content, [packed.room_for(head) for head in message.tensors]

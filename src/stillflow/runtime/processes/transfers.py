@@ -10,36 +10,11 @@ from typing import Any
 
 import torch
 
-from stillflow.ops.kernels import has_one_owner
+from stillflow.ops.kernels import Memory
 
 # Reductions by their numbers in Horovod's operations, and more of TensorFlow's.
 AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT = range(6)
 _PIECE = 1 << 22  # elements of large tensors that are moved at once
-# Results of such sizes in bytes are kept, so many together; see `_Memory`.
-_LARGE, _KEPT = 1 << 20, 1 << 28
-
-
-class _Memory:
-    """Memory of large results, which is used again once nobody has it.
-
-    New pages of 100 MB take as long as the sum of two ranks.
-    """
-
-    def __init__(self) -> None:
-        self._kept: list[torch.Tensor] = []  # used last at the end
-
-    def empty(self, count: int, like: torch.Tensor) -> torch.Tensor:
-        """Return a vector of unknown values, of the dtype and device of `like`."""
-        if like.device.type != "cpu" or count * like.itemsize < _LARGE:
-            return like.new_empty(count)
-        for at, kept in enumerate(self._kept):
-            if len(kept) == count and kept.dtype == like.dtype and has_one_owner(kept):
-                self._kept.append(self._kept.pop(at))
-                return kept.view(-1)
-        self._kept.append(made := like.new_empty(count))
-        while sum(each.nbytes for each in self._kept) > _KEPT:
-            del self._kept[0]
-        return made.view(-1)
 
 
 class Transfers:
@@ -54,7 +29,7 @@ class Transfers:
 
     def __init__(self, group: Any, rank: int, size: int, on_cuda: bool) -> None:
         self._group, self._rank, self._size, self._on_cuda = group, rank, size, on_cuda
-        self._memory = _Memory()
+        self._memory = Memory()
 
     def run(self, kind: str, tensors: list[torch.Tensor], detail: Any, facts: Any) -> list[Any]:
         """Return the results of a batch of operations with the same detail."""
