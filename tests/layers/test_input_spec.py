@@ -64,3 +64,11 @@ def test_axes_must_be_integers_within_the_rank():
         InputSpec(axes={"last": 3})
     with pytest.raises(ValueError, match="Axis 2 is greater than the maximum allowed value: 1"):
         InputSpec(ndim=2, axes={2: 3})
+
+
+def test_the_spec_of_a_recurrent_layer_is_a_plain_list_and_no_part_of_checkpoints():
+    layer = tf.keras.layers.SimpleRNN(3)
+    assert type(layer.input_spec) is list
+    layer(tf.zeros([2, 3, 4]))
+    assert type(layer.input_spec) is list and layer.input_spec[0].shape == (None, None, 4)
+    assert "_input_spec" not in [reference.name for reference in layer._checkpoint_dependencies]

@@ -249,14 +249,14 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
     @property
     def input_spec(self) -> Any:
         """The inputs that the layer takes: an `InputSpec`, a structure of them, or None."""
-        return self._input_spec
+        return self.__dict__["_input_spec"]
 
     @input_spec.setter
     def input_spec(self, value: Any) -> None:
         for spec in nest.flatten(value):
             if spec is not None and not isinstance(spec, InputSpec):
                 raise TypeError(f"Layer input_spec must be an instance of InputSpec. Got: {spec}")
-        self._input_spec = value
+        object.__setattr__(self, "_input_spec", value)  # no part of the layer in checkpoints
 
     @property
     def metrics(self) -> list[Any]:
