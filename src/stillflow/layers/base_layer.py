@@ -103,6 +103,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
     # Whether calling it computes masks as well as outputs.
     _compute_output_and_mask_jointly = False
     _is_layer = True  # other objects with weights are none: a template, a list of layers
+    _input_spec: Any
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_tracked", "_deferred"})
     _in_version_2 = True  # whether the class is TensorFlow 2's as well: see `TimeDistributed`
 
@@ -249,7 +250,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
     @property
     def input_spec(self) -> Any:
         """The inputs that the layer takes: an `InputSpec`, a structure of them, or None."""
-        return self.__dict__["_input_spec"]
+        return self._input_spec
 
     @input_spec.setter
     def input_spec(self, value: Any) -> None:
