@@ -98,7 +98,7 @@ class Growth:
     def add_splits(self, tests: Any) -> None:
         """Add tests, of `ROW`, for which there is room."""
         first = len(self.splits)
-        self.splits += map(Split._make, tests.tolist())
+        self.splits += [Split(*test) for test in tests.tolist()]
         self.shelf["test"][self.row, first : len(self.splits)] = tests
         self.shelf["tests"][self.row] = len(self.splits)
         if len(self.splits) == self.wanted:
