@@ -68,8 +68,10 @@ class OnnxSeries(Series):
                 known[part[DROPOUT]] = self._dropped(b, known[part["x"]], part)
         outputs = {cell.names[cell.output] for cell in self.cells.cells}
         for name, output in self.outputs.items():
-            masked = ends is not None and output not in outputs
-            b.bind(name, ends.masked(known[output]) if masked and ends else known[output])
+            value = known[output]
+            if ends is not None and output not in outputs:
+                value = ends.masked(value)
+            b.bind(name, value)
         for outside, name in self.states.items():
             b.bind(outside, known[name])
 
