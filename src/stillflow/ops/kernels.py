@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -90,26 +91,28 @@ LARGE, _KEPT = 1 << 20, 1 << 28
 
 
 class Memory:
-    """Memory of large results, which is used again once nobody has it.
+    """Memory of large results, which is used again once nobody has it; threads may share it.
 
     New pages of 100 MB take as long as the sum of two ranks.
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._kept: list[torch.Tensor] = []  # used last at the end
 
     def empty(self, count: int, like: torch.Tensor) -> torch.Tensor:
         """Return a vector of unknown values, of the dtype and device of `like`."""
         if like.device.type != "cpu" or count * like.itemsize < LARGE:
             return like.new_empty(count)
-        for at, kept in enumerate(self._kept):
-            if len(kept) == count and kept.dtype == like.dtype and has_one_owner(kept):
-                self._kept.append(self._kept.pop(at))
-                return kept.view(-1)
-        self._kept.append(made := like.new_empty(count))
-        while sum(each.nbytes for each in self._kept) > _KEPT:
-            del self._kept[0]
-        return made.view(-1)
+        with self._lock:
+            for at, kept in enumerate(self._kept):
+                if len(kept) == count and kept.dtype == like.dtype and has_one_owner(kept):
+                    self._kept.append(self._kept.pop(at))
+                    return kept.view(-1)
+            self._kept.append(made := like.new_empty(count))
+            while sum(each.nbytes for each in self._kept) > _KEPT:
+                del self._kept[0]
+            return made.view(-1)
 
 
 def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:

@@ -38,6 +38,7 @@ _AT_ONCE = 64
 _AHEAD = 1 << 14  # so many bytes are read with a message's head: small ones come whole
 
 _SHORT = 1 << 10  # a longer one is not kept
+_MEMORY = Memory()  # of all connections together, or each would keep as much
 
 Packed = tuple[Any, Any]
 
@@ -78,7 +79,6 @@ class Wire:
         self._sending = threading.Lock()
         self._held: list[Any] = []
         self._ahead = memoryview(b"")
-        self._memory = Memory()
 
     def send(
         self, tensors: Sequence[Packed] = (), number: int = 0, step: int = 0, more: bool = False,
@@ -163,7 +163,7 @@ class Wire:
         """Return memory for an array that was not written to; large memory is of earlier ones."""
         if room.nbytes < LARGE or room.dtype.hasobject:
             return room
-        room_of_bytes = self._memory.empty(room.nbytes, torch.empty(0, dtype=torch.uint8))
+        room_of_bytes = _MEMORY.empty(room.nbytes, torch.empty(0, dtype=torch.uint8))
         return room_of_bytes.numpy().view(room.dtype).reshape(room.shape)
 
     def _read(self, count: int) -> bytes:
