@@ -109,7 +109,9 @@ class Memory:
                 if len(kept) == count and kept.dtype == like.dtype and has_one_owner(kept):
                     self._kept.append(self._kept.pop(at))
                     return kept.view(-1)
-            self._kept.append(made := like.new_empty(count))
+            made = like.new_empty(count)
+            if has_one_owner(made):  # else torch does not tell when it is free
+                self._kept.append(made)
             while sum(each.nbytes for each in self._kept) > _KEPT:
                 del self._kept[0]
             return made.view(-1)
