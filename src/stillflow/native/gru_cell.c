@@ -3,7 +3,7 @@
    A call of torch for each of its fifteen operations takes longer than their numbers do. */
 #include "panels.h"
 
-enum { ROWS = 4 }; /* that share what is read of the weights */
+enum { ROWS = 4 /* that share what is read of the weights */, SPAN = 32 /* columns at a time */ };
 
 /* gru_block.py fills it. */
 typedef struct {
@@ -13,9 +13,9 @@ typedef struct {
     float *room; /* [rows, 3 * cells] */
 } Cell;
 
-/* Adds products of `count` rows of x and weights [depth, columns], 32 columns of them. */
+/* Adds products of `count` rows of x and weights [depth, columns], SPAN columns of them. */
 INLINE void add_products(const float *x, int64_t depth, const float *weights, int64_t columns,
-                         int64_t width, float (*sums)[WIDE], const int count) {
+                         int64_t width, float (*sums)[SPAN], const int count) {
     for (int64_t k = 0; k < depth; k++)
         for (int row = 0; row < count; row++) {
             float number = x[row * depth + k];
@@ -27,12 +27,12 @@ INLINE void add_products(const float *x, int64_t depth, const float *weights, in
 INLINE void multiply_part(const float *const x[2], const int64_t depth[2], const float *weights,
                           int64_t columns, const float *bias, int64_t width, float *out,
                           const int count) {
-    float sums[ROWS][WIDE];
+    float sums[ROWS][SPAN];
     for (int row = 0; row < count; row++)
         for (int64_t j = 0; j < width; j++) sums[row][j] = bias[j];
-    if (width == WIDE) {
-        add_products(x[0], depth[0], weights, columns, WIDE, sums, count);
-        add_products(x[1], depth[1], weights + depth[0] * columns, columns, WIDE, sums, count);
+    if (width == SPAN) {
+        add_products(x[0], depth[0], weights, columns, SPAN, sums, count);
+        add_products(x[1], depth[1], weights + depth[0] * columns, columns, SPAN, sums, count);
     } else {
         add_products(x[0], depth[0], weights, columns, width, sums, count);
         add_products(x[1], depth[1], weights + depth[0] * columns, columns, width, sums, count);
@@ -45,10 +45,10 @@ INLINE void multiply_part(const float *const x[2], const int64_t depth[2], const
 INLINE void multiply_joined(const float *const x[2], const int64_t depth[2], int64_t rows,
                             const float *weights, int64_t columns, const float *bias, float *out) {
     for (int64_t row = 0; row < rows; row += row + ROWS <= rows ? ROWS : 1)
-        for (int64_t j = 0; j < columns; j += WIDE) {
+        for (int64_t j = 0; j < columns; j += SPAN) {
             const float *const at[2] = {x[0] + row * depth[0], x[1] + row * depth[1]};
             float *to = out + row * columns + j;
-            int64_t width = least(WIDE, columns - j);
+            int64_t width = least(SPAN, columns - j);
             if (row + ROWS <= rows)
                 multiply_part(at, depth, weights + j, columns, bias + j, width, to, ROWS);
             else

@@ -10,7 +10,7 @@ typedef struct {
     int64_t steps, rows, cells;
     const float *weights[2];     /* of the gates r and u, [cells, 2 * cells], or NULL without;
                                     of the candidate, [cells, cells] */
-    float *packed[2];            /* [panels of 32 cells, those rows * columns / cells, 32] */
+    float *packed[2];            /* the panels: [vectors of cells, rows * columns / cells, 16] */
     const uint8_t *ended;        /* [steps, rows]: rows that keep their state; or NULL */
     const float *const *given[2]; /* by step, of gates, [rows, 2 * cells], and of the candidate,
                                      [rows, cells]: the inputs' part, or gradients */
@@ -20,28 +20,52 @@ typedef struct {
     float *results[5];           /* [steps, rows, cells]: c, r * h, gates (2 * cells), the output
                                     of a step, and the state after it */
     float *state;                /* [rows, cells]: before the first step, or its gradient */
-    int64_t threads, step, slots, tall; /* but for threads to be set by this code, as the panels */
-    Panels panels[2];
+    int64_t threads;
 } Units;
+
+typedef struct {
+    const Units *all;
+    Panels panels[2];
+    Items items[2];
+} Run;
 
 enum { C, RH, GATES, OUTPUT, STATE };
 enum { BEFORE = 1, R, U, KEPT };
 
 /* ---- One step, forward */
 
-static inline const float *state_of(const Units *all) {
-    return all->step ? all->results[STATE] + (all->step - 1) * all->rows * all->cells : all->state;
+static inline const float *state_of(const Units *all, int64_t step) {
+    return step ? all->results[STATE] + (step - 1) * all->rows * all->cells : all->state;
 }
 
-INLINE void gates_item(const Units *all, int64_t panel, int64_t first, int64_t end) {
-    int64_t cells = all->cells, begin = panel * WIDE, count = least(WIDE, cells - begin);
-    const float *state = state_of(all);
-    float sums[2][GROUP * WIDE];
-    multiply_item(all->panels, state + first * cells, panel, end - first, all->tall, sums, 2);
+/* Cells of a panel, from `begin` on, and the products with rows of a matrix of that many columns. */
+typedef struct {
+    int64_t begin, count, line; /* numbers in a row of the sums */
+    float sums[GROUP * WIDE];
+} Part;
+
+INLINE void multiply_part(const Panels *panels, int64_t panel, const float *x, int64_t columns,
+                          int64_t rows, Part *part) {
+    part->begin = panel * cells_of(panels);
+    part->count = least(cells_of(panels), panels->cells - part->begin);
+    part->line = line_of(panels, panel);
+    Rows own = {x, columns, columns};
+    if (x != NULL)
+        multiply_panel(&own, 1, panel_of(panels, panel), part->line, NULL, 0, part->sums,
+                       part->line, LANES, rows);
+}
+
+INLINE void gates_item(const Run *run, int64_t step, int64_t panel, int64_t first, int64_t end) {
+    const Units *all = run->all;
+    int64_t cells = all->cells;
+    const float *state = state_of(all, step);
+    Part part;
+    multiply_part(run->panels, panel, state + first * cells, cells, end - first, &part);
+    int64_t begin = part.begin, count = part.count;
     for (int64_t row = first; row < end; row++) {
-        int64_t at = all->step * all->rows + row;
-        const float *given = all->given[0][all->step] + 2 * row * cells + begin;
-        const float *zr = sums[0] + (row - first) * WIDE, *zu = sums[1] + (row - first) * WIDE;
+        int64_t at = step * all->rows + row;
+        const float *given = all->given[0][step] + 2 * row * cells + begin;
+        const float *zr = part.sums + (row - first) * part.line, *zu = zr + part.line / 2;
         const float *h = state + row * cells + begin;
         float *r = all->results[GATES] + 2 * at * cells + begin, *u = r + cells;
         float *rh = all->results[RH] + at * cells + begin;
@@ -54,17 +78,19 @@ INLINE void gates_item(const Units *all, int64_t panel, int64_t first, int64_t e
     }
 }
 
-INLINE void candidate_item(const Units *all, int64_t panel, int64_t first, int64_t end) {
-    int64_t cells = all->cells, begin = panel * WIDE, count = least(WIDE, cells - begin);
+INLINE void candidate_item(const Run *run, int64_t step, int64_t panel, int64_t first, int64_t end) {
+    const Units *all = run->all;
+    int64_t cells = all->cells;
     int gated = all->weights[0] != NULL;
-    const float *state = state_of(all);
-    const float *x = gated ? all->results[RH] + all->step * all->rows * cells : state;
-    float sums[1][GROUP * WIDE];
-    multiply_item(all->panels + 1, x + first * cells, panel, end - first, all->tall, sums, 1);
+    const float *state = state_of(all, step);
+    const float *x = gated ? all->results[RH] + step * all->rows * cells : state;
+    Part part;
+    multiply_part(run->panels + 1, panel, x + first * cells, cells, end - first, &part);
+    int64_t begin = part.begin, count = part.count;
     for (int64_t row = first; row < end; row++) {
-        int64_t in_step = all->step * all->rows + row, at = in_step * cells + begin;
-        const float *given = all->given[1][all->step] + row * cells + begin;
-        const float *z = sums[0] + (row - first) * WIDE, *h = state + row * cells + begin;
+        int64_t in_step = step * all->rows + row, at = in_step * cells + begin;
+        const float *given = all->given[1][step] + row * cells + begin;
+        const float *z = part.sums + (row - first) * part.line, *h = state + row * cells + begin;
         float *c = all->results[C] + at, *output = all->results[OUTPUT] + at;
         TURNS_APART
         for (int64_t k = 0; k < count; k++) c[k] = hyperbolic_tangent(given[k] + z[k]);
@@ -83,19 +109,19 @@ INLINE void candidate_item(const Units *all, int64_t panel, int64_t first, int64
 
 /* The gradient of the state after a step, by that of the gates in the step after it; then those of
    the candidate and of the update gate, and what of it goes past them. */
-INLINE void given_item(const Units *all, int64_t panel, int64_t first, int64_t end) {
-    int64_t cells = all->cells, begin = panel * WIDE, count = least(WIDE, cells - begin);
-    int64_t step = all->step;
+INLINE void given_item(const Run *run, int64_t step, int64_t panel, int64_t first, int64_t end) {
+    const Units *all = run->all;
+    int64_t cells = all->cells;
     int gated = all->weights[0] != NULL;
-    float sums[1][GROUP * WIDE];
-    if (step && gated)
-        multiply_item(all->panels, all->given[0][step - 1] + 2 * first * cells, panel, end - first,
-                      all->tall, sums, 1);
+    const float *x = step && gated ? all->given[0][step - 1] + 2 * first * cells : NULL;
+    Part part;
+    multiply_part(run->panels, panel, x, 2 * cells, end - first, &part);
+    int64_t begin = part.begin, count = part.count;
     for (int64_t row = first; row < end; row++) {
         float *state = all->state + row * cells + begin, dh[WIDE];
         int64_t at = row * cells + begin;
-        if (step && gated)
-            for (int64_t k = 0; k < count; k++) state[k] += sums[0][(row - first) * WIDE + k];
+        const float *sum = part.sums + (row - first) * part.line;
+        for (int64_t k = 0; k < count && x != NULL; k++) state[k] += sum[k];
         if (step == all->steps) continue;
         int ended = all->ended != NULL && all->ended[step * all->rows + row];
         const float *of_output = all->of_outputs == NULL ? NULL : all->of_outputs[step] + at;
@@ -121,21 +147,23 @@ INLINE void given_item(const Units *all, int64_t panel, int64_t first, int64_t e
 }
 
 /* The gradient of the reset gate, and that of the state by the candidate's. */
-INLINE void taken_item(const Units *all, int64_t panel, int64_t first, int64_t end) {
-    int64_t cells = all->cells, begin = panel * WIDE, count = least(WIDE, cells - begin);
-    float sums[1][GROUP * WIDE];
-    multiply_item(all->panels + 1, all->given[1][all->step] + first * cells, panel, end - first,
-                  all->tall, sums, 1);
+INLINE void taken_item(const Run *run, int64_t step, int64_t panel, int64_t first, int64_t end) {
+    const Units *all = run->all;
+    int64_t cells = all->cells;
+    const float *x = all->given[1][step] + first * cells;
+    Part part;
+    multiply_part(run->panels + 1, panel, x, cells, end - first, &part);
+    int64_t begin = part.begin, count = part.count;
     for (int64_t row = first; row < end; row++) {
-        const float *sum = sums[0] + (row - first) * WIDE;
+        const float *sum = part.sums + (row - first) * part.line;
         float *state = all->state + row * cells + begin;
         if (all->weights[0] == NULL) {
             for (int64_t k = 0; k < count; k++) state[k] += sum[k];
             continue;
         }
-        const float *h = all->parts[BEFORE][all->step] + row * cells + begin;
-        const float *r = all->parts[R][all->step] + row * all->stride + begin;
-        float *of_r = (float *)all->given[0][all->step] + 2 * row * cells + begin;
+        const float *h = all->parts[BEFORE][step] + row * cells + begin;
+        const float *r = all->parts[R][step] + row * all->stride + begin;
+        float *of_r = (float *)all->given[0][step] + 2 * row * cells + begin;
         TURNS_APART
         for (int64_t k = 0; k < count; k++) {
             of_r[k] = sum[k] * h[k] * (1 - r[k]) * r[k];
@@ -144,49 +172,57 @@ INLINE void taken_item(const Units *all, int64_t panel, int64_t first, int64_t e
     }
 }
 
-/* ---- All steps */
+/* ---- All steps: of each two, first the gates */
 
-#define HALF_A_STEP(name, do_item)                                  \
-    FOR_EACH_MULTIPLIER static void name(void *data, int64_t slot) { \
-        const Units *all = data;                                    \
-        EACH_ITEM(all, do_item)                                     \
-    }
-
-HALF_A_STEP(gates_forward, gates_item)
-HALF_A_STEP(candidate_forward, candidate_item)
-HALF_A_STEP(given_backward, given_item)
-HALF_A_STEP(taken_backward, taken_item)
-
-static void prepare(Units *all, int forward) {
-    static const int64_t places[2] = {0, 1};
-    int64_t cells = all->cells;
-    all->tall = rows_at_once();
-    all->slots = slots_of(all->rows, cells, 2 * cells, all->threads);
-    for (int which = 0; which < 2; which++) {
-        int64_t groups = forward && which == 0 ? 2 : 1;
-        int64_t depth = which == 0 ? 2 * cells / groups : cells;
-        all->panels[which] = (Panels){all->weights[which], all->packed[which], groups, depth, cells,
-                                      forward ? places : NULL};
-        if (all->weights[which] != NULL)
-            pack(all->panels + which, all->slots > 1 ? all->threads : 1);
+FOR_EACH_MULTIPLIER static void step_forward(void *data, int64_t step, int64_t slot) {
+    const Run *run = data;
+    if (run->all->weights[0] == NULL) {
+        EACH_ITEM(run->items[1], candidate_item, run, step)
+    } else if (step % 2 == 0) {
+        EACH_ITEM(run->items[0], gates_item, run, step / 2)
+    } else {
+        EACH_ITEM(run->items[1], candidate_item, run, step / 2)
     }
 }
 
-/* Fills the results. */
-PUBLIC void gru_layer(Units *all) {
-    prepare(all, 1);
-    for (all->step = 0; all->step < all->steps; all->step++) {
-        if (all->weights[0] != NULL) in_parallel(gates_forward, all, all->slots, all->slots);
-        in_parallel(candidate_forward, all, all->slots, all->slots);
+FOR_EACH_MULTIPLIER static void step_backward(void *data, int64_t step, int64_t slot) {
+    const Run *run = data;
+    if (step % 2 == 0) {
+        EACH_ITEM(run->items[0], given_item, run, step / 2)
+    } else {
+        EACH_ITEM(run->items[1], taken_item, run, step / 2)
     }
+}
+
+static Run prepare(const Units *all, int forward) {
+    static const int64_t places[2] = {0, 1};
+    Run run = {.all = all};
+    int64_t cells = all->cells, products = all->rows * cells * 2 * cells, slots = MOST_SLOTS;
+    for (int which = 0; which < 2; which++) {
+        int64_t groups = forward && which == 0 ? 2 : 1;
+        int64_t depth = which == 0 ? 2 * cells / groups : cells;
+        run.panels[which] = panels_by(all->weights[which], all->packed[which], groups, depth, cells,
+                                      forward ? places : NULL);
+        run.items[which] = items_of(panels_of(run.panels + which), all->rows, products,
+                                    all->threads);
+        slots = least(slots, run.items[which].slots);
+    }
+    for (int which = 0; which < 2; which++) {
+        run.items[which].slots = slots;
+        if (all->weights[which] != NULL) pack(run.panels + which, slots > 1 ? all->threads : 1);
+    }
+    return run;
+}
+
+/* Fills the results. */
+PUBLIC void gru_layer(const Units *all) {
+    Run run = prepare(all, 1);
+    in_steps(step_forward, &run, all->steps * (all->weights[0] == NULL ? 1 : 2), run.items[0].slots);
 }
 
 /* Fills the gradients of gates and candidates. That of the state after the steps is given, and
    becomes that of the state before them. */
-PUBLIC void gru_layer_gradient(Units *all) {
-    prepare(all, 0);
-    for (all->step = 0; all->step <= all->steps; all->step++) {
-        in_parallel(given_backward, all, all->slots, all->slots);
-        if (all->step < all->steps) in_parallel(taken_backward, all, all->slots, all->slots);
-    }
+PUBLIC void gru_layer_gradient(const Units *all) {
+    Run run = prepare(all, 0);
+    in_steps(step_backward, &run, 2 * all->steps + 1, run.items[0].slots);
 }

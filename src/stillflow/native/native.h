@@ -64,4 +64,10 @@ uint64_t murmur_of(const uint8_t *text, int64_t size, uint64_t seed);
 typedef void (*Work)(void *data, int64_t chunk);
 void in_parallel(Work work, void *data, int64_t chunks, int64_t threads);
 
+/* Runs work(data, step, slot) for every slot of every step, on a thread for each slot; a step begins
+   when all slots of the one before are done. */
+enum { MOST_SLOTS = 64 };
+typedef void (*StepWork)(void *data, int64_t step, int64_t slot);
+void in_steps(StepWork work, void *data, int64_t steps, int64_t slots);
+
 #endif

@@ -13,7 +13,8 @@ from stillflow.ops.recurrent.gru_layer import gru_layer, gru_layer_gradient
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernel is a native one")
 
 # Times, batches, depths and cells around the sizes of the native loop's panels and groups.
-SIZES = [(5, 3, 4, 5), (3, 1, 2, 33), (4, 30, 7, 64), (2, 7, 3, 100), (3, 25, 3, 32), (1, 2, 2, 1)]
+SIZES = [(5, 3, 4, 5), (3, 1, 2, 33), (4, 30, 7, 64), (2, 7, 3, 100), (3, 25, 3, 32), (1, 2, 2, 1),
+         (2, 70, 5, 17)]  # fmt: skip
 
 
 def operands(sizes, gated):

@@ -10,7 +10,10 @@ from stillflow.ops.recurrent.cell_patterns import as_tensor, in_memory
 from stillflow.ops.recurrent.lstm_layer import lstm_layer, lstm_layer_gradient
 
 # Times, batches, depths and cells around the sizes of the native loop's panels and groups.
-SIZES = [(5, 3, 4, 5), (3, 1, 2, 33), (4, 30, 7, 64), (2, 7, 3, 100), (3, 25, 3, 32), (1, 2, 2, 1)]
+SIZES = [
+    (5, 3, 4, 5), (3, 1, 2, 33), (4, 30, 7, 64), (2, 7, 3, 100), (3, 25, 3, 32), (1, 2, 2, 1),
+    (2, 70, 5, 17), (2, 16, 1, 81),
+]  # fmt: skip
 
 
 def operands(sizes, kind):
@@ -57,6 +60,52 @@ def test_native_steps_forward(sizes, lengths, peepholes):
     expected = lstm_layer(*given, 1.0, ended, True, doubled(seen))
     for mine, other in zip(results(found), results(expected), strict=True):
         close(mine, other)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("sizes", [(40, 1, 20, 200), (30, 9, 3, 130), (20, 70, 5, 100)])
+def test_threads_share_the_cells_of_each_step(sizes, threads):
+    x, weights, bias, state, ended = operands(sizes, torch.float32)
+    parts, of_outputs, *given = backward_operands(sizes, torch.float32)
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, threads):
+            torch.set_num_threads(count)
+            made = lstm_layer(x, weights, bias, state, 1.0, ended, True)
+            gradients = lstm_layer_gradient(parts, of_outputs, *given, False)
+            found.append([*results(made), *gradients])
+    finally:
+        torch.set_num_threads(before)
+    assert all(map(torch.equal, *found))
+
+
+@pytest.mark.parametrize("sizes", SIZES[:3])
+def test_constant_weights_are_packed_once(sizes):
+    x, weights, bias, state, _ = operands(sizes, torch.float32)
+    packed = []
+    first = lstm_layer(x, weights, bias, state, 1.0, None, True, packed=packed)
+    kept = list(packed)
+    again = lstm_layer(x, weights, bias, state, 1.0, None, True, packed=packed)
+    assert all(map(torch.equal, results(first), results(again)))
+    assert all(mine is other for mine, other in zip(packed, kept, strict=True))
+
+
+@pytest.mark.parametrize("batch", [2, 20])
+def test_inputs_may_be_other_tensors_with_their_axes_exchanged(batch):
+    x, weights, bias, state, _ = operands((4, batch, 5, 6), torch.float32)
+    expected = lstm_layer(x, weights, bias, state, 1.0, None, True)
+    exchanged = x.transpose(0, 1).contiguous().transpose(0, 1)
+    found = lstm_layer(exchanged, weights, bias, state, 1.0, None, True)
+    assert all(map(torch.equal, results(found), results(expected)))
+
+
+def test_many_steps_of_few_rows_are_run_in_parts(monkeypatch):
+    x, weights, bias, state, ended = operands((9, 3, 4, 5), torch.float32)
+    expected = lstm_layer(x, weights, bias, state, 1.0, ended, True)
+    monkeypatch.setattr("stillflow.ops.recurrent.lstm_layer.MOST", 3 * 5 * 4 * 4 * 2)
+    found = lstm_layer(x, weights, bias, state, 1.0, ended, True)
+    assert all(map(torch.equal, results(found), results(expected)))
 
 
 def test_parts_are_kept_on_request_only():

@@ -18,6 +18,8 @@ from stillflow.ops.patterns import Term, added, matmul, multiplied, term
 from stillflow.ops.recurrent.gru_layer import gru_layer, gru_layer_gradient
 from stillflow.ops.recurrent.lstm_layer import lstm_layer, lstm_layer_gradient, product
 
+_Found = tuple[dict[Any, Any], dict[str, Any]]
+
 
 def _affine(x: Any, weights: str, bias: str) -> Term:
     return Term("BiasAdd", (matmul(x, weights), bias), attrs=(("data_format", b"NHWC"),))
@@ -88,16 +90,19 @@ class Cell:
     def __init__(self, names: Mapping[Any, str], wanted: set[str]) -> None:
         self.names = names
         self.wanted = {key for key in self.shown if key in names and names[key] in wanted}
+        self.packed: list[Any] = []  # weights that are constants, as the kernel takes them
 
     def run(self, known: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
         """Add the values of all iterations to `known`; return the last values of the states."""
         value = _values(self.names, known, constants)
         ended = as_tensor(value("mask")) if "mask" in self.names else None
-        found, after = self.compute(value, as_tensor(value("x")), ended)
+        fixed = constants.keys() >= {self.names["weights"], self.names["bias"]}
+        packed = self.packed if fixed else []
+        found, after = self.compute(value, as_tensor(value("x")), ended, packed)
         known.update((self.names[key], found[key]) for key in self.wanted)
         return {self.names[key]: last for key, last in after.items()}
 
-    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+    def compute(self, value: Any, x: Any, ended: Any, packed: list[Any]) -> _Found:
         """Return the wanted values of all iterations, and the last ones of the states."""
         raise NotImplementedError
 
@@ -128,12 +133,14 @@ class LstmCell(Cell):
 
     shown = (both, i, ci, f, o, co, memory, output, "c", "h")
 
-    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+    def compute(self, value: Any, x: Any, ended: Any, packed: list[Any]) -> _Found:
         state = self._state(value)
         keep = not self.wanted.isdisjoint((self.i, self.ci, self.f, self.o, self.co))
         bias = float(value("number of bias"))
         peepholes = _peepholes(self.names, value)
-        made = lstm_layer(x, value("weights"), value("bias"), state, bias, ended, keep, peepholes)
+        made = lstm_layer(
+            x, value("weights"), value("bias"), state, bias, ended, keep, peepholes, packed
+        )
         found: dict[Any, Any] = {self.memory: made.memory, self.output: made.output}
         if made.parts is not None:
             found.update(zip((self.i, self.ci, self.f, self.o, self.co), made.parts, strict=True))
@@ -162,7 +169,7 @@ class TanhCell(Cell):
     new = (output,)
     shown: tuple[Any, ...] = (both, output, "h")
 
-    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+    def compute(self, value: Any, x: Any, ended: Any, packed: list[Any]) -> _Found:
         made, found = self._layer((None, value("weights")), (None, value("bias")), value, x, ended)
         return found, {"h": made.state[-1].clone()}
 
@@ -196,7 +203,7 @@ class GruCell(TanhCell):
     new = (output,)
     shown = (both, gates, r, u, reset, both_reset, c, kept, output, "h")
 
-    def compute(self, value: Any, x: Any, ended: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+    def compute(self, value: Any, x: Any, ended: Any, packed: list[Any]) -> _Found:
         weights = value("weights"), value("weights of candidate")
         biases = value("bias"), value("bias of candidate")
         made, found = self._layer(weights, biases, value, x, ended)

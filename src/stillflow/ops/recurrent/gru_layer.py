@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_calls
-from stillflow.ops.recurrent.lstm_layer import MOST, WIDE, product, table_of
+from stillflow.ops.recurrent.lstm_layer import LANES, MOST, product, table_of
 
 _Pair = tuple[Any, Any]
 
@@ -30,8 +30,7 @@ class _Units(ctypes.Structure):
         ("parts", ctypes.c_void_p * 5), ("stride", ctypes.c_int64),
         ("of_outputs", ctypes.c_void_p), ("results", ctypes.c_void_p * 5),
         ("state", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("threads", "step", "slots", "tall")),
-        ("panels", ctypes.c_int64 * 12),
+        ("threads", ctypes.c_int64),
     ]  # fmt: skip
 
 
@@ -178,7 +177,7 @@ def _units(weights: _Pair, depth: int, state: Any, ended: Any) -> tuple[_Units, 
     for number, each in enumerate(weights):
         if each is not None:
             recurrent = each[depth:]
-            packed = each.new_empty((-(-cells // WIDE), each.shape[1], WIDE))
+            packed = each.new_empty((-(-cells // LANES), each.shape[1], LANES))
             layer.weights[number], layer.packed[number] = recurrent.data_ptr(), packed.data_ptr()
             held += [recurrent, packed]
     if ended is not None:

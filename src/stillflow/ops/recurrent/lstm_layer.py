@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from stillflow import native
@@ -19,24 +20,27 @@ from stillflow.ops.native_calls import int64s
 
 # Columns of the weights: input gate, new memory, forget gate, output gate.
 _PLACES = (0, 1, 2, 3)
-WIDE = 32  # columns of a panel of the native loop
+LANES = 16  # numbers of a vector in the native loops
 Peepholes = tuple[Any, Any, Any]
 _NONE: Peepholes = (None, None, None)
 MOST = 1 << 24  # bytes of gates that are computed before their steps
+FEW = 16  # rows, of which the native loop multiplies the inputs for all steps before them
 
 
 class _Layer(ctypes.Structure):
     """`Layer` of native/lstm_layer.c."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("steps", "rows", "cells")),
+        *((name, ctypes.c_int64) for name in ("steps", "rows", "depth", "cells")),
         ("places", ctypes.c_void_p), ("forget_bias", ctypes.c_double),
         ("peepholes", ctypes.c_void_p * 3),
-        *((name, ctypes.c_void_p) for name in ("weights", "packed", "ended", "gates")),
+        *((name, ctypes.c_void_p) for name in ("weights", "bias", "packed")),
+        ("is_packed", ctypes.c_int64), ("inputs", ctypes.c_void_p),
+        ("of_step", ctypes.c_int64), ("of_row", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("room", "ended", "gates")),
         ("parts", ctypes.c_void_p * 6), ("of_outputs", ctypes.c_void_p),
         ("results", ctypes.c_void_p * 9), ("memory", ctypes.c_void_p),
-        ("output", ctypes.c_void_p), ("threads", ctypes.c_int64), ("step", ctypes.c_int64),
-        ("slots", ctypes.c_int64), ("tall", ctypes.c_int64), ("panels", ctypes.c_int64 * 6),
+        ("output", ctypes.c_void_p), ("threads", ctypes.c_int64),
     ]  # fmt: skip
 
 
@@ -60,7 +64,7 @@ class Steps:
 
 def lstm_layer(
     x: Any, weights: Any, bias: Any, state: tuple[Any, Any], forget_bias: float, ended: Any,
-    keep: bool, peepholes: Peepholes = _NONE,
+    keep: bool, peepholes: Peepholes = _NONE, packed: list[Any] | None = None,
 ) -> Steps:  # fmt: skip
     """Run a layer.
 
@@ -73,6 +77,8 @@ def lstm_layer(
       ended: [time, batch], True where a sequence keeps its state; None without lengths.
       keep: whether a gradient needs the parts.
       peepholes: of the input, forget and output gate, [cells] each; None without.
+      packed: keeps the weights as the native loop takes them, for further calls with the same
+        weights and biases.
     """
     memory, output = (each.contiguous() for each in state)
     time, (rows, cells) = x.shape[0], memory.shape
@@ -90,22 +96,21 @@ def lstm_layer(
     made.state_output = made.output if ended is None else empty()
     if not made.memory.numel():
         return made
-    of_inputs, recurrent = weights[:depth], weights[depth:]
-    run = (
-        _forward_natively
-        if _native(x, weights, bias, memory, output, *_there(peepholes))
-        else _forward
-    )
-    span = max(1, MOST // (rows * cells * 4 * x.element_size()))
+    run = _forward
+    fits = native_calls.take(weights, bias, memory, output, *_there(peepholes))
+    if fits and x.is_cpu and x.dtype == bias.dtype:
+        run = partial(_forward_natively, packed=[] if packed is None else packed)
+    span = time  # many rows multiply their inputs natively within each step
+    if run is _forward or rows < FEW:
+        span = max(1, MOST // (rows * cells * 4 * x.element_size()))
     for start in range(0, time, span):
         part = slice(start, start + span)
-        gates = product(x[part].reshape(-1, depth), of_inputs, bias).view(-1, rows, 4 * cells)
         now = Steps(
             None if parts is None else [each[part] for each in parts],
             made.memory[part], made.output[part], made.state_memory[part], made.state_output[part],
         )  # fmt: skip
         stopped = None if ended is None else ended[part]
-        run(now, gates, recurrent, memory, output, forget_bias, stopped, peepholes)
+        run(now, x[part], weights, bias, memory, output, forget_bias, stopped, peepholes)
         memory, output = now.state_memory[-1], now.state_output[-1]
     return made
 
@@ -138,14 +143,12 @@ def _check(
         raise ValueError(f"weights {wrong} or a step: not for a state of {tuple(memory.shape)}")
 
 
-def _native(*tensors: Any) -> bool:
-    return native_calls.take(*tensors)
-
-
 def _forward(
-    made: Steps, gates: Any, recurrent: Any, memory: Any, output: Any, forget_bias: float,
+    made: Steps, x: Any, weights: Any, bias: Any, memory: Any, output: Any, forget_bias: float,
     ended: Any, peepholes: Peepholes,
 ) -> None:  # fmt: skip
+    of_inputs, recurrent = weights[: x.shape[2]], weights[x.shape[2] :]
+    gates = product(x.reshape(-1, x.shape[2]), of_inputs, bias).view(*x.shape[:2], -1)
     for step, given in enumerate(gates.unbind()):
         i, ci, f, o = torch.addmm(given, output, recurrent).chunk(4, 1)
         f = f + forget_bias
@@ -168,13 +171,19 @@ def _forward(
 
 
 def _forward_natively(
-    made: Steps, gates: Any, recurrent: Any, memory: Any, output: Any, forget_bias: float,
-    ended: Any, peepholes: Peepholes,
+    made: Steps, x: Any, weights: Any, bias: Any, memory: Any, output: Any, forget_bias: float,
+    ended: Any, peepholes: Peepholes, packed: list[Any],
 ) -> None:  # fmt: skip
-    memory, output = memory.contiguous(), output.contiguous()
-    layer, held = _layer(len(gates), memory, recurrent, ended, peepholes)
-    table = table_of(gates.unbind())
-    layer.gates, layer.forget_bias = ctypes.addressof(table), forget_bias
+    (time, rows, depth), panels = x.shape, -(-memory.shape[1] // LANES)
+    x = x if x.stride(2) == 1 and rows >= FEW else x.contiguous()
+    room = None if rows >= FEW else memory.new_empty((time, rows, panels, 4, LANES))
+    layer, held = _layer(time, memory, weights, ended, peepholes)
+    layer.is_packed = len(packed)
+    kept = packed[0] if packed else memory.new_empty((panels, 1 + len(weights), 4, LANES))
+    layer.depth, layer.forget_bias, layer.bias = depth, forget_bias, bias.data_ptr()
+    layer.packed, layer.inputs = kept.data_ptr(), x.data_ptr()
+    layer.of_step, layer.of_row = x.stride(0), x.stride(1)
+    layer.room = None if room is None else room.data_ptr()
     parts = made.parts or [None] * 5
     results = (*parts, made.memory, made.output, made.state_memory, made.state_output)
     layer.results = (ctypes.c_void_p * 9)(
@@ -183,6 +192,7 @@ def _forward_natively(
     layer.memory, layer.output = memory.data_ptr(), output.data_ptr()
     library: Any = native.library()
     library.lstm_layer(ctypes.byref(layer))
+    packed[:] = [kept]
     del held
 
 
@@ -224,6 +234,8 @@ def lstm_layer_gradient(
         )
         return stored, memory, output
     layer, held = _layer(count, memory, recurrent, ended, peepholes)
+    packed = memory.new_empty((-(-cells // LANES), 4 * cells, LANES))
+    layer.packed = packed.data_ptr()
     tables = [table_of(each) for each in (*parts, gates)]
     layer.parts = (ctypes.c_void_p * 6)(*map(ctypes.addressof, tables[:6]))
     layer.gates = ctypes.addressof(tables[6])
@@ -269,18 +281,17 @@ def _there(peepholes: Peepholes) -> list[Any]:
 
 
 def _layer(
-    steps: int, memory: Any, recurrent: Any, ended: Any, peepholes: Peepholes
+    steps: int, memory: Any, weights: Any, ended: Any, peepholes: Peepholes
 ) -> tuple[_Layer, list[Any]]:
     """Return the sizes and weights of a layer for the native loop, and what to keep meanwhile."""
     rows, cells = memory.shape
-    packed = memory.new_empty((-(-cells // WIDE), 4 * cells, WIDE))
     places = int64s(_PLACES)
     layer = _Layer(steps=steps, rows=rows, cells=cells, places=ctypes.addressof(places))
-    layer.weights, layer.packed = recurrent.data_ptr(), packed.data_ptr()
+    layer.weights = weights.data_ptr()
     layer.threads = torch.get_num_threads()
     for number, each in enumerate(peepholes):
         layer.peepholes[number] = None if each is None else each.data_ptr()
-    held = [packed, places]
+    held = [places]
     if ended is not None:
         ended = ended.contiguous()
         layer.ended = ended.data_ptr()
