@@ -1,4 +1,4 @@
-/* Images, and crops of them, resized by linear interpolation, and the gradient of images:
+/* Images resized by linear interpolation, and the gradient of images:
    src/stillflow/ops/nn/interpolation.py.
 
    All in float32, along the rows first, as TensorFlow computes it: any other order rounds otherwise. */
@@ -13,7 +13,6 @@ enum {
 typedef struct {
     const void *images; /* [batch, height, width, channels] */
     int64_t height, width, channels;
-    const int64_t *sources; /* the image that each result is of; NULL if it has one of its own */
     const Weights *rows, *columns;
     float *results;
 } Resizing;
@@ -75,8 +74,7 @@ INLINE void make_row(const Resizing *all, int64_t result, int64_t y, int bytes) 
     const Weights *rows = all->rows, *columns = all->columns;
     int64_t channels = all->channels, place = result * rows->step + y;
     int64_t line = all->width * channels * (bytes ? 1 : (int64_t)sizeof(float));
-    int64_t source = all->sources ? all->sources[result] : result;
-    const char *image = (const char *)all->images + source * all->height * line;
+    const char *image = (const char *)all->images + result * all->height * line;
     Row row = {
         image + rows->lower[place] * line,
         image + rows->upper[place] * line,
@@ -119,10 +117,9 @@ FOR_EACH_PROCESSOR static void make_rows_of_floats(void *data, int64_t chunk) {
    bytes: whether their numbers are uint8, else float32.
    count: how many results there are. */
 PUBLIC void resize_bilinear(const void *images, int64_t bytes, int64_t height, int64_t width,
-                            int64_t channels, const int64_t *sources, int64_t count,
-                            const Weights *rows, const Weights *columns, float *results,
-                            int64_t threads) {
-    Resizing all = {images, height, width, channels, sources, rows, columns, results};
+                            int64_t channels, int64_t count, const Weights *rows,
+                            const Weights *columns, float *results, int64_t threads) {
+    Resizing all = {images, height, width, channels, rows, columns, results};
     if (count * rows->count * columns->count * channels < FEW) threads = 1;
     in_parallel(bytes ? make_rows_of_bytes : make_rows_of_floats, &all, count * blocks(rows),
                 threads);

@@ -23,3 +23,22 @@ PUBLIC int64_t aggregate_stats(const int32_t *nodes, const float *values, const 
     }
     return 1;
 }
+
+/* Adds the gradients and Hessians of examples to the sums of their node and bucket.
+
+   Buckets beyond the last one are counted in the following nodes, or nowhere.
+   width: numbers of an example, the first of which counts.
+   sums: double [nodes * buckets, 2].
+   Returns whether all nodes and buckets are there. */
+PUBLIC int64_t sum_stats(const int32_t *node_ids, const float *gradients, const float *hessians,
+                         int64_t width, const int32_t *bucket_ids, int64_t examples,
+                         int64_t nodes, int64_t buckets, double *sums) {
+    for (int64_t i = 0; i < examples; i++) {
+        int64_t node = node_ids[i], bucket = bucket_ids[i], place = node * buckets + bucket;
+        if (node < 0 || node >= nodes || bucket < 0) return 0;
+        if (place >= nodes * buckets) continue;
+        sums[2 * place] += gradients[i * width];
+        sums[2 * place + 1] += hessians[i * width];
+    }
+    return 1;
+}

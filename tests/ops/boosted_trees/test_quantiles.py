@@ -69,3 +69,35 @@ def test_sizes_of_levels():
 def test_nothing_has_no_quantiles():
     assert EMPTY.quantiles(4).tolist() == EMPTY.boundaries(4).tolist() == []
     assert EMPTY.error == 0.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 41, 42, 43, 3000])
+@pytest.mark.parametrize("kind", ["random", "ties", "zeros", "descending"])
+def test_levels_are_those_of_pushing_block_by_block(count, kind):
+    random = np.random.RandomState(count)
+    values = {
+        "random": random.randn(count), "ties": random.randint(-3, 3, count),
+        "zeros": random.choice([-0.0, 0.0, np.inf, -np.inf], count),
+        "descending": -np.arange(count),
+    }[kind].astype(np.float32)  # fmt: skip
+    weights = random.choice([0.0, -1.0, 0.1, 3.0, 1e10], count).astype(np.float32)
+    at_once, by_blocks = Stream(0.1, count + 1), Stream(0.1, count + 1)
+    at_once.push_values(values, weights)
+    by_blocks._levels_of = lambda *_: []
+    by_blocks.push_values(values, weights)
+    for one, other in zip(at_once.levels, by_blocks.levels, strict=True):
+        assert one.rows().tobytes() == other.rows().tobytes()
+
+
+def test_what_is_no_number_comes_last(either_way):
+    stream = Stream(0.1, 100)
+    stream.push_values(np.float32([2, np.nan, 1]), ones([0, 0, 0]))
+    np.testing.assert_array_equal(stream.finish().value, np.float32([1, 2, np.nan]))
+
+
+def test_later_values_join_the_levels(either_way):
+    stream = Stream(0.1, 1000)
+    for start in (0, 100):
+        stream.push_values(np.arange(start, start + 100, dtype=np.float32), ones(range(100)))
+    found = stream.finish()
+    assert found.value[0] == 0 and found.value[-1] == 199 and found.high[-1] == 200

@@ -43,3 +43,38 @@ def test_values_are_added_to_their_buckets():
 def test_other_buckets_raise(bucket):
     with pytest.raises(tf.errors.InvalidArgumentError, match=rf"Bucket {bucket} is not in"):
         aggregate(np.array([[0], [bucket], [9]], np.int32))
+
+
+def summarize(nodes, features):
+    ones = np.ones((len(nodes), 1), np.float32)
+    with tf.Session() as session:
+        return session.run(
+            tf.raw_ops.BoostedTreesMakeStatsSummary(
+                node_ids=np.int32(nodes),
+                gradients=ones,
+                hessians=ones * 2,
+                bucketized_features_list=[np.int32(each) for each in features],
+                max_splits=2,
+                num_buckets=3,
+            )
+        )
+
+
+def test_summaries_count_buckets_beyond_the_last_in_the_next_node():
+    sums = summarize([0, 1, 1, 0], [[0, 2, 2, 3], [1, 5, 0, 2]])
+    assert sums[..., 0].tolist() == [[[1, 0, 0], [1, 0, 2]], [[0, 1, 1], [1, 0, 0]]]
+    np.testing.assert_array_equal(sums[..., 1], sums[..., 0] * 2)
+
+
+def test_summaries_of_no_examples_are_zero():
+    assert not summarize([], [[], []]).any()
+
+
+@pytest.mark.parametrize("nodes,features,text", [
+    ([0, 2], [[0, 0]], "must be less than max_splits. Node 1 is 2"),
+    ([-1, 0], [[0, 0]], "0th entry should be >=0, got: -1"),
+    ([0, 0], [[0, 1], [0, -1]], "Bucket -1 of feature 1 should be >= 0"),
+])  # fmt: skip
+def test_summaries_of_other_places_raise(nodes, features, text):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        summarize(nodes, features)

@@ -165,3 +165,26 @@ def test_gradients_of_many_crops_are_shared_out_among_threads() -> None:
             np.testing.assert_array_equal(found, alone[0][0])
             apart += alone[1]
     np.testing.assert_allclose(spread, apart, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.int16])
+def test_the_nearest_pixels_are_chosen(dtype: type) -> None:
+    image = np.arange(2 * 3 * 4 * 2).reshape(2, 3, 4, 2).astype(dtype)
+    boxes = np.array([[0, 0, 1, 1], [0.26, 0.2, 0.74, 1.5], [np.nan, 0, 1, 1]], np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        crops = session.run(tf.image.crop_and_resize(
+            image, boxes, [1, 0, 0], [3, 2], "nearest", extrapolation_value=-1
+        ))  # fmt: skip
+    np.testing.assert_array_equal(crops[0], image[1][:, [0, 3]])
+    np.testing.assert_array_equal(crops[1], [[image[0, y, 1], [-1, -1]] for y in (1, 1, 1)])
+    assert (crops[2] == -1).all()
+
+
+@pytest.mark.parametrize("source", [-1, 2])
+def test_a_box_of_another_image_raises(source: int) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        crops = tf.image.crop_and_resize(
+            np.zeros((2, 3, 3, 1), np.float32), BOXES[:1], [source], [2, 2]
+        )
+        with pytest.raises(tf.errors.OutOfRangeError, match=r"outside \[0, batch_size"):
+            session.run(crops)

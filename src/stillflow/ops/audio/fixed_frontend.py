@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.arrays import Array
 
 _WINDOW_BITS = 12
@@ -80,6 +81,12 @@ class Frontend:
         count = (len(audio) - s.window_size) // s.window_step + 1
         if len(audio) < s.window_size or not count:
             return np.zeros((0, s.num_channels), np.uint16)
+        if (library := native.library()) is not None and self._numbers is not None:
+            audio, found = np.ascontiguousarray(audio), np.empty((count, s.num_channels), np.uint16)
+            if not library.speech_features(
+                self._numbers.ctypes.data, audio.ctypes.data, count, found.ctypes.data
+            ):
+                return found
         starts = np.arange(count)[:, np.newaxis] * s.window_step
         windows = audio[starts + np.arange(s.window_size)].astype(np.int32)
         windows = _short(windows * self.window >> _WINDOW_BITS)
@@ -105,15 +112,41 @@ class Frontend:
         weights = np.float32(0.5 - 0.5 * np.cos(step * (np.arange(size) + 0.5)))
         return np.floor(weights * np.float32(1 << _WINDOW_BITS) + 0.5).astype(np.int32)
 
+    @cached_property
+    def _numbers(self) -> Array | None:
+        """The `Frontend` of native/microfrontend.c; None for settings that it is not made for."""
+        s, half = self.settings, self.transform_size // 2
+        shift = s.gain_bits - self.correction_bits - _SNR_BITS
+        if half < 2 or not all(
+            0 <= bits < _WORD_BITS for bits in (s.smoothing_bits, s.scale_shift)
+        ):
+            return None
+        if s.enable_pcan and not 0 <= shift < _WORD_BITS:
+            return None
+        used = self.bands != 0
+        self._tables = [np.ascontiguousarray(table, np.int64) for table in (
+            self.window, _twiddles(-2 * np.pi * np.arange(half) / half), _turns(half), self.bands,
+            used.argmax(0), len(used) - used[::-1].argmax(0),
+            self.gains if s.enable_pcan else np.zeros(0), _LOG_TABLE,
+        )]  # fmt: skip
+        return np.array(
+            [s.window_size, s.window_step, 2 * half, s.num_channels, s.smoothing_bits,
+             self.correction_bits, *self._shares, s.enable_pcan, shift, s.enable_log,
+             s.scale_shift, *(table.ctypes.data for table in self._tables)], np.int64,
+        )  # fmt: skip
+
+    @property
+    def _shares(self) -> list[int]:
+        """The weights of even and odd channels in the noise, and what stays of the signal."""
+        s, one = self.settings, np.float32(1 << _NOISE_BITS)
+        shares = s.even_smoothing, s.odd_smoothing, s.min_signal_remaining
+        return [int(np.float32(share) * one) & 0xFFFF for share in shares]
+
     def _without_noise(self, signal: Array) -> tuple[Array, Array]:
         """Return the signal less its constant part from window to window, and the latter."""
         s = self.settings
         channels = np.arange(s.num_channels)
-        one = np.float32(1 << _NOISE_BITS)
-        even, odd, least = (
-            int(np.float32(share) * one) & 0xFFFF
-            for share in (s.even_smoothing, s.odd_smoothing, s.min_signal_remaining)
-        )
+        even, odd, least = self._shares
         smoothing = np.where(channels % 2 == 0, even, odd).astype(np.uint64)
         rest = np.uint64(1 << _NOISE_BITS) - smoothing
         estimate = np.zeros(s.num_channels, np.uint64)
@@ -238,6 +271,11 @@ def _twiddles(phases: Array) -> Array:
     return np.floor(0.5 + 0x7FFF * points).astype(np.int64)
 
 
+def _turns(half: int) -> Array:
+    """Return the twiddles that part the transforms of two real numbers, [half / 2, 2]."""
+    return _twiddles(-np.pi * (np.arange(1, half // 2 + 1) / half + 0.5))
+
+
 def _times(a: Array, b: Array) -> Array:
     """Products of complex numbers, rounded to 16 bits."""
     half = 1 << (_FRACTION_BITS - 1)
@@ -297,7 +335,7 @@ def real_transform(x: Array) -> Array:
     k = np.arange(1, half // 2 + 1)
     here, there = packed[..., k, :], packed[..., half - k, :] * np.array([1, -1], np.int16)
     total = (here + there).astype(np.int32)
-    turned = _times(here - there, _twiddles(-np.pi * (k / half + 0.5))).astype(np.int32)
+    turned = _times(here - there, _turns(half)).astype(np.int32)
     result[..., k, :] = _short((total + turned) >> 1)
     mirrored = np.stack([total[..., 0] - turned[..., 0], turned[..., 1] - total[..., 1]], -1)
     result[..., half - k, :] = _short(mirrored >> 1)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.arrays import Array
 from stillflow.ops.boosted_trees.resources import refused
 
@@ -221,11 +222,27 @@ class Stream:
 
     def push_values(self, values: Any, weights: Any) -> None:
         """Add values; those without weight are left out."""
+        if not self.levels and (found := self._levels_of(values, weights)):
+            self.levels = found
+            return
         kept = weights > 0
         values, weights = values[kept], weights[kept]
         for begin in range(0, len(values), self._buffer):
             part = slice(begin, begin + self._buffer)
             self.push(exact(values[part], weights[part]))
+
+    def _levels_of(self, values: Any, weights: Any) -> list[Summary]:
+        """Return the levels of values that are the first; none without a native loop for them."""
+        if (library := native.library()) is None:
+            return []
+        rows, counts = np.empty((len(values), 4), np.float32), np.zeros(64, np.int64)
+        given = [np.ascontiguousarray(each, np.float32) for each in (values, weights)]
+        used = library.summarize_values(
+            *(each.ctypes.data for each in given), len(values), self._buffer, self._size,
+            self.error, rows.ctypes.data, counts.ctypes.data,
+        )  # fmt: skip
+        ends = np.cumsum(counts[:used])
+        return [summary_of(rows[end - n : end]) for end, n in zip(ends, counts, strict=False)]
 
     def push(self, summary: Summary) -> None:
         """Add a summary of values."""

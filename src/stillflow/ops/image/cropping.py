@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow import native
 from stillflow.errors import out_of_range
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
@@ -22,7 +21,7 @@ from stillflow.ops.image import native_kernels
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import as_signed, torch_type
-from stillflow.ops.nn.interpolation import Weights, interpolate_by
+from stillflow.ops.nn.interpolation import Weights
 from stillflow.ops.samples import Bad, Sample, Samples
 from stillflow.util.renamed import renamed_argument
 
@@ -180,6 +179,9 @@ def _crop(
     _check_boxes(boxes, indices, image.shape[0])
     if not len(boxes):
         return torch.zeros(0, height, width, image.shape[3], device=image.device)
+    found = native_kernels.crop(image, boxes, indices, (height, width), method, outside)
+    if found is not None:
+        return found
     rows = _grid(boxes[:, 0], boxes[:, 2], image.shape[1], height)
     columns = _grid(boxes[:, 1], boxes[:, 3], image.shape[2], width)
     if method == b"nearest":
@@ -187,17 +189,13 @@ def _crop(
         found = seen[batch, _nearest(rows)[:, :, None], _nearest(columns)[:, None, :]]
         crops = found.view(image.dtype).to(torch.float32)
     else:
-        crops = _between(image, indices.long().contiguous(), rows, columns)
-    inside = rows.inside[:, :, None] & columns.inside[:, None, :]
-    if not inside.all():
-        crops[~inside] = outside  # whole pixels: a mask of numbers takes longer than the crops
+        crops = _between(image, indices.long(), rows, columns)
+    crops[~(rows.inside[:, :, None] & columns.inside[:, None, :])] = outside
     return crops
 
 
 def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> torch.Tensor:
     """Return the crops before the outside of the image is filled in."""
-    if image.is_cpu and (library := native.library()) is not None:
-        return interpolate_by(library, image, rows.weights(), columns.weights(), indices)
     corners = _corners(image, indices[:, None, None], rows, columns)
     across = columns.fraction[:, None, :, None]
     top = corners[0] + (corners[1] - corners[0]) * across

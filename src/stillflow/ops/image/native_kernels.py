@@ -1,7 +1,8 @@
-"""The gradients of crops by the loops in C, added up in TensorFlow's order."""
+"""Crops and their gradients by the loops in C, added up in TensorFlow's order."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from stillflow import native
@@ -15,6 +16,24 @@ class Places(Protocol):
 
     def weights_inside(self) -> Weights:
         """Return their neighbours, a row for each box; the lower one is -1 outside."""
+
+
+def crop(
+    image: Any, boxes: Any, indices: Any, size: Sequence[int], method: bytes, outside: float
+) -> torch.Tensor | None:
+    """Return crops of images of any type, resized; None without a loop. See `of_images`."""
+    if not native_calls.reach(image, indices) or not native_calls.take(boxes):
+        return None
+    library: Any = native.library()
+    if image.dtype is not torch.uint8:
+        image = image.to(torch.float32)
+    result = torch.empty((len(boxes), *size, image.shape[3]), dtype=torch.float32)
+    wrong = library.crop_images(
+        image.data_ptr(), image.dtype is torch.uint8, *image.shape, boxes.data_ptr(),
+        indices.data_ptr(), *result.shape[:3], method == b"nearest", outside, result.data_ptr(),
+        torch.get_num_threads(),
+    )  # fmt: skip
+    return None if wrong else result
 
 
 def of_images(

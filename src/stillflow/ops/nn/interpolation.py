@@ -83,24 +83,17 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
     return _by_torch(image, rows, columns, dtype)
 
 
-def interpolate_by(
-    library: Any, image: Any, rows: Weights, columns: Weights, sources: Any = None
-) -> torch.Tensor:
-    """Return the same as float32 by the loop in C, for images on the CPU or for crops of them.
-
-    `sources`, int64 [crops], has the image of each crop; weights are then [crops, outputs].
-    """
+def interpolate_by(library: Any, image: Any, rows: Weights, columns: Weights) -> torch.Tensor:
+    """Return the same as float32 by the loop in C, for images on the CPU."""
     if image.dtype is not torch.uint8:
         image = image.to(torch.float32)
     image = image.contiguous()
     batch, height, width, channels = image.shape
-    count = batch if sources is None else len(sources)
-    shape = (count, rows.lower.shape[-1], columns.lower.shape[-1], channels)
+    shape = (batch, rows.lower.shape[-1], columns.lower.shape[-1], channels)
     result = torch.empty(shape, dtype=torch.float32)
     if result.numel():
         library.resize_bilinear(
-            image.data_ptr(), image.dtype is torch.uint8, height, width, channels,
-            None if sources is None else sources.data_ptr(), count,
+            image.data_ptr(), image.dtype is torch.uint8, height, width, channels, batch,
             rows.for_library, columns.for_library, result.data_ptr(), torch.get_num_threads(),
         )  # fmt: skip
     return result

@@ -52,8 +52,8 @@ def _ranged(values: Any, low: Any, high: Any, dtype: DType) -> tuple[Any, Range]
 
 def _numbers_of(values: Any, given: Range) -> np.ndarray:
     """Real numbers, each computed by itself as TF does."""
-    reals = [scales.dequantize_number(value, *given) for value in values.tolist()]
-    return np.array(reals, np.float32)
+    reals = scales.dequantize_number(values.numpy().astype(np.int64), *given)
+    return np.broadcast_to(reals, values.shape)
 
 
 def _normalize(
@@ -71,7 +71,7 @@ def _normalize(
         scale = scale * gamma
     offset = -mean * scale + beta
     factors, offsets = (
-        torch.tensor([quantize_number(x, *total) for x in vector], device=image.device)
+        torch.from_numpy(scales.quantize_numbers(vector, *total)).to(image.device)
         for vector in (scale, offset)
     )
     one = quantize_number(1.0, *total)
@@ -87,11 +87,9 @@ def _requantized(image: Any, given: Range, total: Range) -> torch.Tensor:
     lowest, _, steps = scales.levels(given.dtype)
     if steps > 1 << 16:
         return scales.requantize(image, given, total).to(torch.int64)
-    table = [
-        quantize_number(scales.dequantize_number(code, *given), *total)
-        for code in range(lowest, lowest + steps)
-    ]
-    return torch.tensor(table, device=image.device)[image.to(torch.int64) - lowest]
+    reals = scales.dequantize_number(np.arange(lowest, lowest + steps), *given)
+    table = scales.quantize_numbers(np.broadcast_to(reals, steps), *total)
+    return torch.from_numpy(table).to(image.device)[image.to(torch.int64) - lowest]
 
 
 @quantized_batch_norm_with_global_normalization_op.kernel

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
 from stillflow.graph.traits import Cost
+from stillflow.ops import native_calls
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.nn.interpolation import (
+    Weights,
     along,
     interpolate,
     interpolate_integers,
@@ -68,10 +71,31 @@ def _resize(
     found.append(weights(image.shape[2], width, align, centers))
     if bits is None:
         return interpolate(image, *found), *ends
+    if native_calls.reach(image):
+        return _by_loop(image, [_axis(*pair, bits) for pair in zip(image.shape[1:3], found)]), *ends
     rows, columns = (along(w, axis, image.device, bits) for axis, w in enumerate(found, 1))
-    # TF reads 32-bit numbers in single precision here, which keeps 24 bits of them.
+    # TensorFlow reads 32-bit numbers in single precision here, which keeps 24 bits of them.
     mixed = interpolate_integers(image.to(torch.float32).to(torch.int64), rows, columns, bits)
     return mixed.to(image.dtype), *ends
+
+
+def _axis(size: int, parts: Weights, bits: int) -> Any:
+    """Return the `Axis` of native/quantized.c, as an array, and what its addresses are of."""
+    fraction = (parts.fraction * np.float32(1 << bits)).astype(np.int64)
+    used = parts.lower, parts.upper, fraction
+    return np.array([*(each.ctypes.data for each in used), size, len(fraction)], np.int64), used
+
+
+def _by_loop(image: Any, axes: Any) -> torch.Tensor:
+    library: Any = native.library()
+    batch, _, _, channels = image.shape
+    counts = [numbers[-1] for numbers, _ in axes]
+    result = torch.empty((batch, *counts, channels), dtype=image.dtype)
+    library.resize_quantized(
+        image.data_ptr(), image.dtype is torch.uint8, batch, channels,
+        *(numbers.ctypes.data for numbers, _ in axes), result.data_ptr(),
+    )  # fmt: skip
+    return result
 
 
 @quantized_resize_bilinear_op.kernel

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
+from stillflow.ops import native_calls
 from stillflow.ops.kernels import torch_type
 
 QUANTIZED = "{qint8, quint8, qint32, qint16, quint16}"
@@ -101,8 +103,22 @@ def quantize_number(value: float | np.float32, low: Any, high: Any, dtype: DType
     return min(max(quantize_unclamped(value, low, high, dtype), lowest), highest)
 
 
-def dequantize_number(value: int, low: Any, high: Any, dtype: DType) -> np.float32:
-    """Return the real number that an integer stands for."""
+@np.errstate(all="ignore")
+def quantize_numbers(values: Any, low: Any, high: Any, dtype: DType) -> Any:
+    """Return the integers, int64, that an array of real numbers stands for, each by itself."""
+    lowest, highest, steps = levels(dtype)
+    if low == high:
+        return np.full(np.shape(values), lowest)
+    scale = steps / (float(np.float32(high) - np.float32(low)) * (steps / (steps - 1.0)))
+    scaled = np.asarray(values, np.float64) * scale
+    whole = np.trunc(scaled)
+    whole += np.trunc((scaled - whole) * 2) - round_half_away(float(low) * scale)
+    whole[~np.isfinite(whole)] = -np.inf  # as a processor makes them integers
+    return np.clip(lowest + whole, lowest, highest).astype(np.int64)
+
+
+def dequantize_number(value: Any, low: Any, high: Any, dtype: DType) -> np.float32:
+    """Return the real number that an integer stands for, or those of an array of them."""
     if low == high:
         return np.float32(low)
     lowest, _, steps = levels(dtype)
@@ -166,6 +182,13 @@ def _down_to_bytes(values: Any, source: Range, target: Range) -> torch.Tensor:
         scale = int(255.0 * one * float(source_span) / float(target_span))
         offset = int(middle * np.float32(255.0 / float(target_span)) * np.float32(one))
         offset -= int(one * (float(target.low) * 255.0) / float(target_span))
+    if native_calls.reach(values) and max(abs(scale), abs(offset)) < 1 << 62:
+        library: Any = native.library()
+        found = torch.empty(values.shape, dtype=torch.uint8)
+        library.narrow_to_bytes(
+            values.data_ptr(), values.numel(), scale, offset + one // 2, found.data_ptr()
+        )
+        return found
     fixed = ((values.to(torch.int64) * scale) >> 32).add_(offset + one // 2) >> 16
     return fixed.clamp_(0, 255).to(torch.uint8)
 
