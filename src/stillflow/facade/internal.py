@@ -44,7 +44,7 @@ MODULES = {
         "stillflow_contrib.learn.datasets.mnist_util",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow_contrib.learn.datasets.mnist",
     "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op":
-        "stillflow.lite.audio_microfrontend",
+        "stillflow_contrib.lite.audio_microfrontend",
     "tensorflow.lite.python.interpreter": "stillflow.lite.interpreter",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.data.util.convert": "stillflow.data.convert",

@@ -1,4 +1,4 @@
-/* Features of speech in whole numbers: src/stillflow/ops/audio/fixed_frontend.py, which says what
+/* Features of speech in whole numbers: src/stillflow_contrib/ops/audio/fixed_frontend.py, which says what
    each step is.
 
    Several windows are transformed side by side, each in a lane of its own. */

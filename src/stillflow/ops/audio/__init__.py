@@ -1,3 +1,3 @@
-"""Sound: WAV files, spectrograms, cepstral coefficients, features of speech in whole numbers."""
+"""Sound: WAV files, spectrograms, cepstral coefficients."""
 
 from __future__ import annotations

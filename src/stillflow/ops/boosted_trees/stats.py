@@ -116,9 +116,8 @@ def make_stats_summary_kernel(node: Node) -> Kernel:
     splits, buckets = node.max_splits, node.num_buckets
 
     def make(nodes: Any, gradients: Any, hessians: Any, *features: Any) -> torch.Tensor:
-        found = _summed(nodes, gradients, hessians, features, (splits, buckets))
-        if found is not None:
-            return tensor(found, np.float32)
+        if (sums := _summed(nodes, gradients, hessians, features, (splits, buckets))) is not None:
+            return tensor(sums, np.float32)
         nodes, both = _examples(nodes, gradients, hessians, splits)
         width = both.shape[1] // 2
         values = both[:, [0, width]].astype(np.float64)

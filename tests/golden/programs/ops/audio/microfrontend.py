@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program, raised
 def _frontend(tf):
     from importlib import import_module
 
-    root = "stillflow.lite" if "stillflow" in tf.__name__ else (
+    root = "stillflow_contrib.lite" if "stillflow" in tf.__name__ else (
         "tensorflow.lite.experimental.microfrontend.python.ops")
     name = ".audio_microfrontend" if "stillflow" in root else ".audio_microfrontend_op"
     return import_module(root + name).audio_microfrontend

@@ -7,7 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Tensor
-from stillflow.ops.audio.microfrontend import audio_microfrontend_op
+from stillflow_contrib.ops.audio.microfrontend import audio_microfrontend_op
 
 __all__ = ["audio_microfrontend"]
 

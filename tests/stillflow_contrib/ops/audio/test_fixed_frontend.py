@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stillflow import native
-from stillflow.ops.audio.fixed_frontend import Frontend, Settings
+from stillflow_contrib.ops.audio.fixed_frontend import Frontend, Settings
 
 SETTINGS = Settings(
     sample_rate=16000, window_size=400, window_step=160, num_channels=32,

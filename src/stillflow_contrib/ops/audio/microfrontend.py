@@ -12,8 +12,8 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.parts import Kernel, OutputDims
-from stillflow.ops.audio.fixed_frontend import Frontend, Settings
 from stillflow.ops.samples import Bad, Sample, Samples
+from stillflow_contrib.ops.audio.fixed_frontend import Frontend, Settings
 
 audio_microfrontend_op = op(
     """

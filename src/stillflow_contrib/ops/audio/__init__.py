@@ -1,0 +1,1 @@
+"""Operations on sound that hardly any program uses."""
