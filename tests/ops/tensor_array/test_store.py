@@ -110,3 +110,79 @@ def test_whole_arrays():
     with pytest.raises(UnimplementedError, match="TensorArray has size zero, but element shape"):
         whole.gather(array(0), [], dtypes.float32, None)
     assert whole.gather(array(0), [], dtypes.float32, (2,)).shape == (0, 2)
+
+
+def whole_array(**options):
+    store = array(3, identical=True, **options)
+    rows = torch.arange(6.0).reshape(3, 2)
+    store.write_many([0, 1, 2], rows)
+    return store, rows
+
+
+def test_rows_of_a_tensor_stay_one_tensor():
+    store, rows = whole_array()
+    assert store.element == (2,)
+    assert store.peek([0, 1, 2], dtypes.float32) is rows
+    assert store.read_many([0, 1, 2]) is rows
+    with pytest.raises(InvalidArgumentError, match="Could not read index 1 twice because it was"):
+        store.read(1)
+    with pytest.raises(InvalidArgumentError, match="because it has already been read"):
+        store.write(1, row(1, 2))
+
+
+@pytest.mark.parametrize("indices", [[1, 0, 2], [2], [0, 1]])
+def test_some_rows_of_a_whole_array(indices):
+    store, rows = whole_array()
+    found = store.read_many(indices)
+    assert [each.tolist() for each in found] == rows[indices].tolist()
+    assert store.peek([0, 1, 2], dtypes.float32) is None
+    left = [index for index in range(3) if index not in indices]
+    assert [store.read(index).tolist() for index in left] == rows[left].tolist()
+
+
+def test_a_whole_array_may_be_read_again_if_told_so():
+    store, rows = whole_array(clear_after_read=False)
+    assert store.read_many([0, 1, 2]) is store.read_many([0, 1, 2])
+    assert store.read(2).tolist() == rows[2].tolist()
+    with pytest.raises(InvalidArgumentError, match="because it has already been read"):
+        store.write(0, row(1, 2))
+
+
+def test_a_whole_array_is_full():
+    store, _ = whole_array()
+    with pytest.raises(InvalidArgumentError, match="because it has already been written to"):
+        store.write(0, row(1, 2))
+    with pytest.raises(InvalidArgumentError, match="because it has already been written to"):
+        store.write_many([0, 1, 2], torch.zeros(3, 2))
+    store.close()
+    with pytest.raises(InvalidArgumentError, match="has already been closed"):
+        store.read(0)
+
+
+def test_a_whole_dynamic_array_grows():
+    store, rows = whole_array(dynamic_size=True)
+    store.write(3, row(7, 8))
+    assert [store.read(index).tolist() for index in range(4)] == [*rows.tolist(), [7, 8]]
+
+
+def test_rows_of_another_shape_are_refused():
+    store = array(2, element=(3,))
+    with pytest.raises(InvalidArgumentError, match="incompatible with the TensorArray's inferred"):
+        store.write_many([0, 1], torch.zeros(2, 2))
+
+
+def test_a_gathered_array_has_memory_of_its_own():
+    store, rows = whole_array()
+    found = whole.gather(store, [0, 1, 2], dtypes.float32, (2,))
+    found.zero_()
+    assert rows.sum() == 15
+
+
+def test_whole_gradients_are_added_to():
+    store, rows = whole_array(clear_after_read=False)
+    grads = store.gradient(b"g")
+    grads.write_many([0, 1, 2], rows)
+    grads.write_many([0, 1, 2], rows)
+    grads.write(1, row(1, 1))
+    assert [grads.read(index).tolist() for index in range(3)] == [[0, 2], [5, 7], [8, 10]]
+    assert rows.sum() == 15

@@ -45,12 +45,15 @@ class ArrayStore:
       dynamic_size: whether writing beyond the end makes the array longer.
       clear_after_read: whether an element is given up when it is read.
       identical: whether all elements have the same shape.
+
+    Attributes:
+      whole: a tensor whose rows are the elements, instead of `values`, which are None meanwhile.
     """
 
     __slots__ = (
         "cleared_after_read", "closed", "dtype", "dynamic", "element", "exact", "grads",
         "identical", "is_grad", "marked_size", "name", "no_grads", "own", "shapes", "states",
-        "values",
+        "values", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +74,7 @@ class ArrayStore:
         self.cleared_after_read = clear_after_read
         self.identical = identical
         self.values: list[Any] = [None] * size
+        self.whole: torch.Tensor | None = None
         self.shapes: list[Any] = [()] * size
         self.states = bytearray(size)
         self.closed = False
@@ -115,7 +119,7 @@ class ArrayStore:
 
     def close(self) -> None:
         """Release all elements."""
-        self.values, self.states, self.shapes = self.values[:0], bytearray(), []
+        self.values, self.states, self.shapes, self.whole = [], bytearray(), [], None
         self.closed = True
 
     # ---- writing
@@ -132,6 +136,7 @@ class ArrayStore:
             self.shapes[index] = self.exact
             states[index] = WRITTEN
             return
+        self._part()
         if self.is_grad and self._write_first(index, value):
             return
         self.check_open()
@@ -207,10 +212,40 @@ class ArrayStore:
             self.own.add(index)
         self.no_grads = True
 
-    def write_many(self, indices: Sequence[int], values: Sequence[Any]) -> None:
+    def write_many(self, indices: Sequence[int], values: Any) -> None:
+        """Put values, or the rows of a tensor, into places."""
+        if isinstance(values, torch.Tensor):
+            if self._write_whole(indices, values):
+                return
+            values = values.unbind()
         write = self.write
         for index, value in zip(indices, values, strict=True):
             write(index, value)
+
+    def _write_whole(self, indices: Sequence[int], rows: torch.Tensor) -> bool:
+        """Keep a tensor as the whole array; return False unless that is all there is to do."""
+        shape, count = tuple(rows.shape[1:]), len(self.values)
+        if not count or len(rows) != count or not self._are_all(indices):
+            return False
+        expected = WRITTEN if self.is_grad else ABSENT
+        if self.states.count(expected) < count or any(each is not None for each in self.values):
+            return False
+        if self.whole is not None or (self.is_grad and self.shapes.count(shape) < count):
+            return False
+        if shape != self.exact:
+            if self.exact is not None or not (self.identical or self.is_grad):
+                return False
+            self._check_shape(0, shape)
+        self.whole, self.shapes, self.states = rows, [shape] * count, bytearray([WRITTEN]) * count
+        return True
+
+    def _are_all(self, indices: Sequence[int]) -> bool:
+        return list(indices) == list(range(len(self.values)))
+
+    def _part(self) -> None:
+        """Make elements of the tensor that is the whole array."""
+        if self.whole is not None:
+            self.values, self.whole = list(self.whole.unbind()), None
 
     # ---- reading
 
@@ -231,8 +266,21 @@ class ArrayStore:
                 return self._read(index, value)
         return self._read_absent(index)
 
-    def peek(self, indices: Sequence[int], dtype: DType) -> list[Any] | None:
-        """Return elements without reading them; None where reading could raise an error."""
+    def read_many(self, indices: Sequence[int]) -> Any:
+        """Return the values at some places: a list, or a tensor whose rows they are."""
+        whole = self.whole
+        if whole is None or not self._are_all(indices):
+            return [self.read(index) for index in indices]
+        if self.cleared_after_read:
+            self.whole = None
+        self.states = bytearray([CLEARED if self.cleared_after_read else READ]) * len(self.values)
+        return whole
+
+    def peek(self, indices: Sequence[int], dtype: DType) -> Any:
+        """Return the same without reading them; None where reading could raise an error."""
+        if self.whole is not None and self.dtype == dtype and self._are_all(indices):
+            return self.whole
+        self._part()
         twice = self.cleared_after_read and len(set(indices)) != len(indices)
         if self.closed or self.dtype != dtype or twice:
             return None
@@ -251,6 +299,9 @@ class ArrayStore:
 
     def _read_absent(self, index: int) -> torch.Tensor:
         self.check_open()
+        if self.whole is not None:
+            self._part()
+            return self.read(index)
         size = len(self.values)
         if index < 0 or (not self.is_grad and index >= size):
             raise refuse(f"Tried to read from index {index} but array size is: {size}")

@@ -53,13 +53,15 @@ def gather(
         if not shapes.is_known(element):
             raise _unknown_element("element shape", element, "packing")
         return _empty((0, *element), dtype)
-    values = [store.read(index) for index in indices]
+    values = store.read_many(indices)
     first = tuple(values[0].shape)
     if not shapes.is_compatible(element, first):
         raise refuse(
             f"TensorArray was passed element_shape {shape_text(element)} which does not match the "
             f"Tensor at index 0: {shape_text(first)}"
         )
+    if isinstance(values, torch.Tensor):
+        return values.clone(memory_format=torch.contiguous_format)
     for number, value in enumerate(values):
         if value.shape != first:
             raise refuse(
@@ -154,7 +156,7 @@ def scatter(store: ArrayStore, indices: Sequence[int], value: Any, dtype: DType)
         size = max(size, largest + 1)
     if largest >= size:
         raise refuse(f"Max scatter index must be < array size ({largest} vs. {size})")
-    store.write_many(indices, rows(value, dtype))
+    store.write_many(indices, value if dtype.is_floating else rows(value, dtype))
 
 
 def unpack(store: ArrayStore, value: Any, dtype: DType) -> None:
@@ -171,7 +173,7 @@ def unpack(store: ArrayStore, value: Any, dtype: DType) -> None:
             f"({len(value)} vs. {size})"
         )
     _mark(store, size)
-    store.write_many(range(size), rows(value, dtype))
+    store.write_many(range(size), value if dtype.is_floating else rows(value, dtype))
 
 
 def split(store: ArrayStore, value: Any, lengths: list[int], dtype: DType) -> None:

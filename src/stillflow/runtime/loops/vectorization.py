@@ -231,8 +231,7 @@ class Batch:
             if isinstance(store, StackStore):
                 del store.pushed[-places:]
             else:
-                for place in places:
-                    store.read(place)
+                store.read_many(places)
         self._put(known)
         results = self._results(results, known)
         return results if len(results) > 1 else results[0] if results else None
@@ -295,8 +294,7 @@ class Batch:
             values = known[self._origin(step.arguments[2])]
             assert step.op is not None
             store.check(step.op.attrs["T"], "is trying to write dtype")
-            for place, value in zip(known[step.arguments[1]], values, strict=True):
-                store.write(int(place), value)
+            store.write_many([int(place) for place in known[step.arguments[1]]], values)
 
 
 def _most_turns(steps: Sequence[Step], shapes: Shapes) -> int:
