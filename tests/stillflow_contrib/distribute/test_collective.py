@@ -154,6 +154,46 @@ def test_keras_models_are_trained_by_two_workers(tmp_path: Path, arguments: str)
     assert not (tmp_path / "saved1.h5").exists() and not (tmp_path / "logs1").exists()
 
 
+_RESTART = """
+y = (x.sum(1, keepdims=True) > 3).astype("f")
+with strategy.scope():
+    model = tf.keras.Sequential([
+        tf.keras.layers.Dense(8, "relu", input_shape=(6,), kernel_initializer=first),
+        tf.keras.layers.Dense(1, "sigmoid", kernel_initializer=second)])
+    model.compile(tf.keras.optimizers.SGD(0.5, momentum=0.9), "binary_crossentropy")
+
+
+class Dies(tf.keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == int(os.environ["DIES_AT"]):
+            names = [name for name, _ in tf.train.list_variables("backup")]
+            print(json.dumps(names), flush=True)
+            os._exit(1)
+
+
+callbacks = [tf.keras.callbacks.ModelCheckpoint("saved{epoch}.h5"), Dies()]
+dataset = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(16)
+history = model.fit(dataset, epochs=4, steps_per_epoch=4, verbose=0, callbacks=callbacks)
+print(json.dumps([history.epoch, [float(loss) for loss in history.history["loss"]]]), flush=True)
+os._exit(0)
+"""
+
+
+def test_keras_models_go_on_after_workers_have_died(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path)
+    workers = json.dumps([f"localhost:{port}" for port in free_ports(2)])
+    died = ranks.wait(ranks.start(_TASK + _RESTART, WORKERS=workers, DIES_AT="2"))
+    assert [ended.code for ended in died] == [1, 1]
+    assert "_ckpt_saved_epoch/.ATTRIBUTES/VARIABLE_VALUE" in json.loads(died[0].output)
+    workers = json.dumps([f"localhost:{port}" for port in free_ports(2)])
+    for output in ranks.run(_TASK + _RESTART, WORKERS=workers, DIES_AT="9"):
+        epochs, losses = json.loads(output)
+        assert epochs == [2, 3]
+        np.testing.assert_allclose(losses, [0.6554178893566132, 0.6237617135047913], rtol=1e-6)
+    assert len(list(tmp_path.glob("saved?.h5"))) == 4
+    assert not (tmp_path / "backup").exists()
+
+
 _ESTIMATOR = """
 y = x.sum(1, keepdims=True)
 losses = []

@@ -77,6 +77,10 @@ class Callback:
     def on_train_end(self, logs: Any = None) -> None:
         """Act after training."""
 
+    def _first_epoch(self, wanted: int) -> int:
+        """Return the epoch that training begins with, once `on_train_begin` was called."""
+        return wanted
+
     def on_test_begin(self, logs: Any = None) -> None:
         """Act before evaluation."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from stillflow.distribute import worker_context
 from stillflow.graph.export import export
 from stillflow.keras.backend.session import get_value, set_value
+from stillflow.keras.callbacks.backups import TrainingBackup, saving_folder
 from stillflow.keras.callbacks.base import Callback
 from stillflow.platform import tf_logging as logging
 from stillflow.platform.compat import path_to_str
@@ -286,6 +287,7 @@ class ModelCheckpoint(Callback):
         self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
         self.save_freq = save_freq
         self.epochs_since_last_save = self._samples_since_save = self._current_epoch = 0
+        self._backup: TrainingBackup | None = None
         self.load_weights_on_restart = kwargs.get("load_weights_on_restart", False)
         if "load_weights_on_restart" in kwargs:
             logging.warning(
@@ -313,7 +315,12 @@ class ModelCheckpoint(Callback):
             self.save_weights_only = True
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Begin with the saved state, if wanted."""
+        """Begin with the saved state, if wanted, or if several workers have ended early."""
+        self._backup = None
+        if worker_context.current() is not None:
+            self._backup = TrainingBackup(self.model, self.filepath)
+            if self._backup.restore():
+                return
         path = None
         if self.load_weights_on_restart:
             path = self._get_most_recently_modified_file_matching_pattern(self.filepath)
@@ -323,6 +330,15 @@ class ModelCheckpoint(Callback):
             self.model.load_weights(path)
         except (OSError, ValueError) as error:
             raise ValueError(f"Error loading file from {path}. Reason: {error}") from error
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Delete what several workers would go on with."""
+        if self._backup is not None:
+            self._backup.delete()
+            self._backup = None
+
+    def _first_epoch(self, wanted: int) -> int:
+        return wanted if self._backup is None else self._backup.first_epoch(wanted)
 
     def _get_most_recently_modified_file_matching_pattern(self, pattern: str) -> str | None:
         """Return the file saved last of a path whose file name has "{...}" for what differs."""
@@ -353,7 +369,10 @@ class ModelCheckpoint(Callback):
         """Save after so many epochs."""
         self.epochs_since_last_save += 1
         if self.save_freq == "epoch" and self.epochs_since_last_save >= self.period:
-            self._save_model(epoch, logs)
+            with nullcontext() if self._backup is None else self._backup.hidden():
+                self._save_model(epoch, logs)
+        if self._backup is not None:
+            self._backup.save(epoch)
 
     def _save_model(self, epoch: int, logs: Any) -> None:
         logs = logs or {}
@@ -364,12 +383,8 @@ class ModelCheckpoint(Callback):
         if not self.save_best_only:
             self._say(epoch, f"saving model to {path}")
         save = self.model.save_weights if self.save_weights_only else self.model.save
-        context = worker_context.current()
-        if context is None or context.should_checkpoint:
-            save(path, overwrite=True)
-        else:  # all workers read variables together
-            with tempfile.TemporaryDirectory() as folder:
-                save(os.path.join(folder, "temp" + os.path.splitext(path)[1]), overwrite=True)
+        with saving_folder(os.path.dirname(path)) as folder:
+            save(os.path.join(folder, os.path.basename(path)), overwrite=True)
 
     def _is_better(self, epoch: int, current: Any, path: str) -> bool:
         if current is None:

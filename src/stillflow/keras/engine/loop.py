@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow import errors
-from stillflow.keras.callbacks.base import CallbackList, configure_callbacks, make_logs
+from stillflow.keras.callbacks.base import Callback, CallbackList, configure_callbacks, make_logs
 from stillflow.keras.callbacks.progress import ProgbarLogger
 from stillflow.keras.engine.aggregators import MetricsAggregator, OutputsAggregator
 from stillflow.keras.engine.modes import PREDICT, TRAIN
@@ -67,7 +67,7 @@ class Loop:
         self._progress.on_train_begin()
         results: Any = None
         try:
-            for epoch in range(self._initial_epoch, self.epochs):
+            for epoch in range(self._first_epoch(), self.epochs):
                 if self.callbacks.model.stop_training:
                     break
                 results = self._epoch(epoch)
@@ -75,6 +75,13 @@ class Loop:
             self.source.close()
         self.callbacks.call_end_hook(self.mode)
         return self.model.history if self.mode == TRAIN else results
+
+    def _first_epoch(self) -> int:
+        first = self._initial_epoch
+        for callback in self.callbacks.callbacks if self.mode == TRAIN else ():
+            if isinstance(callback, Callback):
+                first = callback._first_epoch(first)
+        return first
 
     def _epoch(self, epoch: int) -> Any:
         logs: dict[str, Any] = {}
