@@ -49,11 +49,13 @@ def test_flags_that_make_no_job_are_told(
 
 def test_flags_of_horovodrun_become_variables() -> None:
     flags = launch._parser().parse_args(
-        ["-np", "2", "--timeline-filename", "t.json", "--fusion-threshold-mb", "0.5",
-         "--stall-check-warning-time-seconds", "7", "--cycle-time-ms", "3", "train.py", "-np", "9"]
+        ["-np", "2", "--timeline-filename", "t.json", "--timeline-mark-cycles",
+         "--fusion-threshold-mb", "0.5", "--stall-check-warning-time-seconds", "7",
+         "--cycle-time-ms", "3", "train.py", "-np", "9"]
     )  # fmt: skip
     assert launch._environment(flags) == {
-        "HOROVOD_TIMELINE": "t.json", "HOROVOD_FUSION_THRESHOLD": str(1 << 19),
+        "HOROVOD_TIMELINE": "t.json", "HOROVOD_TIMELINE_MARK_CYCLES": "1",
+        "HOROVOD_FUSION_THRESHOLD": str(1 << 19),
         "HOROVOD_STALL_CHECK_TIME_SECONDS": "7.0",
     }  # fmt: skip
     assert flags.command == ["train.py", "-np", "9"]

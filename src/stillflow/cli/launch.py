@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--start-timeout", type=float, help="seconds that processes wait for each other")
     add("--output-filename", help="folder for the output of each rank")
     add("--timeline-filename", help="file for a timeline of collective operations")
+    add("--timeline-mark-cycles", action="store_true", help="marks in it where ranks go on")
     add("--fusion-threshold-mb", type=float, help="size of buckets of several tensors")
     add("--no-stall-check", action="store_true", help="no warning if some ranks do not come")
     add("--stall-check-warning-time-seconds", type=float)
@@ -137,6 +138,7 @@ def _environment(flags: argparse.Namespace) -> dict[str, str]:
     found = {
         "HOROVOD_START_TIMEOUT": flags.start_timeout,
         "HOROVOD_TIMELINE": flags.timeline_filename,
+        "HOROVOD_TIMELINE_MARK_CYCLES": "1" if flags.timeline_mark_cycles else None,
         "HOROVOD_FUSION_THRESHOLD": None if fusion is None else int(fusion * 2**20),
         "HOROVOD_STALL_CHECK_DISABLE": 1 if flags.no_stall_check else None,
         "HOROVOD_STALL_CHECK_TIME_SECONDS": flags.stall_check_warning_time_seconds,

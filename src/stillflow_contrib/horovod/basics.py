@@ -80,10 +80,12 @@ def is_initialized() -> bool:
 
 
 def start_timeline(file_path: str, mark_cycles: bool = False) -> None:
-    """Write a timeline of all operations; rank 0's file counts."""
-    del mark_cycles  # there are no cycles: operations run when all ranks have come to them
+    """Write a timeline of all operations; rank 0's file counts.
+
+    With `mark_cycles` it has a mark wherever rank 0 calls operations that all ranks have come to.
+    """
     if group().world.rank == 0:
-        group().timeline.start(file_path)
+        group().timeline.start(file_path, mark_cycles)
 
 
 def stop_timeline() -> None:

@@ -183,7 +183,8 @@ with tf.Session() as session:
     assert ranks.run(_BEGIN + program) == ["timed out\n", ""]
 
 
-def test_the_timeline_has_a_row_for_each_tensor(ranks: Ranks, tmp_path) -> None:
+@pytest.mark.parametrize("marks", [[], ["CYCLE_START"]])
+def test_the_timeline_has_a_row_for_each_tensor(ranks: Ranks, tmp_path, marks: list[str]) -> None:
     program = """
 with tf.Session() as session:
     session.run(hvd.allreduce(tf.ones([2]), name="grads"))
@@ -191,9 +192,10 @@ hvd.shutdown()
 print(hvd.is_initialized())
 """
     path = tmp_path / "timeline.json"
-    assert ranks.run(_BEGIN + program, HOROVOD_TIMELINE=path) == ["False\n"] * 2
+    settings = {"HOROVOD_TIMELINE": path, "HOROVOD_TIMELINE_MARK_CYCLES": str(len(marks))}
+    assert ranks.run(_BEGIN + program, **settings) == ["False\n"] * 2
     events = [each for each in json.loads(path.read_text()) if each]
     assert events[0]["args"] == {"name": "grads"}
     assert [each.get("name") for each in events[1:]] == [
-        "NEGOTIATE_ALLREDUCE", None, "ALLREDUCE", None,
+        "NEGOTIATE_ALLREDUCE", None, *marks, "ALLREDUCE", None,
     ]  # fmt: skip

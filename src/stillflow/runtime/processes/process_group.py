@@ -112,7 +112,7 @@ class ProcessGroup:
 
     def __init__(self, world: World, settings: Settings) -> None:
         self.world = world
-        self.timeline = Timeline(settings.timeline if world.rank == 0 else "")
+        self.timeline = Timeline(settings.timeline if world.rank == 0 else "", settings.mark_cycles)
         self._lock = threading.Lock()
         self._begun: dict[str, Begun] = {}
         self._running: list[Begun] = []  # those that the coordinator has called

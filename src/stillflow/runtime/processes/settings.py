@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from stillflow import errors
 
@@ -18,6 +18,7 @@ class Settings(NamedTuple):
       warn_seconds: after so long an operation is named that some ranks have not come to; 0: never.
       fail_seconds: after so long it fails; 0: never.
       timeline: the file of rank 0's timeline; "" for none.
+      mark_cycles: whether it has a mark where rank 0 calls operations.
     """
 
     fusion_bytes: int = 64 << 20
@@ -25,14 +26,16 @@ class Settings(NamedTuple):
     warn_seconds: float = 60.0
     fail_seconds: float = 0.0
     timeline: str = ""
+    mark_cycles: bool = False
 
 
-_NAMES = {
+_NAMES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "fusion_bytes": ("HOROVOD_FUSION_THRESHOLD", int),
     "start_seconds": ("HOROVOD_START_TIMEOUT", float),
     "warn_seconds": ("HOROVOD_STALL_CHECK_TIME_SECONDS", float),
     "fail_seconds": ("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", float),
     "timeline": ("HOROVOD_TIMELINE", str),
+    "mark_cycles": ("HOROVOD_TIMELINE_MARK_CYCLES", lambda text: bool(int(text))),
 }
 
 

@@ -14,21 +14,24 @@ class Timeline:
 
     Args:
       path: the file; "" for none yet.
+      marks: whether it has a mark where the next operations are called.
     """
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", marks: bool = False) -> None:
         self._file: TextIO | None = None
+        self._marks = False
         self._rows: dict[str, int] = {}
         self._open: dict[str, int] = {}  # events that have begun, by row
         self._lock = threading.Lock()
         self._start = time.monotonic()
         if path:
-            self.start(path)
+            self.start(path, marks)
 
-    def start(self, path: str) -> None:
+    def start(self, path: str, marks: bool = False) -> None:
         """Begin to write; a file that was being written is finished first."""
         self.stop()
         with self._lock:
+            self._marks = marks
             self._rows.clear()
             self._open.clear()
             self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115
@@ -54,6 +57,9 @@ class Timeline:
 
     def run(self, names: Sequence[str], kind: str) -> None:
         """Note that a batch of tensors is reduced, gathered or broadcast."""
+        with self._lock:
+            if self._file is not None and self._marks:
+                self._write({"ph": "i", "name": "CYCLE_START", "ts": self._now(), "s": "g"})
         for name in names:
             self.begin(name, kind.upper())
 
@@ -75,8 +81,10 @@ class Timeline:
         if depth < 0:
             return
         self._open[tensor] = depth
-        microseconds = int((time.monotonic() - self._start) * 1e6)
-        self._write({"ph": phase, "ts": microseconds, "pid": row, **more})
+        self._write({"ph": phase, "ts": self._now(), "pid": row, **more})
+
+    def _now(self) -> int:
+        return int((time.monotonic() - self._start) * 1e6)  # microseconds
 
     def _write(self, event: dict[str, Any]) -> None:
         assert self._file is not None
