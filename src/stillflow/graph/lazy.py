@@ -7,7 +7,12 @@ see plain imports; docs/architecture.md says which modules of ours are lazy.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
+
+# PyTorch reads this when it is loaded: large tensors lie in pages of 2 MB. Those above 32 MB the C
+# library maps again in every step, and page faults took a quarter of a large batch's time.
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 
 class LazyModule:
