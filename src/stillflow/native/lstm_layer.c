@@ -15,8 +15,9 @@ typedef struct {
     int64_t is_packed;           /* whether they are there from a run before */
     const float *inputs;         /* [steps, rows, depth], numbers of a row side by side */
     int64_t of_step, of_row;     /* numbers from one to the next */
-    float *room;                 /* for few rows, whose inputs are multiplied in advance: [steps, rows,
+    float *room;                 /* for few rows, whose inputs are multiplied in advance: [span, rows,
                                     panels, 4, 16]; or NULL. Steps follow each other in the inputs. */
+    int64_t span;                /* steps whose inputs are multiplied at once */
     const uint8_t *ended;        /* [steps, rows]: rows that keep their state; or NULL */
     const float *const *gates;   /* by step, gradients [rows, 4 * cells] */
     const float *const *parts[6]; /* by step, [rows, cells]: i, ci, f, o, co, and memory before */
@@ -31,6 +32,7 @@ typedef struct {
     const Layer *all;
     Panels panels;
     Items items;
+    int64_t first, count; /* steps of a span */
 } Run;
 
 enum { I, CI, F, O, CO, MEMORY, OUTPUT, STATE_MEMORY, STATE_OUTPUT };
@@ -112,7 +114,7 @@ INLINE void go_forward_item(const Run *run, int64_t step, int64_t panel, int64_t
         x[0].numbers = all->inputs + step * all->of_step + first * all->of_row;
         multiply_panel(x, 2, weights + WIDE, WIDE, start, 0, sums[0], LANES, GROUP * LANES, rows);
     } else {
-        start = all->room + (step * all->rows + first) * columns + panel * WIDE;
+        start = all->room + ((step - run->first) * all->rows + first) * columns + panel * WIDE;
         multiply_panel(x + 1, 1, weights + (1 + all->depth) * WIDE, WIDE, start, columns, sums[0],
                        LANES, GROUP * LANES, rows);
     }
@@ -125,7 +127,8 @@ static void multiply_inputs_item(const Run *run, int64_t panel, int64_t first, i
     const Layer *all = run->all;
     const float *weights = panel_of(&run->panels, panel);
     int64_t columns = run->items.panels * WIDE;
-    Rows x = {all->inputs + first * all->of_row, all->of_row, all->depth};
+    const float *inputs = all->inputs + run->first * all->of_step;
+    Rows x = {inputs + first * all->of_row, all->of_row, all->depth};
     multiply_panel(&x, 1, weights + WIDE, WIDE, weights, 0,
                    all->room + first * columns + panel * WIDE, columns, LANES, end - first);
 }
@@ -198,7 +201,7 @@ INLINE void go_backward_item(const Run *run, int64_t step, int64_t panel, int64_
 static void multiply_inputs(void *data, int64_t step, int64_t slot) {
     const Run *run = data;
     Items items = run->items;
-    items.rows *= run->all->steps;
+    items.rows *= run->count;
     items.groups = parts_of(items.rows, GROUP);
     (void)step;
     EACH_ITEM(items, multiply_inputs_item, run)
@@ -206,7 +209,7 @@ static void multiply_inputs(void *data, int64_t step, int64_t slot) {
 
 FOR_EACH_MULTIPLIER static void step_forward(void *data, int64_t step, int64_t slot) {
     const Run *run = data;
-    EACH_ITEM(run->items, go_forward_item, run, step)
+    EACH_ITEM(run->items, go_forward_item, run, run->first + step)
 }
 
 FOR_EACH_MULTIPLIER static void step_backward(void *data, int64_t step, int64_t slot) {
@@ -233,8 +236,11 @@ PUBLIC void lstm_layer(const Layer *all) {
             for (int k = 0; k < LANES; k++) bias[k] += (float)all->forget_bias;
         }
     }
-    if (all->room != NULL) in_steps(multiply_inputs, &run, 1, run.items.slots);
-    in_steps(step_forward, &run, all->steps, run.items.slots);
+    for (; run.first < all->steps; run.first += all->span) {
+        run.count = least(all->span, all->steps - run.first);
+        if (all->room != NULL) in_steps(multiply_inputs, &run, 1, run.items.slots);
+        in_steps(step_forward, &run, run.count, run.items.slots);
+    }
 }
 
 /* Fills the gradients of the gates. Those of the state after the steps are given, and become those

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain
 from typing import Any
 
 from stillflow import native
@@ -37,7 +37,8 @@ class _Layer(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("weights", "bias", "packed")),
         ("is_packed", ctypes.c_int64), ("inputs", ctypes.c_void_p),
         ("of_step", ctypes.c_int64), ("of_row", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("room", "ended", "gates")),
+        ("room", ctypes.c_void_p), ("span", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("ended", "gates")),
         ("parts", ctypes.c_void_p * 6), ("of_outputs", ctypes.c_void_p),
         ("results", ctypes.c_void_p * 9), ("memory", ctypes.c_void_p),
         ("output", ctypes.c_void_p), ("threads", ctypes.c_int64),
@@ -96,22 +97,12 @@ def lstm_layer(
     made.state_output = made.output if ended is None else empty()
     if not made.memory.numel():
         return made
-    run = _forward
+    given = made, x, weights, bias, memory, output, forget_bias, ended, peepholes
     fits = native_calls.take(weights, bias, memory, output, *_there(peepholes))
     if fits and x.is_cpu and x.dtype == bias.dtype:
-        run = partial(_forward_natively, packed=[] if packed is None else packed)
-    span = time  # many rows multiply their inputs natively within each step
-    if run is _forward or rows < FEW:
-        span = max(1, MOST // (rows * cells * 4 * x.element_size()))
-    for start in range(0, time, span):
-        part = slice(start, start + span)
-        now = Steps(
-            None if parts is None else [each[part] for each in parts],
-            made.memory[part], made.output[part], made.state_memory[part], made.state_output[part],
-        )  # fmt: skip
-        stopped = None if ended is None else ended[part]
-        run(now, x[part], weights, bias, memory, output, forget_bias, stopped, peepholes)
-        memory, output = now.state_memory[-1], now.state_output[-1]
+        _forward_natively(*given, [] if packed is None else packed)
+    else:
+        _forward(*given)
     return made
 
 
@@ -148,8 +139,10 @@ def _forward(
     ended: Any, peepholes: Peepholes,
 ) -> None:  # fmt: skip
     of_inputs, recurrent = weights[: x.shape[2]], weights[x.shape[2] :]
-    gates = product(x.reshape(-1, x.shape[2]), of_inputs, bias).view(*x.shape[:2], -1)
-    for step, given in enumerate(gates.unbind()):
+    parts = x.split(max(1, MOST // (output.numel() * 4 * x.element_size())))
+    inputs = (part.reshape(-1, x.shape[2]) for part in parts)
+    gates = (product(part, of_inputs, bias).split(len(output)) for part in inputs)
+    for step, given in enumerate(chain.from_iterable(gates)):
         i, ci, f, o = torch.addmm(given, output, recurrent).chunk(4, 1)
         f = f + forget_bias
         i = (i if peepholes[0] is None else i + peepholes[0] * memory).sigmoid()
@@ -176,13 +169,16 @@ def _forward_natively(
 ) -> None:  # fmt: skip
     (time, rows, depth), panels = x.shape, -(-memory.shape[1] // LANES)
     x = x if x.stride(2) == 1 and rows >= FEW else x.contiguous()
-    room = None if rows >= FEW else memory.new_empty((time, rows, panels, 4, LANES))
+    span = min(time, max(1, MOST // (rows * panels * 4 * LANES * 4)))
+    room = None if rows >= FEW else memory.new_empty((span, rows, panels, 4, LANES))
     layer, held = _layer(time, memory, weights, ended, peepholes)
     layer.is_packed = len(packed)
     kept = packed[0] if packed else memory.new_empty((panels, 1 + len(weights), 4, LANES))
     layer.depth, layer.forget_bias, layer.bias = depth, forget_bias, bias.data_ptr()
+    layer.span = time if room is None else span
     layer.packed, layer.inputs = kept.data_ptr(), x.data_ptr()
-    layer.of_step, layer.of_row = x.stride(0), x.stride(1)
+    # Axes of one element have any stride.
+    layer.of_step, layer.of_row = x.stride()[:2] if room is None else (rows * depth, depth)
     layer.room = None if room is None else room.data_ptr()
     parts = made.parts or [None] * 5
     results = (*parts, made.memory, made.output, made.state_memory, made.state_output)

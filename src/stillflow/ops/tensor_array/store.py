@@ -45,9 +45,6 @@ class ArrayStore:
       dynamic_size: whether writing beyond the end makes the array longer.
       clear_after_read: whether an element is given up when it is read.
       identical: whether all elements have the same shape.
-
-    Attributes:
-      whole: a tensor whose rows are the elements, instead of `values`, which are None meanwhile.
     """
 
     __slots__ = (
@@ -74,7 +71,7 @@ class ArrayStore:
         self.cleared_after_read = clear_after_read
         self.identical = identical
         self.values: list[Any] = [None] * size
-        self.whole: torch.Tensor | None = None
+        self.whole: torch.Tensor | None = None  # its rows are the elements while `values` are None
         self.shapes: list[Any] = [()] * size
         self.states = bytearray(size)
         self.closed = False
@@ -214,28 +211,21 @@ class ArrayStore:
 
     def write_many(self, indices: Sequence[int], values: Any) -> None:
         """Put values, or the rows of a tensor, into places."""
-        if isinstance(values, torch.Tensor):
-            if self._write_whole(indices, values):
-                return
-            values = values.unbind()
-        write = self.write
-        for index, value in zip(indices, values, strict=True):
-            write(index, value)
+        if not isinstance(values, torch.Tensor) or not self._write_whole(indices, values):
+            for index, value in zip(indices, values, strict=True):
+                self.write(index, value)
 
     def _write_whole(self, indices: Sequence[int], rows: torch.Tensor) -> bool:
-        """Keep a tensor as the whole array; return False unless that is all there is to do."""
+        """Keep a tensor as the whole array, if that is all there is to do."""
         shape, count = tuple(rows.shape[1:]), len(self.values)
-        if not count or len(rows) != count or not self._are_all(indices):
-            return False
-        expected = WRITTEN if self.is_grad else ABSENT
-        if self.states.count(expected) < count or any(each is not None for each in self.values):
-            return False
-        if self.whole is not None or (self.is_grad and self.shapes.count(shape) < count):
-            return False
-        if shape != self.exact:
-            if self.exact is not None or not (self.identical or self.is_grad):
-                return False
+        fresh = bytes([WRITTEN if self.is_grad else ABSENT]) * count
+        fits = count == len(rows) > 0 and self._are_all(indices) and self.states == fresh
+        fits = fits and self.whole is None and all(each is None for each in self.values)
+        fits = fits and self.shapes == [shape if self.is_grad else ()] * count
+        if fits and self.exact is None and self.identical:
             self._check_shape(0, shape)
+        if not fits or self.exact != (None if self.is_grad and self.exact is None else shape):
+            return False
         self.whole, self.shapes, self.states = rows, [shape] * count, bytearray([WRITTEN]) * count
         return True
 
@@ -271,9 +261,9 @@ class ArrayStore:
         whole = self.whole
         if whole is None or not self._are_all(indices):
             return [self.read(index) for index in indices]
-        if self.cleared_after_read:
-            self.whole = None
-        self.states = bytearray([CLEARED if self.cleared_after_read else READ]) * len(self.values)
+        cleared = self.cleared_after_read
+        self.whole = None if cleared else whole
+        self.states = bytearray([CLEARED if cleared else READ]) * len(self.values)
         return whole
 
     def peek(self, indices: Sequence[int], dtype: DType) -> Any:
