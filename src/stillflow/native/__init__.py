@@ -93,6 +93,8 @@ _LONG = {
     "aggregate_stats": "i pppiiiip",
     "sum_stats": "i pppipiiip",
     "summarize_values": "i ppiiidpp",
+    "replace_runs": "i pipiiipip",
+    "match_texts": "- pipiiip",
     "speech_features": "i ppip",
     "find_leaves": "- ppiip",
     "shuffle_elements": "- iiiiip",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import Array
@@ -213,15 +214,104 @@ def _replace_in_all(
     return "".join(found).encode("utf-8", "surrogateescape").split(b"\0")
 
 
+# One of a sequence of classes of characters, each with how often it comes.
+_ITEM = re.compile(
+    r"(\[\^?(?:\\[dDsSwWntrfv]|\\[^\w\\]|[^][\\])+\]|\\[dDsSwWntrfv]|\\\W|[^][\\^$*+?{}|()])"
+    r"([*+?]?)", re.DOTALL,
+)  # fmt: skip
+
+
+class _Classes(NamedTuple):
+    """A pattern that is a sequence of classes, which have all characters but ASCII's or none.
+
+    Attributes:
+      members: for each class the first bytes of the characters that it has, as 256 flags.
+      times: for each "", or the sign of how often it comes.
+    """
+
+    members: list[bytes]
+    times: list[str]
+
+    @property
+    def literal(self) -> bytes:
+        """The only text that matches; none if there are several."""
+        if any(self.times) or any(sum(each) != 1 for each in self.members):
+            return b""
+        return bytes(each.index(1) for each in self.members)
+
+
+@lru_cache(256)
+def _classes(pattern: str) -> _Classes | None:
+    """Return the classes of one of Python's patterns, None if it is not a sequence of them."""
+    items = _ITEM.findall(pattern)
+    if not items or not pattern.isascii() or "".join(map("".join, items)) != pattern:
+        return None
+    found = [re.compile(item, re.ASCII).fullmatch for item, _ in items]
+    members = [bytes(i > 0 and has(chr(i)) is not None for i in range(256)) for has in found]
+    return _Classes(members, [times for _, times in items])
+
+
+def _joined(texts: _Texts) -> bytes | None:
+    """Return texts with zero bytes between them, None if they have some themselves."""
+    joined = b"\0".join(texts)
+    return joined if joined.count(b"\0") == len(texts) - 1 else None
+
+
+def _runs_replaced(
+    classes: _Classes, pieces: Sequence[str | int], everywhere: bool, texts: _Texts
+) -> _Texts | None:
+    """Replace a literal text, or the runs of one class, in all texts; None if that cannot be."""
+    joined, library = _joined(texts), native.library()
+    literal, other = classes.literal, "".join(map(str, pieces)).encode("utf-8", "surrogateescape")
+    if joined is None or b"\0" in other or any(isinstance(piece, int) for piece in pieces):
+        return None
+    if literal:
+        if everywhere:
+            return joined.replace(literal, other).split(b"\0")
+        return [text.replace(literal, other, 1) for text in texts]
+    if library is None or len(classes.members) != 1:
+        return None
+    (times,) = classes.times
+    how = times in ("", "+"), times in ("*", "+"), not everywhere, other, len(other)
+    given = joined, len(joined), classes.members[0], *how
+    out = np.empty(library.replace_runs(*given, None), np.uint8)
+    library.replace_runs(*given, out.ctypes.data)
+    return out.tobytes().split(b"\0")
+
+
+def _which_match(classes: _Classes, texts: _Texts) -> Array | None:
+    """Return which texts match as a whole, None if no loop finds it out."""
+    members, times = [], []
+    for each, sign in zip(classes.members, classes.times, strict=True):
+        members += [each, each] if sign == "+" else [each]
+        times += ["", "*"] if sign == "+" else [sign]
+    joined, library = _joined(texts), native.library()
+    if joined is None or library is None or len(members) > 62:
+        return None
+    table = np.sum([np.frombuffer(each, np.uint8).astype(np.int64) << bit
+                    for bit, each in enumerate(members)], 0)  # fmt: skip
+    repeated = sum(1 << bit for bit, sign in enumerate(times) if sign == "*")
+    optional = repeated | sum(1 << bit for bit, sign in enumerate(times) if sign == "?")
+    found = np.empty(len(texts), bool)
+    library.match_texts(joined, len(joined), table.ctypes.data, repeated, optional,
+                        1 << len(members), found.ctypes.data)  # fmt: skip
+    return found
+
+
 def _all_replaced(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[_Texts], _Texts]:
     expression = compiled(pattern)
-    pieces, _ = _rewritten(rewrite, expression.groups)
+    pieces, is_whole = _rewritten(rewrite, expression.groups)
     replace = _replacer(pattern, rewrite, everywhere)
     may_be_empty = expression.match("") is not None or b"\\b" in pattern.lower()
     within = _within_texts(expression.pattern) if everywhere and not may_be_empty else None
+    classes = _classes(expression.pattern) if everywhere or is_whole else None
 
     def run(texts: _Texts) -> _Texts:
         found = None
+        if classes is not None and len(texts) >= _MANY:
+            found = _runs_replaced(classes, pieces, everywhere, texts)
+            if found is not None:
+                return found
         if within is not None and len(texts) >= _MANY:
             found = _replace_in_all(within, pieces, texts)
         return list(map(replace, texts)) if found is None else found
@@ -269,8 +359,13 @@ def _full_matcher(pattern: bytes) -> Callable[[Array], torch.Tensor]:
     """Return the kernel that says which texts a pattern matches as a whole."""
     match, within = compiled(pattern).fullmatch, _within_texts(compiled(pattern).pattern)
     whole = None if within is None else re.compile(f"\0{within.pattern}(?=\0)", re.ASCII)
+    classes = _classes(compiled(pattern).pattern)
 
     def run(x: Array) -> torch.Tensor:
+        if classes is not None and x.size >= _MANY:
+            matched = _which_match(classes, x.reshape(-1).tolist())
+            if matched is not None:
+                return torch.from_numpy(matched.reshape(x.shape))
         joined = b"\0".join([b"", *x.reshape(-1).tolist(), b""])
         if whole is None or x.size < _MANY or joined.count(b"\0") != x.size + 1:
             return to_numbers(
