@@ -93,7 +93,7 @@ def dynamic_partition_kernel(node: Node) -> Kernel:
         if isinstance(data, np.ndarray):
             parts = np.split(rows[order.numpy()], np.cumsum(sizes)[:-1])
         else:
-            parts = [part.contiguous() for part in rows[order].split(sizes)]
+            parts = [part.contiguous() for part in rows.index_select(0, order).split(sizes)]
         return parts[0] if count == 1 else parts
 
     return partition

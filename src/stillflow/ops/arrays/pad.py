@@ -275,10 +275,11 @@ def _fold(grad: Any, paddings: Any, offset: int) -> torch.Tensor:
                 f"paddings must be {limit} the output dimension size: {before}, {after} "
                 f"{relation} {size}"
             )
-        source = torch.tensor(_mirrored(size, before, after, offset), device=grad.device)
-        sizes = list(grad.shape)
-        sizes[axis] = size
-        grad = grad.new_zeros(sizes).index_add_(axis, source, grad)
+        inner = grad.narrow(axis, before, size).clone()
+        last = size - offset - after
+        for start, count, to in ((0, before, offset), (before + size, after, last)):
+            inner.narrow(axis, to, count).add_(grad.narrow(axis, start, count).flip(axis))
+        grad = inner
     return grad
 
 

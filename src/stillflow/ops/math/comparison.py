@@ -168,7 +168,9 @@ def approximate_equal_kernel(node: Node) -> Kernel:
     tolerance = node.tolerance
 
     def close(x: Any, y: Any) -> Any:
-        if x.is_floating_point() or x.is_complex():
+        if x.is_floating_point():
+            return (x - y).abs_() <= tolerance
+        if x.is_complex():
             return torch.abs(x - y) <= tolerance
         # A difference of integers that is not 0 is at least 1, also where it overflows.
         return torch.eq(x, y) if tolerance <= 1 else torch.abs(x.double() - y.double()) < tolerance

@@ -252,9 +252,8 @@ def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
             low, high = torch.aminmax(flat)
             if high >= rows:
                 _refuse(ids, rows)
-            if low < 0:  # rows with negative ids are dropped
-                kept = flat >= 0
-                data, flat = data[kept], flat[kept]
+            if low < 0:  # rows with negative ids go into one that is dropped
+                return combine(data, flat.masked_fill(flat < 0, rows), rows + 1)[:rows]
         return combine(data, flat, rows)
 
     return run
