@@ -46,6 +46,7 @@ _LONG = {
     "ctc_losses": "i ppppi",
     "choose_items": "- ppipiiiipi",
     "transpose_blocks": "- piiiipi",
+    "multiply_narrow": "i ppppi",
     "multiply_sparse": "i ppiipiipii",
     "zeta_of_whole": "i ipidpi",
     "zeta_of_any": "i ppipi",

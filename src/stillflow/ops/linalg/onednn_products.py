@@ -49,20 +49,21 @@ def _processor() -> str:
 def multiply(a: Any, b: Any) -> Any:
     """Return the product of two matrices on the processor, of any type."""
     if is_faster() and a.dtype is torch.float32:
-        return _multiply(a, b)
+        return multiply_large(a, b)
     return torch.mm(a, b)
 
 
-def _multiply(a: Any, b: Any) -> Any:
+def multiply_large(a: Any, b: Any) -> Any:
+    """Return the product of two float32 matrices, if it is large by oneDNN."""
     if a.shape[0] * a.shape[1] * b.shape[1] < LEAST:
         return torch.mm(a, b)
     return linear(a, b.t())
 
 
-def product(transpose_a: bool, transpose_b: bool) -> Callable[..., Any]:
-    """Return the function that multiplies two float32 matrices in the processor's memory."""
-    if transpose_a:
-        if transpose_b:
-            return lambda a, b: _multiply(a.t(), b.t())
-        return lambda a, b: _multiply(a.t(), b)
-    return (lambda a, b: _multiply(a, b.t())) if transpose_b else _multiply
+def product(multiply: Callable[..., Any], transposes: tuple[bool, bool]) -> Callable[..., Any]:
+    """Return the function that multiplies two matrices, transposed first, by `multiply`."""
+    if transposes[0]:
+        if transposes[1]:
+            return lambda a, b: multiply(a.t(), b.t())
+        return lambda a, b: multiply(a.t(), b)
+    return (lambda a, b: multiply(a, b.t())) if transposes[1] else multiply
