@@ -38,6 +38,12 @@ def named(function: Any, name: str, *numbers: int) -> Any:
     return function
 
 
+def total(function: Any) -> Any:
+    """Return a kernel that says that it fails for no values."""
+    function.is_total = True
+    return function
+
+
 def step_of(name: str) -> tuple[int, list[str]] | None:
     """Return the number of a native step and the names of its attributes, if there is one."""
     return None if library() is None else _step(name)

@@ -157,3 +157,38 @@ def test_many_numbers_take_more_room_and_too_many_go_one_by_one(calls):
         for size in (10, 10000, 100000):
             assert session.run(y, {x: np.arange(size)})[-1] == size
     assert calls == [True, True, False]
+
+
+def columns_of_classes(count):
+    """Return the feeds, and the sum of embeddings, of dense columns of classes below 50."""
+    column = tf.feature_column
+    features = {f"c{i}": tf.placeholder(tf.int64, [None, 1]) for i in range(count)}
+    given = [
+        column.embedding_column(column.categorical_column_with_identity(name, 50), 4)
+        for name in features
+    ]
+    return list(features.values()), tf.reduce_sum(column.input_layer(features, given))
+
+
+def test_columns_of_known_shapes_are_looked_up_together(calls):
+    feeds, total = columns_of_classes(4)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        ids = {feed: np.arange(i, i + 12)[:, None] for i, feed in enumerate(feeds)}
+        found = session.run(total, ids)
+        tables = session.run(tf.trainable_variables())
+        assert calls == [True] * 3, "before all assertions, behind them, and the sum"
+    expected = [table[i : i + 12] for i, table in enumerate(tables)]
+    np.testing.assert_allclose(found, np.sum(expected, dtype=np.float64), atol=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [-3, 50])
+def test_an_assertion_fails_before_the_lookups_behind_it(calls, wrong):
+    feeds, total = columns_of_classes(3)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        ids = {feed: np.arange(12)[:, None] for feed in feeds}
+        ids[feeds[1]][7] = wrong
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"column \\?\"c1"):
+            session.run(total, ids)
+    assert calls, "the columns run in programs"

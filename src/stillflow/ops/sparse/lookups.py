@@ -12,7 +12,7 @@ from typing import Any
 
 from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import index_tensor
-from stillflow.ops.small_steps import named
+from stillflow.ops.small_steps import named, total
 from stillflow.ops.sparse import native_kernels
 
 Kernel = Callable[..., Any]
@@ -24,10 +24,10 @@ _PLAIN = 2**31 - 1  # elements of a sparse tensor whose sizes no cast changes
 
 def elements_unlike(ignored: int, plain: Kernel) -> Kernel:
     """Return the kernel of `x[x != ignored]` and where these stand."""
-    return named(
+    return total(named(
         lambda values: native_kernels.elements_unlike(values, ignored) or plain(values),
         "elements_unlike", ignored,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def prepared_ids(rows: int | None, default: int, plain: Kernel) -> Kernel:
@@ -63,7 +63,9 @@ def rows_looked_up(mode: str, is_handle: bool, plain: Kernel) -> Kernel:
         found = native_kernels.reduce_picked(rows, places, segments, mode, count, flags, names)
         return plain(table, names, places, segments, flags)[0] if found is None else found
 
-    return named(look_up, "rows_looked_up", native_kernels.MODES[mode])
+    kernel = named(look_up, "rows_looked_up", native_kernels.MODES[mode])
+    kernel.is_ordered = False  # though it may read a variable
+    return kernel
 
 
 def spread_gradients(mode: str, plain: Kernel) -> Kernel:
@@ -148,7 +150,7 @@ def within(least: int, most: int) -> Kernel:
             found = not x.numel() or (int(x.amin()) >= least and int(x.amax()) <= most)
         return _truths()[bool(found)].clone()  # a computation takes twice as long
 
-    return named(is_within, "within", least, most)
+    return total(named(is_within, "within", least, most))
 
 
 @cache

@@ -23,6 +23,7 @@ from stillflow.util.texts import library
 _MANY, _SHARE = 30, 0.4  # of a plan's steps
 _LEAST = 4  # steps of a program
 _WIDE = 256  # numbers of a row: those with more are as fast one by one
+_MOST = 1 << 14  # numbers of a known shape that lookups, and what is around them, give
 
 
 def fuse_small_steps(graph: StepGraph) -> None:
@@ -51,7 +52,8 @@ def fuse_small_steps(graph: StepGraph) -> None:
 def _in_runs(graph: StepGraph, parts: dict[int, Instruction]) -> list[Step]:
     """Return all steps in an order in which those of programs stand together.
 
-    None comes before an assertion that it came after, or after a change that it came before.
+    None comes after a change that it came before, and none that may fail before an assertion, or
+    another step without results, that it came after.
     """
     steps = graph.steps
     accesses = StepAccesses(steps, graph.values, graph.constants, graph.memory)
@@ -59,12 +61,13 @@ def _in_runs(graph: StepGraph, parts: dict[int, Instruction]) -> list[Step]:
     own: set[int] = set()
     last: set[int] = set()
     for number, step in enumerate(steps):
-        before[number] |= last
+        if not getattr(step.function, "is_total", False):
+            before[number] |= last
         if id(step) in parts:
             own.add(number)
         elif step.writes:
             before[number] |= own
-        elif step.op is not None and step.op.card.asserts:
+        elif step.op is not None and (step.op.card.asserts or not step.outputs):
             last = {number}
     return [steps[number] for number in schedule(before, None, [id(s) in parts for s in steps])]
 
@@ -79,7 +82,8 @@ def _instruction(graph: StepGraph, step: Step, kinds: dict[str, int]) -> Instruc
     own = "" if step.fused else op.type
     name, *attributes = getattr(step.function, "small_step", (own,))
     found = small_steps.step_of(name)
-    if found is None or not step.outputs or not graph.is_on_cpu(op) or not _is_small(graph, op):
+    most = _MOST if hasattr(step.function, "small_step") else 0
+    if not (found and step.outputs and graph.is_on_cpu(op) and _is_small(graph, op, most)):
         return None
     operands = list(step.arguments)
     if name == op.type:
@@ -113,11 +117,11 @@ def _operands(graph: StepGraph, step: Step) -> list[Any]:
     return operands if taken == {each for each in operands if isinstance(each, Name)} else []
 
 
-def _is_small(graph: StepGraph, op: Operation) -> bool:
-    """Return True unless results are fractions of a known shape, or of long rows."""
+def _is_small(graph: StepGraph, op: Operation, most: int) -> bool:
+    """Return True unless results are more than `most` fractions, or of long rows."""
     made = [tensor for tensor in op._outputs if tensor.dtype.base_dtype.is_floating]
-    shapes = [dims for dims in map(graph.dims, made) if dims is not None]
-    return all(not dims or (None in dims and prod(filter(None, dims)) <= _WIDE) for dims in shapes)
+    shapes = [dims for dims in map(graph.dims, made) if dims]
+    return all(prod(filter(None, dims)) <= (_WIDE if None in dims else most) for dims in shapes)
 
 
 def _put(
