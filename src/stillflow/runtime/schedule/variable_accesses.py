@@ -8,7 +8,8 @@ creation:
 * a read is ready at once, and comes before a write that waits for a model's results;
 * a write that waits for variables and constants alone is done before the model begins, and before
   any read that it does not need itself. (Its kernels run one after the other in one thread; the
-  other consumers of the variable are handed to other threads, which have to wake up.)
+  other consumers of the variable are handed to other threads, which have to wake up.) But a model
+  created before has read a resource when the write computes with the variable's own value.
 
 TensorFlow 1.15.5 does so in most sessions, with one thread and with two: the golden programs
 `unordered_variables` have it on record. After some 95 runs it begins to take small kernels for
@@ -83,9 +84,8 @@ class Races:
 
     def _find_takers(self, ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
         """Return the operations that read or write each variable that this run writes."""
-        takers: dict[Operation, list[Operation]] = {}
-        for written in self._writes.values():
-            takers.update((variable, []) for variable in written)
+        variables = [each for written in self._writes.values() for each in written]
+        takers: dict[Operation, list[Operation]] = {each: [] for each in variables}
         held: dict[Tensor, Operation] = {}
         for op in ops:
             for tensor in op._inputs:
@@ -156,8 +156,16 @@ class Races:
 
     def _written_at_once(self, write: Operation, taker: Operation) -> bool:
         """Return True if a later write is ready long before the operation is done."""
-        later = self._place[write] > self._place[taker]
-        return later and self._waits[write] == _NOTHING
+        if self._place[write] < self._place[taker] or self._waits[write] != _NOTHING:
+            return False
+        # A resource is read for a model before a decay, which reads it for itself, is computed.
+        is_early = _is_resource(write) and taker in self._of_model
+        return not is_early or self._depth[taker] >= self._depth[write]
+
+    @cached_property
+    def _of_model(self) -> set[Operation]:
+        """The operations whose results go into others that wait for feeds or a model."""
+        return {tensor.op for op in self._place if self._waits[op] for tensor in op._inputs}
 
 
 def _is_ordered(op: Operation) -> bool:
@@ -182,8 +190,7 @@ def _waits(ops: Sequence[Operation], fed: Collection[Tensor]) -> dict[Operation,
     waits: dict[Operation, int] = {}
     by_card: dict[Any, int] = {}
     for op in ops:
-        found = by_card.get(op.card)
-        if found is None:
+        if (found := by_card.get(op.card)) is None:
             found = by_card[op.card] = _own_wait(op)
         if found != _MODEL:
             for tensor in op._inputs:

@@ -107,3 +107,16 @@ def rate_beside_a_step_in_a_resource(tf):
 def norm_of_weights_made_after_their_update(tf):
     bias, train = weights_that_grow(tf, network(tf))
     return usual(tf, tf.norm(bias), train)
+
+
+@program
+def a_decay_created_after_the_model(tf):
+    x = tf.placeholder(tf.float32, [None, 5])
+    first, second = (
+        tf.get_variable(name, initializer=np.ones(shape, "f"), use_resource=True)
+        for name, shape in (("first", (5, 3)), ("second", (3, 1)))
+    )
+    loss = tf.reduce_mean(tf.square(tf.matmul(tf.matmul(x, first), second)))
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+    decays = [v.assign_sub(0.5 * v).op for v in (first, second)]
+    return usual(tf, loss, tf.group(train, *decays), [{x: np.ones((4, 5), "f")}])
