@@ -164,6 +164,7 @@ _SHORT = {
     "count_crosses": "i ppiippp",
     "hash_crosses": "- piippiippp",
     "adagrad_rows": "i pppdi",
+    "adagrad_rows_of_many": "i pidi",
     "ftrl_rows": "i ppppddd",
     "draw_few": "- iiiiiipi",
     "sample_classes": "i piiiiipippp",

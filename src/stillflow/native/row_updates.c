@@ -12,6 +12,11 @@ typedef struct {
     int64_t bytes, number, width, rows;
 } Gradients;
 
+typedef struct {
+    Gradients rows;
+    float *var, *accum;
+} Update;
+
 static inline int64_t row_of(const Gradients *all, int64_t i) {
     return all->bytes == 4 ? ((const int32_t *)all->indices)[i]
                            : ((const int64_t *)all->indices)[i];
@@ -38,6 +43,15 @@ PUBLIC int64_t adagrad_rows(const Gradients *all, float *var, float *accum, doub
         }
     }
     return 0;
+}
+
+/* The same for several variables; returns how many come before one with a wrong index. */
+PUBLIC int64_t adagrad_rows_of_many(const Update *updates, int64_t count, double rate,
+                                    int64_t update_slots) {
+    for (int64_t i = 0; i < count; i++)
+        if (adagrad_rows(&updates[i].rows, updates[i].var, updates[i].accum, rate, update_slots))
+            return i;
+    return count;
 }
 
 PUBLIC int64_t ftrl_rows(const Gradients *all, float *var, float *accum, float *linear, double rate,

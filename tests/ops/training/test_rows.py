@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import stillflow as tf
 from stillflow import errors
 from stillflow.ops.training import rules
 from stillflow.ops.training.rows import update_rows
@@ -98,3 +99,46 @@ def test_there_is_a_gradient_for_each_index():
     named = _named({"lr": 0.1}, grad=torch.ones(3, 2), indices=torch.tensor([0, 1]))
     with pytest.raises(errors.InvalidArgumentError, match="same size as indices"):
         update_rows(rules.adagrad, _states(1, 6, 2), named, {})
+
+
+def tables_and_updates(count, rows=6):
+    """Return variables with Adagrad's slots, placeholders of their indices, and their updates."""
+    tables = [tf.Variable(np.full((rows, 2), i + 1, "f")) for i in range(count)]
+    loss, indices = 0.0, []
+    for number, table in enumerate(tables):
+        indices.append(tf.placeholder(tf.int32, [None], name=f"indices{number}"))
+        loss += tf.reduce_sum(tf.gather(table, indices[-1]) * (number + 2.0))
+    update = tf.train.AdagradOptimizer(0.5).minimize(loss)
+    return tables, indices, update
+
+
+def test_updates_of_rows_of_several_variables_are_one_step(graph, cpu):
+    tables, indices, update = tables_and_updates(3)
+    feeds = dict(zip(indices, ([0, 2], [], [5, 5, 1])))
+    with tf.Session() as session:
+        assert "3 SparseApplyAdagrad" in session.explain(update, feeds)
+        session.run(tf.global_variables_initializer())
+        session.run(update, feeds)
+        found = session.run(tables)
+    # Gradients of a row are added up first: sqrt(0.1 + (2 * 4)^2) for the row that is named twice.
+    expected = [np.full((6, 2), i + 1.0) for i in range(3)]
+    expected[0][[0, 2]] -= 0.5 * 2 / np.sqrt(0.1 + 4)
+    expected[2][5] -= 0.5 * 8 / np.sqrt(0.1 + 64)
+    expected[2][1] -= 0.5 * 4 / np.sqrt(0.1 + 16)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_wrong_index_among_several_variables_is_an_error(graph, cpu):
+    variables = [tf.Variable(np.ones((6, 2), "f")) for _ in range(3)]
+    sums = [tf.Variable(np.ones((6, 2), "f")) for _ in range(3)]
+    ops = tf.raw_ops.SparseApplyAdagrad
+    updates = [
+        ops(var=v._ref(), accum=a._ref(), lr=1.0, grad=np.ones((1, 2), "f"), indices=[row]).op
+        for v, a, row in zip(variables, sums, (1, 6, 2))
+    ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Index 6 at offset 0 in indices"):
+            session.run(updates)
+        first, second, _ = session.run(variables)
+    assert first[1, 0] == 1 - np.float32(0.5**0.5) and (second == 1).all()

@@ -18,7 +18,7 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
 from stillflow.ops.training.limits import check_limits, check_scalar
-from stillflow.ops.training.rows import update_rows
+from stillflow.ops.training.rows import update_rows, update_rows_of_many
 
 if TYPE_CHECKING:
     from stillflow.ops.variables.buffer import Buffer
@@ -213,6 +213,8 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
                 update(*states, **named, **flags)
             return buffers[0]
 
+        if rule.name == "Adagrad" and sparse and not node.exporting:
+            return GroupedRows(rule.name, count, tuple(others), flags, locked)
         return apply
 
     return kernel
@@ -225,7 +227,7 @@ class GroupedUpdate:
       key: updates with equal keys, and the same values for `shared`, may be joined.
       device: where the variables are, if a plan knows several; only those of one are joined.
       count: how many variables and slots come first among the inputs.
-      gradient: the position of the gradient.
+      own: the positions of the gradient and, where it is one of rows, their indices.
       shared: the positions of all other inputs.
     """
 
@@ -235,17 +237,18 @@ class GroupedUpdate:
     ) -> None:  # fmt: skip
         self.rule, gradient = GROUP_RULES[rule]
         self._compared = compared or ["grad"] * count
-        self.key = (rule, tuple(sorted(flags.items())))
+        self.key = (rule, others, tuple(sorted(flags.items())))
         self.device: Any = None
         self.count = count
-        self.gradient = count + others.index(gradient)
-        self.shared = [i for i in range(count, count + len(others)) if i != self.gradient]
+        own = (gradient, "indices")
+        self.own = [count + others.index(name) for name in own if name in others]
+        self.shared = [i for i in range(count, count + len(others)) if i not in self.own]
         self._names = [others[i - count] for i in self.shared]
         self._rule_name, self._flags, self._locked = rule, flags, locked
 
     def __call__(self, *inputs: Any) -> Buffer:
-        shared = [inputs[i] for i in self.shared]
-        self.update([inputs[: self.count]], [inputs[self.gradient]], shared)
+        own, shared = ([inputs[i] for i in places] for places in (self.own, self.shared))
+        self.update([inputs[: self.count]], own, shared)
         return inputs[0]
 
     def update(
@@ -269,12 +272,28 @@ class GroupedUpdate:
     def joined(self, number: int) -> Callable[..., None]:
         """Return a kernel for `number` updates: all buffers, then gradients, then scalars."""
         count, width = self.count, self.count * number
+        end = width + number * len(self.own)
 
         def update(*inputs: Any) -> None:
             buffers = [inputs[i : i + count] for i in range(0, width, count)]
-            self.update(buffers, inputs[width : width + number], inputs[width + number :])
+            self.update(buffers, inputs[width:end], inputs[end:])
 
         return update
+
+
+class GroupedRows(GroupedUpdate):
+    """The kernel of Adagrad's update of rows; a plan joins those that share their scalars."""
+
+    def update(
+        self, buffers: Sequence[Sequence[Any]], grads: Sequence[Any], shared: Sequence[Any]
+    ) -> None:
+        """Update rows of several variables; `grads` are the gradients, then the indices."""
+        number, scalars = len(buffers), dict(zip(self._names, shared, strict=True))
+        states = [_values(each, self._locked) for each in buffers]
+        check_limits(self._rule_name, scalars)
+        update_rows_of_many(
+            rules.adagrad, states, grads[:number], grads[number:], scalars, self._flags
+        )
 
 
 def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:

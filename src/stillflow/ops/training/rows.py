@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -58,6 +59,17 @@ def update_rows(
         update(*parts, **{key: gradient[chosen]}, **others, **flags)
         for state, part in zip(states, parts, strict=True):
             state.index_copy_(0, rows, part)
+
+
+def update_rows_of_many(
+    update: Callable[..., None], states: Sequence[Sequence[Any]], gradients: Sequence[Any],
+    indices: Sequence[Any], named: Mapping[str, Any], flags: Mapping[str, bool],
+) -> None:  # fmt: skip
+    """Apply a rule to rows of several variables, one variable after the other."""
+    done = _update_many_in_loop(update, states, gradients, indices, named, flags)
+    for number in range(done, len(states)):
+        own = {"grad": gradients[number], "indices": indices[number]}
+        update_rows(update, states[number], {**named, **own}, flags)
 
 
 def _out_of_range(indices: Any, offset: int) -> errors.InvalidArgumentError:
@@ -139,3 +151,26 @@ def _ftrl(
 
 
 _LOOPS: dict[Any, Callable[..., bool]] = {rules.adagrad: _adagrad, rules.ftrl: _ftrl}
+
+
+def _update_many_in_loop(
+    update: Callable[..., None], states: Sequence[Sequence[Any]], gradients: Sequence[Any],
+    indices: Sequence[Any], others: Mapping[str, Any], flags: Mapping[str, bool],
+) -> int:  # fmt: skip
+    """Return how many variables a loop has updated: none without one, or up to a wrong index."""
+    if update is not rules.adagrad or not native_calls.reach(*indices):
+        return 0
+    if not native_calls.take(*gradients, *(each for state in states for each in state)):
+        return 0
+    words = array("q")
+    for (variable, sums), gradient, index in zip(states, gradients, indices, strict=True):
+        shape, count = variable.shape, index.shape
+        if sums.shape != shape or gradient.shape != count + shape[1:] or len(count) != 1:
+            return 0
+        words.extend(
+            (gradient.data_ptr(), index.data_ptr(), index.itemsize, count[0],
+             prod(shape[1:]), shape[0], variable.data_ptr(), sums.data_ptr())
+        )  # fmt: skip
+    library: Any = native.library()
+    rate, slots = others["lr"].item(), flags.get("update_slots", True)
+    return int(library.adagrad_rows_of_many(words.buffer_info()[0], len(indices), rate, slots))

@@ -42,9 +42,9 @@ class _Group:
         function = first.function
         assert isinstance(function, GroupedUpdate)
         buffers = [a for step in self.steps for a in step.arguments[: function.count]]
-        grads = [step.arguments[function.gradient] for step in self.steps]
+        own = [step.arguments[i] for i in function.own for step in self.steps]
         shared = [first.arguments[i] for i in function.shared]
-        arguments = [*buffers, *grads, *shared]
+        arguments = [*buffers, *own, *shared]
         return fuse(self.steps, [], function.joined(len(self.steps)), arguments)
 
 
