@@ -32,6 +32,28 @@ def test_a_slope_over_a_gradient_leaves_every_fetched_value_right(name, needed_l
         np.testing.assert_allclose(values[1], upper * 6, rtol=1e-6)
 
 
+UNARY = {
+    "relu6": (tf.nn.relu6, lambda x: np.clip(x, 0, 6)), "abs": (tf.abs, np.abs),
+    "log": (tf.log, np.log), "reciprocal": (tf.reciprocal, np.reciprocal),
+    "pow": (lambda x: tf.pow(x, 1.5), lambda x: np.power(x, 1.5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("needed_later", [False, True])
+def test_results_over_arguments_leave_every_fetched_value_right(name, needed_later):
+    ours, numpys = UNARY[name]
+    data = np.random.RandomState(0).rand(SIZE).astype(np.float32) * 9.0 + 1.1
+    x = tf.placeholder(tf.float32, [SIZE])
+    sorted_x = tf.sort(x)  # a step of its own, whose result may be written over
+    fetches = [tf.cumsum(ours(sorted_x)), *([tf.cumsum(sorted_x)] if needed_later else [])]
+    with tf.Session() as session:
+        values = session.run(fetches, {x: data})
+    expected = [numpys(np.sort(data)), *([np.sort(data)] if needed_later else [])]
+    for value, each in zip(values, expected, strict=True):
+        np.testing.assert_allclose(value, np.cumsum(each, dtype=np.float64), rtol=1e-4)
+
+
 def test_a_fed_gradient_is_never_written_over():
     fed = np.ones(SIZE, np.float32)
     x, grad = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
