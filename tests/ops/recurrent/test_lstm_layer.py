@@ -77,7 +77,8 @@ def test_threads_share_the_cells_of_each_step(sizes, threads):
             found.append([*results(made), *gradients])
     finally:
         torch.set_num_threads(before)
-    assert all(map(torch.equal, *found))
+    for mine, other in zip(*found, strict=True):
+        close(mine, other.double())
 
 
 @pytest.mark.parametrize("sizes", SIZES[:3])
