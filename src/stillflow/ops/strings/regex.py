@@ -61,73 +61,110 @@ _CLASSES = {
     "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
 _TOKEN = re.compile(
-    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\[:(?P<class>\w+):\]|"
+    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\[:(?P<class>\^?\w+):\]|\\x\{(?P<code>[\da-fA-F]+)\}|"
     r"\\(?P<sign>[pP])(?:(?P<letter>\w)|\{(?P<category>\^?\w+)\})|"
     r"(?P<unnamed>\\[pP](?:\{[^}]*\}?)?)|\\(?P<escape>.)|"
-    r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)|(?P<times>\{\d+(?:,\d*)?\})",
+    r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)|(?P<times>\{\d+(?:,\d*)?\})|(?P<bracket>\[)",
     re.DOTALL,
 )
-_MOST_TIMES = 1000  # RE2 rejects more repetitions
+_SET = re.compile(r"\[(\^?\]?(?:\[:\^?\w+:\]|\\Q.*?\\E|\\.|[^]\\])*)\]", re.DOTALL)
+_MOST_TIMES, _LARGEST = 1000, 0x10FFFF  # repetitions, and characters, that RE2 takes
+_BROKEN = "\udc80-\udcff"  # what bytes that are no text are decoded to: in no set of characters
 
 
-def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
+def _of_text(chars: str) -> str:
+    """Return the pattern of a character of text that a pattern of single characters matches."""
+    return f"(?:(?![{_BROKEN}]){chars})"
+
+
+def _named_class(name: str) -> str:
+    """Return the characters of a class as in [[:alpha:]], or in [[:^alpha:]]."""
+    chars = _CLASSES.get(name.removeprefix("^"))
+    if chars is None:
+        raise ValueError(f"invalid character class range: [:{name}:]")
+    if name[0] != "^":
+        return chars
+    has = re.compile(f"[{chars}]").fullmatch
+    return "".join(re.escape(chr(i)) for i in range(128) if not has(chr(i))) + "\x80-\U0010ffff"
+
+
+def _character(token: re.Match[str], in_set: bool) -> str | None:
+    """Return the part of a pattern of Python for some characters; None for another token."""
     kinds = token.groupdict()
     if kinds["sign"]:
         try:
             found = members(kinds["letter"] or kinds["category"], kinds["sign"] == "P")
         except KeyError:
             raise ValueError(f"invalid character class range: {token[0]}") from None
-        return found if in_class else f"[{found}]"
+        return found if in_set else f"[{found}]"
     if kinds["unnamed"]:
         raise ValueError(f"invalid character class range: {token[0]}")
     if kinds["quoted"] is not None:
         return re.escape(kinds["quoted"])
-    if kinds["class"] in _CLASSES:
-        return _CLASSES[kinds["class"]]
-    if kinds["perl"]:
-        raise ValueError(f"invalid perl operator: {kinds['perl']}")
-    times = re.findall(r"\d+", kinds["times"] or "")
-    if any(int(count) > _MOST_TIMES for count in times) and not in_class:
-        raise ValueError(f"invalid repetition size: {token[0]}")
-    if kinds["end"] is not None:
-        return "$" if multiline else r"\Z"
+    if kinds["code"]:
+        if int(kinds["code"], 16) > _LARGEST:
+            raise ValueError(f"invalid escape sequence: {token[0]}")
+        return re.escape(chr(int(kinds["code"], 16)))
     escape = kinds["escape"]
-    if escape == "z":
-        return r"\Z"
-    if escape == "C" and not in_class:
-        raise ValueError(r"Stillflow does not support the escape sequence \C, a single byte")
-    if escape is not None and (escape in "123456789CXZ"):
+    if escape is not None and escape in "123456789CXZ":
+        if escape == "C" and not in_set:
+            raise ValueError(r"Stillflow does not support the escape sequence \C, a single byte")
         raise ValueError(f"invalid escape sequence: \\{escape}")
-    return token[0]
+    return None
 
 
-def _translate(pattern: str) -> str:
+def _in_set(token: re.Match[str]) -> str:
+    if token["class"]:
+        return _named_class(token["class"])
+    if token["bracket"]:
+        return "\\["
+    return _character(token, True) or (r"\Z" if token[0] == r"\z" else token[0])
+
+
+def _outside(token: re.Match[str], multiline: bool) -> str:
+    if token["perl"]:
+        raise ValueError(f"invalid perl operator: {token['perl']}")
+    if any(int(count) > _MOST_TIMES for count in re.findall(r"\d+", token["times"] or "")):
+        raise ValueError(f"invalid repetition size: {token[0]}")
+    if token["end"] is not None:
+        return "$" if multiline else r"\Z"
+    return _character(token, False) or (r"\Z" if token["escape"] == "z" else token[0])
+
+
+def _translate(pattern: str, is_broken: bool) -> str:
     """Return an RE2 pattern as one of Python's.
 
-    "$" is the end of the text unless the flag m is given.
+    "$" is the end of the text unless the flag m is given. With `is_broken`, it is for text with
+    bytes that are none.
     """
     multiline = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
+    of_text = _of_text if is_broken else str
     pieces: list[str] = []
-    place, in_class = 0, False
+    place = 0
     while place < len(pattern):
-        token = _TOKEN.match(pattern, place)
-        if token is None or (in_class and token["end"] is not None):
-            char = pattern[place]
-            in_class = char != "]" if in_class else char == "["
-            pieces.append("\\[" if char == "[" and pieces and pieces[-1:] == ["["] else char)
-            place += 1
+        found = _SET.match(pattern, place)
+        token = found or _TOKEN.match(pattern, place)
+        if found is not None:
+            pieces.append(of_text(f"[{_TOKEN.sub(_in_set, found[1])}]"))
+        elif token is None:
+            pieces.append(of_text(".") if pattern[place] == "." else pattern[place])
         else:
-            pieces.append(_translated(token, multiline, in_class))
-            place = token.end()
+            piece = _outside(token, multiline)
+            is_set = token["sign"] or (token["escape"] or "none") in "DSW"
+            pieces.append(of_text(piece) if is_set else piece)
+        place = place + 1 if token is None else token.end()
     return "".join(pieces)
 
 
 @lru_cache(256)
-def compiled(pattern: bytes) -> re.Pattern[str]:
-    """Return an RE2 pattern, compiled; ValueError has TF's message for one that RE2 rejects."""
+def compiled(pattern: bytes, is_broken: bool = False) -> re.Pattern[str]:
+    """Return an RE2 pattern, compiled; ValueError has TF's message for one that RE2 rejects.
+
+    With `is_broken`, for text with bytes that are none; see `_decoded`.
+    """
     text = pattern.decode("utf-8", "surrogateescape")
     try:
-        return re.compile(_translate(text), re.ASCII)
+        return re.compile(_translate(text, is_broken), re.ASCII)
     except re.error as error:
         reason = str(error.msg)
         if "unterminated subpattern" in reason or "unbalanced parenthesis" in reason:
@@ -139,6 +176,14 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
     except ValueError as error:
         reason = str(error)
     raise ValueError(f"Invalid pattern: {text}, error: {reason}")
+
+
+def _decoded(text: bytes) -> tuple[str, bool]:
+    """Return a text, and whether it has bytes that are none."""
+    try:
+        return text.decode(), False
+    except UnicodeDecodeError:
+        return text.decode("utf-8", "surrogateescape"), True
 
 
 def _rewritten(rewrite: bytes, groups: int) -> tuple[list[str | int], bool]:
@@ -163,7 +208,7 @@ def _rewritten(rewrite: bytes, groups: int) -> tuple[list[str | int], bool]:
 _Texts = list[bytes]
 # Parts of one of Python's patterns: escapes, classes, what begins with "(?", single characters.
 _PIECE = re.compile(
-    r"\\(?P<escape>.)|\[(?P<not>\^?)(?P<class>(?:\\.|[^\]\\])(?:\\.|[^\]\\])*)\]|"
+    r"\\(?P<escape>.)|\[(?P<not>\^?)(?P<class>(?:\\.|[^\\])(?:\\.|[^\]\\])*)\]|"
     r"(?P<option>\(\?(?!:))|(?P<other>.)",
     re.DOTALL,
 )
@@ -198,12 +243,10 @@ def _replace_in_all(
 
     Python's own replacement with groups calls a function for each match.
     """
-    joined = b"\0".join(texts)
-    if joined.count(b"\0") != len(texts) - 1 or any(
-        "\0" in p for p in pieces if isinstance(p, str)
-    ):
+    joined = _joined(texts)
+    if joined is None or any("\0" in p for p in pieces if isinstance(p, str)):
         return None
-    parts: list[Any] = expression.split(joined.decode("utf-8", "surrogateescape"))
+    parts: list[Any] = expression.split(joined.decode())
     step, count = expression.groups + 1, len(pieces) + 1
     found = [""] * (len(parts) // step * count + 1)
     found[::count] = parts[::step]
@@ -252,9 +295,11 @@ def _classes(pattern: str) -> _Classes | None:
 
 
 def _joined(texts: _Texts) -> bytes | None:
-    """Return texts with zero bytes between them, None if they have some themselves."""
+    """Return texts with zero bytes between them; None if they have some, or bytes that are none."""
     joined = b"\0".join(texts)
-    return joined if joined.count(b"\0") == len(texts) - 1 else None
+    if joined.count(b"\0") != len(texts) - 1 or _decoded(joined)[1]:
+        return None
+    return joined
 
 
 def _runs_replaced(
@@ -320,27 +365,28 @@ def _all_replaced(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[
 
 
 def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[bytes], bytes]:
-    expression = compiled(pattern)
+    expression, broken = compiled(pattern), compiled(pattern, True)
     pieces, whole = _rewritten(rewrite, expression.groups)
     if not whole and not everywhere:
         return lambda text: text
     # Where a match may be empty; a word's boundary is not there in no text.
     if everywhere and (expression.match("") or b"\\b" in pattern.lower()):
-        return partial(_replace_carefully, expression, pieces)
+        return partial(_replace_carefully, pattern, pieces)
     template = "".join(
         rf"\g<{piece}>" if isinstance(piece, int) else piece.replace("\\", r"\\")
         for piece in pieces
     )
-    replaced, count = expression.sub, 0 if everywhere else 1
+    count = 0 if everywhere else 1
 
     def replace(text: bytes) -> bytes:
-        found = replaced(template, text.decode("utf-8", "surrogateescape"), count)
+        decoded, is_broken = _decoded(text)
+        found = (broken if is_broken else expression).sub(template, decoded, count)
         return found.encode("utf-8", "surrogateescape")
 
     return replace
 
 
-def _replace_carefully(expression: re.Pattern[str], pieces: list[str | int], text: bytes) -> bytes:
+def _replace_carefully(pattern: bytes, pieces: list[str | int], text: bytes) -> bytes:
     """Replace all matches; RE2 takes no empty match right behind another match."""
     last = -1
 
@@ -351,28 +397,31 @@ def _replace_carefully(expression: re.Pattern[str], pieces: list[str | int], tex
             return ""
         return "".join([match[p] or "" if isinstance(p, int) else p for p in pieces])
 
-    found = expression.sub(replaced, text.decode("utf-8", "surrogateescape"))
+    decoded, is_broken = _decoded(text)
+    found = compiled(pattern, is_broken).sub(replaced, decoded)
     return found.encode("utf-8", "surrogateescape")
 
 
 def _full_matcher(pattern: bytes) -> Callable[[Array], torch.Tensor]:
     """Return the kernel that says which texts a pattern matches as a whole."""
-    match, within = compiled(pattern).fullmatch, _within_texts(compiled(pattern).pattern)
+    within = _within_texts(compiled(pattern).pattern)
     whole = None if within is None else re.compile(f"\0{within.pattern}(?=\0)", re.ASCII)
     classes = _classes(compiled(pattern).pattern)
+
+    def match(text: bytes) -> bool:
+        decoded, is_broken = _decoded(text)
+        return compiled(pattern, is_broken).fullmatch(decoded) is not None
 
     def run(x: Array) -> torch.Tensor:
         if classes is not None and x.size >= _MANY:
             matched = _which_match(classes, x.reshape(-1).tolist())
             if matched is not None:
                 return torch.from_numpy(matched.reshape(x.shape))
-        joined = b"\0".join([b"", *x.reshape(-1).tolist(), b""])
-        if whole is None or x.size < _MANY or joined.count(b"\0") != x.size + 1:
-            return to_numbers(
-                lambda text: match(text.decode("utf-8", "surrogateescape")) is not None, dtypes.bool
-            )(x)
+        joined = _joined([b"", *x.reshape(-1).tolist(), b""])
+        if whole is None or x.size < _MANY or joined is None:
+            return to_numbers(match, dtypes.bool)(x)
         # Of those that do not match, their zero bytes are left between the matches.
-        parts = whole.split(joined.decode("utf-8", "surrogateescape"))[:: whole.groups + 1]
+        parts = whole.split(joined.decode())[:: whole.groups + 1]
         found = np.zeros(x.size, bool)
         found[np.cumsum([part.count("\0") + 1 for part in parts[:-1]], dtype=np.int64) - 1] = True
         return torch.from_numpy(found.reshape(x.shape))

@@ -81,6 +81,24 @@ def string_errors(tf):
 
 
 @program
+def characters_of_patterns(tf):
+    """No class has bytes that are no text; some classes, and codes, only RE2 writes so."""
+    some = tf.constant([b"a\xffb", b"\xff", b"\xc3\xa9", b"x\xc3y", b"1- ]"])
+    many = tf.concat([some] * 5, 0)  # worth a pattern for all at once
+    patterns = (
+        ".", ".*", ".?b", "(?s).", "(?m)^.*$", "[^a]", "[^]a]+", "[]a]+", r"[^\]]", "[^[]", r"\W",
+        r"\D", r"[\s\S]+", r"\S+", r"\PL", r"(.)\pL", "[[:^alpha:]]+", "[^[:^alpha:]]",
+        "[[:^digit:]x]", "[:alp]", r"\x{e9}", r"[\x{e9}-\x{ff}]", r"a[^b]?b",
+    )
+    fetches = {}
+    for pattern in patterns:
+        for name, texts in (("some", some), ("many", many)):
+            fetches[f"{pattern} {name}"] = tf.regex_replace(texts, pattern, "_")
+            fetches[f"{pattern} {name} match"] = tf.strings.regex_full_match(texts, pattern)
+    return Run(fetches=fetches)
+
+
+@program
 def compat_strings(tf):
     compat = tf.compat
     return Run(
