@@ -116,7 +116,8 @@ class ArrayStore:
 
     def close(self) -> None:
         """Release all elements."""
-        self.values, self.states, self.shapes, self.whole = [], bytearray(), [], None
+        self.values, self.states, self.shapes = self.values[:0], bytearray(), []
+        self.whole = None
         self.closed = True
 
     # ---- writing
