@@ -40,7 +40,7 @@ NAMES = {
 RUNTIMES = {
     "tf115": "TF 1.15.5", "stillflow": "Stillflow", "onnxruntime": "ONNX Runtime",
     "openvino": "OpenVINO", "torch": "PyTorch", "compile": "`torch.compile`",
-    "freezing": "`torch.compile`, weights frozen",
+    "freezing": "`torch.compile`, frozen",
 }  # fmt: skip
 AREAS = {
     "core": "graphs, variables, math, neural networks, losses, metrics, optimizers, sessions",
