@@ -74,7 +74,7 @@ _BROKEN = "\udc80-\udcff"  # what bytes that are no text are decoded to: in no s
 
 def _of_text(chars: str) -> str:
     """Return the pattern of a character of text that a pattern of single characters matches."""
-    return f"(?:(?![{_BROKEN}]){chars})"
+    return "(?:(?![" + _BROKEN + "])" + chars + ")"
 
 
 def _named_class(name: str) -> str:
@@ -145,7 +145,8 @@ def _translate(pattern: str, is_broken: bool) -> str:
         found = _SET.match(pattern, place)
         token = found or _TOKEN.match(pattern, place)
         if found is not None:
-            pieces.append(of_text(f"[{_TOKEN.sub(_in_set, found[1])}]"))
+            chars = _TOKEN.sub(_in_set, found[1])
+            pieces.append(of_text(f"[{chars}]"))
         elif token is None:
             pieces.append(of_text(".") if pattern[place] == "." else pattern[place])
         else:
