@@ -2,21 +2,11 @@
 
    Libraries of matrices are made for wide ones: of ten columns, as the last layer of a classifier
    has, they take three to five times as long as this. */
+#include "multiply_add.h"
 #include "native.h"
 
 #include <stdlib.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* sums of products, as in a library of matrices */
-#else
-#pragma STDC FP_CONTRACT ON
-#endif
-
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
-#define FOR_EACH_MULTIPLIER __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FOR_EACH_MULTIPLIER
-#endif
 #define INLINE static inline __attribute__((always_inline))
 
 #define EACH_ROW _Pragma("GCC unroll 16") for (int r = 0; r < rows; r++)

@@ -5,19 +5,8 @@
 #ifndef STILLFLOW_PANELS_H
 #define STILLFLOW_PANELS_H
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* sums of products, as in a library of matrices */
-#else
-#pragma STDC FP_CONTRACT ON
-#endif
+#include "multiply_add.h"
 #include "activations.h"
-
-/* As FOR_EACH_PROCESSOR, with the instructions that multiply and add at once. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
-#define FOR_EACH_MULTIPLIER __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FOR_EACH_MULTIPLIER
-#endif
 
 enum {
     LANES = 16,        /* numbers of a vector */
