@@ -238,14 +238,13 @@ def _within_texts(pattern: str) -> re.Pattern[str] | None:
 
 
 def _replace_in_all(
-    expression: re.Pattern[str], pieces: Sequence[str | int], texts: _Texts
+    expression: re.Pattern[str], pieces: Sequence[str | int], joined: bytes
 ) -> _Texts | None:
-    """Replace all matches, none of them empty, in all texts at once; None if that cannot be.
+    """Replace all matches, none of them empty, in joined texts; None if that cannot be.
 
     Python's own replacement with groups calls a function for each match.
     """
-    joined = _joined(texts)
-    if joined is None or any("\0" in p for p in pieces if isinstance(p, str)):
+    if any("\0" in p for p in pieces if isinstance(p, str)):
         return None
     parts: list[Any] = expression.split(joined.decode())
     step, count = expression.groups + 1, len(pieces) + 1
@@ -304,17 +303,17 @@ def _joined(texts: _Texts) -> bytes | None:
 
 
 def _runs_replaced(
-    classes: _Classes, pieces: Sequence[str | int], everywhere: bool, texts: _Texts
+    classes: _Classes, pieces: Sequence[str | int], everywhere: bool, joined: bytes
 ) -> _Texts | None:
-    """Replace a literal text, or the runs of one class, in all texts; None if that cannot be."""
-    joined, library = _joined(texts), native.library()
+    """Replace a literal text, or the runs of one class, in joined texts; None if that cannot be."""
+    library = native.library()
     literal, other = classes.literal, "".join(map(str, pieces)).encode("utf-8", "surrogateescape")
-    if joined is None or b"\0" in other or any(isinstance(piece, int) for piece in pieces):
+    if b"\0" in other or any(isinstance(piece, int) for piece in pieces):
         return None
     if literal:
         if everywhere:
             return joined.replace(literal, other).split(b"\0")
-        return [text.replace(literal, other, 1) for text in texts]
+        return [text.replace(literal, other, 1) for text in joined.split(b"\0")]
     if library is None or len(classes.members) != 1:
         return None
     (times,) = classes.times
@@ -325,20 +324,20 @@ def _runs_replaced(
     return out.tobytes().split(b"\0")
 
 
-def _which_match(classes: _Classes, texts: _Texts) -> Array | None:
-    """Return which texts match as a whole, None if no loop finds it out."""
+def _which_match(classes: _Classes, joined: bytes) -> Array | None:
+    """Return which of joined texts match as a whole, None if no loop finds it out."""
     members, times = [], []
     for each, sign in zip(classes.members, classes.times, strict=True):
         members += [each, each] if sign == "+" else [each]
         times += ["", "*"] if sign == "+" else [sign]
-    joined, library = _joined(texts), native.library()
-    if joined is None or library is None or len(members) > 62:
+    library = native.library()
+    if library is None or len(members) > 62:
         return None
     table = np.sum([np.frombuffer(each, np.uint8).astype(np.int64) << bit
                     for bit, each in enumerate(members)], 0)  # fmt: skip
     repeated = sum(1 << bit for bit, sign in enumerate(times) if sign == "*")
     optional = repeated | sum(1 << bit for bit, sign in enumerate(times) if sign == "?")
-    found = np.empty(len(texts), bool)
+    found = np.empty(joined.count(b"\0") + 1, bool)
     library.match_texts(joined, len(joined), table.ctypes.data, repeated, optional,
                         1 << len(members), found.ctypes.data)  # fmt: skip
     return found
@@ -353,20 +352,18 @@ def _all_replaced(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[
     classes = _classes(expression.pattern) if everywhere or is_whole else None
 
     def run(texts: _Texts) -> _Texts:
-        found = None
-        if classes is not None and len(texts) >= _MANY:
-            found = _runs_replaced(classes, pieces, everywhere, texts)
-            if found is not None:
-                return found
-        if within is not None and len(texts) >= _MANY:
-            found = _replace_in_all(within, pieces, texts)
+        found, joined = None, _joined(texts) if len(texts) >= _MANY else None
+        if joined is not None and classes is not None:
+            found = _runs_replaced(classes, pieces, everywhere, joined)
+        if joined is not None and found is None and within is not None:
+            found = _replace_in_all(within, pieces, joined)
         return list(map(replace, texts)) if found is None else found
 
     return run
 
 
 def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[bytes], bytes]:
-    expression, broken = compiled(pattern), compiled(pattern, True)
+    expression = compiled(pattern)
     pieces, whole = _rewritten(rewrite, expression.groups)
     if not whole and not everywhere:
         return lambda text: text
@@ -381,7 +378,7 @@ def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[byt
 
     def replace(text: bytes) -> bytes:
         decoded, is_broken = _decoded(text)
-        found = (broken if is_broken else expression).sub(template, decoded, count)
+        found = (compiled(pattern, True) if is_broken else expression).sub(template, decoded, count)
         return found.encode("utf-8", "surrogateescape")
 
     return replace
@@ -414,15 +411,15 @@ def _full_matcher(pattern: bytes) -> Callable[[Array], torch.Tensor]:
         return compiled(pattern, is_broken).fullmatch(decoded) is not None
 
     def run(x: Array) -> torch.Tensor:
-        if classes is not None and x.size >= _MANY:
-            matched = _which_match(classes, x.reshape(-1).tolist())
+        joined = _joined(x.reshape(-1).tolist()) if x.size >= _MANY else None
+        if joined is not None and classes is not None:
+            matched = _which_match(classes, joined)
             if matched is not None:
                 return torch.from_numpy(matched.reshape(x.shape))
-        joined = _joined([b"", *x.reshape(-1).tolist(), b""])
-        if whole is None or x.size < _MANY or joined is None:
+        if whole is None or joined is None:
             return to_numbers(match, dtypes.bool)(x)
         # Of those that do not match, their zero bytes are left between the matches.
-        parts = whole.split(joined.decode())[:: whole.groups + 1]
+        parts = whole.split("\0" + joined.decode() + "\0")[:: whole.groups + 1]
         found = np.zeros(x.size, bool)
         found[np.cumsum([part.count("\0") + 1 for part in parts[:-1]], dtype=np.int64) - 1] = True
         return torch.from_numpy(found.reshape(x.shape))
