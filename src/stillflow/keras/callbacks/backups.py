@@ -49,13 +49,9 @@ class TrainingBackup:
         Raises:
           ValueError: if it cannot be read.
         """
-        path = os.path.join(self._folder, "training_state")
         if not gfile.file_exists_v2(self._folder):
             return False
-        try:
-            self._model.load_weights(path)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"Error loading file from {path}. Reason: {error}") from error
+        load_weights(self._model, os.path.join(self._folder, "training_state"))
         return True
 
     def first_epoch(self, wanted: int) -> int:
@@ -74,6 +70,14 @@ class TrainingBackup:
         AutoTrackable.__delattr__(self._model, _EPOCH)
         if worker_context.current().should_checkpoint:
             gfile.delete_recursively_v2(self._folder)
+
+
+def load_weights(model: Any, path: str) -> None:
+    """Load a model's weights; ValueError names a file that cannot be read."""
+    try:
+        model.load_weights(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"Error loading file from {path}. Reason: {error}") from error
 
 
 @contextmanager

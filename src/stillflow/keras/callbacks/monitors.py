@@ -12,7 +12,7 @@ import numpy as np
 from stillflow.distribute import worker_context
 from stillflow.graph.export import export
 from stillflow.keras.backend.session import get_value, set_value
-from stillflow.keras.callbacks.backups import TrainingBackup, saving_folder
+from stillflow.keras.callbacks.backups import TrainingBackup, load_weights, saving_folder
 from stillflow.keras.callbacks.base import Callback
 from stillflow.platform import tf_logging as logging
 from stillflow.platform.compat import path_to_str
@@ -324,12 +324,8 @@ class ModelCheckpoint(Callback):
         path = None
         if self.load_weights_on_restart:
             path = self._get_most_recently_modified_file_matching_pattern(self.filepath)
-        if path is None or not (os.path.exists(path) or checkpoint_exists(path)):
-            return
-        try:
-            self.model.load_weights(path)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"Error loading file from {path}. Reason: {error}") from error
+        if path is not None and (os.path.exists(path) or checkpoint_exists(path)):
+            load_weights(self.model, path)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Delete what several workers would go on with."""
