@@ -80,21 +80,17 @@ INLINE void crop(const Crops *all, int64_t number_of_crop, int bytes, int64_t ch
     }
 }
 
-FOR_EACH_PROCESSOR static void crop_bytes(void *data, int64_t chunk) {
-    const Crops *all = data;
+/* Compiled for three channels, too, as colours have. */
+INLINE void crop_any(const Crops *all, int64_t chunk, int bytes) {
     if (all->channels == 3)
-        crop(all, chunk, 1, 3);
+        crop(all, chunk, bytes, 3);
     else
-        crop(all, chunk, 1, all->channels);
+        crop(all, chunk, bytes, all->channels);
 }
 
-FOR_EACH_PROCESSOR static void crop_floats(void *data, int64_t chunk) {
-    const Crops *all = data;
-    if (all->channels == 3)
-        crop(all, chunk, 0, 3);
-    else
-        crop(all, chunk, 0, all->channels);
-}
+FOR_EACH_PROCESSOR static void crop_bytes(void *data, int64_t chunk) { crop_any(data, chunk, 1); }
+
+FOR_EACH_PROCESSOR static void crop_floats(void *data, int64_t chunk) { crop_any(data, chunk, 0); }
 
 /* Cuts boxes out of images, no dimension of which is 0; returns 1, having done nothing, if one is of
    an image that there is not.
